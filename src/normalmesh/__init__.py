@@ -1,0 +1,68 @@
+"""normalmesh: from a normal map to a 3D surface, by way of a sparse, feature-aligned triangle mesh.
+
+The public names, nothing else. They are imported when they are first used, so that ``import normalmesh`` and the
+command line's help stay fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
+
+if TYPE_CHECKING:
+    from normalmesh.camera import Camera, Orthographic, Perspective
+    from normalmesh.conventions import Convention
+    from normalmesh.diagnose import Diagnosis, diagnose
+    from normalmesh.files.normal_maps import read_normal_map
+    from normalmesh.normalmap import NormalMap, Repairs
+    from normalmesh.raster import pixel_faces
+    from normalmesh.screenmesh import MeshCheck, ScreenMesh
+    from normalmesh.surface import Surface
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Camera": "camera",
+    "Convention": "conventions",
+    "Diagnosis": "diagnose",
+    "MeshCheck": "screenmesh",
+    "NormalMap": "normalmap",
+    "Orthographic": "camera",
+    "Perspective": "camera",
+    "Repairs": "normalmap",
+    "ScreenMesh": "screenmesh",
+    "Surface": "surface",
+    "diagnose": "diagnose",
+    "pixel_faces": "raster",
+    "read_normal_map": "files.normal_maps",
+}
+
+__all__ = [
+    "Camera",
+    "Convention",
+    "Diagnosis",
+    "MeshCheck",
+    "NormalMap",
+    "NormalMeshError",
+    "NormalMeshWarning",
+    "Orthographic",
+    "Perspective",
+    "Repairs",
+    "ScreenMesh",
+    "Surface",
+    "diagnose",
+    "pixel_faces",
+    "read_normal_map",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'normalmesh' has no attribute {name!r}")
+    value = getattr(import_module(f"normalmesh.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

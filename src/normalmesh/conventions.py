@@ -1,0 +1,81 @@
+"""Conventions: which way the channels of a normal map point.
+
+The project's frame is x right, y up, z towards the viewer. A convention says what each channel of a file holds in
+that frame: ``"+x-y+z"`` reads "the first channel is x, the second is y negated, the third is z".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError
+
+#: Names of common conventions and their axes.
+NAMED = {
+    "opengl": "+x+y+z",  # y up: Blender, Unity, glTF, most photometric stereo
+    "directx": "+x-y+z",  # y down: Unreal, many texture libraries
+    "opencv": "+x-y-z",  # y down, z away from the viewer: camera coordinates of computer vision
+}
+
+
+@dataclass(frozen=True)
+class Convention:
+    """What the three channels of a file hold, such as ``Convention.parse("directx")`` or ``Convention.parse("+x-y+z")``.
+
+    Attributes
+    ----------
+    axes
+        Canonical text: a sign and an axis for each channel.
+    """
+
+    axes: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"([+-][xyz]){3}", self.axes) or sorted(self.axes[1::2]) != ["x", "y", "z"]:
+            raise NormalMeshError(
+                f"unknown convention {self.axes!r}; use {', '.join(NAMED)}, auto, or a sign and an axis for each "
+                "channel, such as '+x-y+z'"
+            )
+
+    @classmethod
+    def parse(cls, text: str | Convention) -> Convention:
+        """From a name (``opengl``, ``directx``, ``opencv``), from axes (``+x-y+z``), or as it is."""
+        if isinstance(text, Convention):
+            return text
+        name = str(text).strip().lower()
+        return cls(NAMED.get(name, name))
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """For each channel, the axis (0, 1, 2 = x, y, z) that it holds."""
+        first, second, third = ("xyz".index(axis) for axis in self.axes[1::2])
+        return first, second, third
+
+    @property
+    def signs(self) -> tuple[float, float, float]:
+        """For each channel, the sign with which it holds its axis."""
+        first, second, third = (float(sign + "1") for sign in self.axes[0::2])
+        return first, second, third
+
+    @property
+    def name(self) -> str:
+        """The usual name where there is one, else the axes."""
+        return next((name for name, axes in NAMED.items() if axes == self.axes), self.axes)
+
+    def to_project(self, channels: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Channels (..., 3) as stored → normals (..., 3) in the project's frame."""
+        normals = np.empty_like(channels)
+        for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
+            np.multiply(channels[..., channel], sign, out=normals[..., axis], casting="unsafe")
+        return normals
+
+    def from_project(self, normals: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Normals (..., 3) in the project's frame → channels (..., 3) to be stored."""
+        channels = np.empty_like(normals)
+        for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
+            np.multiply(normals[..., axis], sign, out=channels[..., channel], casting="unsafe")
+        return channels
