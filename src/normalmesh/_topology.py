@@ -1,0 +1,241 @@
+"""Kernels of :mod:`normalmesh.screenmesh`: the mesh of a pixel mask and the corner table.
+
+A *corner* is a vertex seen from one face: corner ``3·f + k`` is vertex ``faces[f, k]`` in face f. It stands for the
+edge across from it, which runs from the next corner to the previous one. ``opposite[c]`` is the corner on the other
+side of that edge, −1 at the boundary.
+"""
+
+import numpy as np
+from numba import njit, prange
+
+from normalmesh._predicates import orientation
+
+
+@njit(cache=True, nogil=True)
+def next_corner(corner):
+    return corner + 1 if corner % 3 != 2 else corner - 2
+
+
+@njit(cache=True, nogil=True)
+def previous_corner(corner):
+    return corner - 1 if corner % 3 != 0 else corner + 2
+
+
+@njit(cache=True, nogil=True)
+def _inside(mask, i, j):
+    return 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]
+
+
+@njit(cache=True, nogil=True)
+def _vertices_at(mask, i, j):
+    """How many vertices the pixel corner (i, j) needs: two where pixels touch only diagonally, so that it is manifold."""
+    above_left, above_right = _inside(mask, i - 1, j - 1), _inside(mask, i - 1, j)
+    below_left, below_right = _inside(mask, i, j - 1), _inside(mask, i, j)
+    if above_left == below_right and above_right == below_left and above_left != above_right:
+        return 2
+    return 1 if above_left or above_right or below_left or below_right else 0
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def count_rows(mask):
+    """For each row of pixel corners: vertices and foreground pixels before it. (H + 2, 2) int64, last row = totals."""
+    rows, columns = mask.shape
+    before = np.zeros((rows + 2, 2), np.int64)
+    for i in prange(rows + 1):
+        vertices = 0
+        pixels = 0
+        for j in range(columns + 1):
+            vertices += _vertices_at(mask, i, j)
+            pixels += _inside(mask, i, j)
+        before[i + 1, 0] = vertices
+        before[i + 1, 1] = pixels
+    for i in range(rows + 1):
+        before[i + 1] += before[i]
+    return before
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def fill_grid(mask, before, vertices, faces):
+    """Fill vertices (N, 2) and faces (M, 3): two counter-clockwise triangles a foreground pixel."""
+    rows, columns = mask.shape
+    first = np.empty((rows + 1, columns + 1), np.int32)
+    for i in prange(rows + 1):
+        vertex = before[i, 0]
+        for j in range(columns + 1):
+            first[i, j] = vertex
+            for _ in range(_vertices_at(mask, i, j)):
+                vertices[vertex, 0] = j
+                vertices[vertex, 1] = i
+                vertex += 1
+    for i in prange(rows):
+        face = 2 * before[i, 1]
+        for j in range(columns):
+            if not mask[i, j]:
+                continue
+            # A split corner's second vertex belongs to the pixel below it.
+            top_left = first[i, j] + (_vertices_at(mask, i, j) == 2)
+            top_right = first[i, j + 1] + (_vertices_at(mask, i, j + 1) == 2)
+            bottom_left = first[i + 1, j]
+            bottom_right = first[i + 1, j + 1]
+            faces[face, 0], faces[face, 1], faces[face, 2] = top_left, bottom_left, bottom_right
+            faces[face + 1, 0], faces[face + 1, 1], faces[face + 1, 2] = top_left, bottom_right, top_right
+            face += 2
+
+
+@njit(cache=True, nogil=True)
+def corner_table(faces, vertex_count):
+    """``opposite`` (3M,) int32, and the numbers of non-manifold and of inconsistently oriented edges."""
+    corners = 3 * faces.shape[0]
+    vertex_of = faces.reshape(-1)
+    # Half-edges sorted into one bucket for each smaller end vertex.
+    starts = np.zeros(vertex_count + 2, np.int32)
+    for corner in range(corners):
+        starts[min(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)]) + 2] += 1
+    for vertex in range(vertex_count):
+        starts[vertex + 2] += starts[vertex + 1]
+    bucket = np.empty(corners, np.int32)
+    for corner in range(corners):
+        low = min(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)])
+        bucket[starts[low + 1]] = corner
+        starts[low + 1] += 1
+
+    opposite = np.full(corners, -1, np.int32)
+    non_manifold = 0
+    misoriented = 0
+    for vertex in range(vertex_count):
+        members = bucket[starts[vertex] : starts[vertex + 1]]
+        _sort_by_far_end(members, vertex_of)
+        k = 0
+        while k < members.size:
+            far_end = _far_end(members[k], vertex_of)
+            run = k + 1
+            while run < members.size and _far_end(members[run], vertex_of) == far_end:
+                run += 1
+            if run - k == 2:
+                one, other = members[k], members[k + 1]
+                if vertex_of[next_corner(one)] == vertex_of[next_corner(other)]:
+                    misoriented += 1
+                else:
+                    opposite[one], opposite[other] = other, one
+            elif run - k > 2:
+                non_manifold += 1
+            k = run
+    return opposite, non_manifold, misoriented
+
+
+@njit(cache=True, nogil=True)
+def _far_end(corner, vertex_of):
+    return max(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)])
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_far_end(members, vertex_of):
+    if members.size > 64:
+        keys = np.array([_far_end(corner, vertex_of) for corner in members])
+        members[:] = members[np.argsort(keys, kind="mergesort")]
+        return
+    for k in range(1, members.size):
+        corner = members[k]
+        key = _far_end(corner, vertex_of)
+        place = k
+        while place > 0 and _far_end(members[place - 1], vertex_of) > key:
+            members[place] = members[place - 1]
+            place -= 1
+        members[place] = corner
+
+
+@njit(cache=True, nogil=True)
+def vertex_corners(faces, opposite, vertex_count):
+    """One corner of each vertex (−1: unused), the first of its fan counter-clockwise, and how many fans it has.
+
+    A manifold vertex has one fan: its faces hang together through edges.
+    """
+    vertex_of = faces.reshape(-1)
+    corner_of = np.full(vertex_count, -1, np.int32)
+    fans = np.zeros(vertex_count, np.int32)
+    visited = np.zeros(vertex_of.size, np.bool_)
+    # Open fans first, from their first corner; what is left are closed fans.
+    for closed in (False, True):
+        for corner in range(vertex_of.size):
+            if visited[corner] or (not closed and opposite[previous_corner(corner)] >= 0):
+                continue
+            vertex = vertex_of[corner]
+            fans[vertex] += 1
+            if corner_of[vertex] < 0:
+                corner_of[vertex] = corner
+            walk = corner
+            while walk >= 0 and not visited[walk]:
+                visited[walk] = True
+                across = opposite[next_corner(walk)]
+                walk = next_corner(across) if across >= 0 else -1
+    return corner_of, fans
+
+
+@njit(cache=True, nogil=True)
+def component_labels(faces, vertex_count):
+    """Connected component (N,) int32 of each vertex, numbered in the order of their first vertices."""
+    parent = np.arange(vertex_count).astype(np.int32)
+    for f in range(faces.shape[0]):
+        a = _root(parent, faces[f, 0])
+        for k in (1, 2):
+            b = _root(parent, faces[f, k])
+            if a < b:
+                parent[b] = a
+            else:
+                parent[a] = b
+                a = b
+    count = 0
+    labels = parent
+    for vertex in range(vertex_count):
+        # Roots are the smallest vertex of their component, so labels before this one are final already.
+        root = parent[vertex]
+        if root == vertex:
+            labels[vertex] = count
+            count += 1
+        else:
+            labels[vertex] = labels[root]
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def _root(parent, vertex):
+    while parent[vertex] != vertex:
+        parent[vertex] = parent[parent[vertex]]
+        vertex = parent[vertex]
+    return vertex
+
+
+@njit(cache=True, nogil=True)
+def boundary_loops(faces, opposite, labels, component_count):
+    """Boundary edges and boundary loops of each component, (C,) int64 each. The mesh must be manifold."""
+    vertex_of = faces.reshape(-1)
+    edges = np.zeros(component_count, np.int64)
+    loops = np.zeros(component_count, np.int64)
+    visited = np.zeros(vertex_of.size, np.bool_)
+    for corner in range(vertex_of.size):
+        if opposite[corner] >= 0 or visited[corner]:
+            continue
+        component = labels[vertex_of[corner]]
+        loops[component] += 1
+        walk = corner
+        while not visited[walk]:
+            visited[walk] = True
+            edges[component] += 1
+            # The boundary edge that starts where this one ends: turn around its end vertex to the other boundary.
+            turn = next_corner(walk)
+            while opposite[turn] >= 0:
+                turn = next_corner(opposite[turn])
+            walk = turn
+    return edges, loops
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def face_orientations(vertices, faces):
+    """+1 counter-clockwise seen by the viewer, −1 inverted, 0 degenerate; exact. (M,) int8."""
+    signs = np.empty(faces.shape[0], np.int8)
+    for f in prange(faces.shape[0]):
+        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+        signs[f] = orientation(
+            vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1], vertices[c, 0], vertices[c, 1]
+        )
+    return signs

@@ -1,0 +1,36 @@
+"""Which face owns which pixel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh._raster import fill_pixel_faces
+from normalmesh.errors import NormalMeshError
+from normalmesh.screenmesh import ScreenMesh
+
+
+def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
+    """For each pixel the face that owns its centre.
+
+    Exact for any vertex positions: every centre inside a mesh without overlaps belongs to exactly one face. A centre
+    on an edge belongs to the face right of it, or below it where the edge is horizontal. Inverted and degenerate
+    faces own nothing.
+
+    Parameters
+    ----------
+    mesh
+        Faces may reach over the image's border.
+    shape
+        Rows and columns of the image.
+
+    Returns
+    -------
+    (H, W) int32
+        Index of the owning face, −1 outside the mesh.
+    """
+    if len(shape) != 2 or min(shape) < 1:
+        raise NormalMeshError(f"shape must be (rows, columns), both positive, not {shape}")
+    owner = np.full(shape, -1, np.int32)
+    fill_pixel_faces(mesh.vertices, mesh.faces, owner)
+    return owner

@@ -1,0 +1,202 @@
+"""ScreenMesh: a triangle mesh on the screen, and the mesh of all foreground pixels with which everything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh import _topology
+from normalmesh.errors import NormalMeshError
+from normalmesh.normalmap import shape_text
+
+#: Corners are numbered in 32 bits, six for each pixel of the start mesh.
+MOST_PIXELS = (2**31 - 1) // 6
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenMesh:
+    """Triangles on the screen.
+
+    Parameters
+    ----------
+    vertices
+        (N, 2) float64: u (right) and v (down) in pixels; pixel (row i, column j) covers [j, j+1] × [i, i+1].
+    faces
+        (M, 3) int32 vertex indices, counter-clockwise as the viewer sees them (v points down).
+
+    Both are kept as read-only views, without a copy.
+    """
+
+    vertices: NDArray[np.float64]
+    faces: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        vertices = _array(self.vertices, np.float64, 2, "vertices")
+        faces = _array(self.faces, np.int32, 3, "faces")
+        if not np.all(np.isfinite(vertices)):
+            raise NormalMeshError("vertices must be finite")
+        if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
+            raise NormalMeshError(
+                f"faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
+            )
+        object.__setattr__(self, "vertices", vertices)
+        object.__setattr__(self, "faces", faces)
+
+    @classmethod
+    def from_mask(cls, mask: ArrayLike) -> ScreenMesh:
+        """Two triangles for every foreground pixel, vertices on pixel corners.
+
+        All components and holes of the mask are kept. Where two foreground pixels touch only at a corner, the corner
+        becomes two vertices: the mesh is manifold, and components are those of pixels that share a side.
+
+        Parameters
+        ----------
+        mask
+            (H, W), True or nonzero = foreground.
+        """
+        mask = np.asarray(mask)
+        if mask.ndim != 2 or not mask.any():
+            raise NormalMeshError(
+                f"a mask must have rows, columns and a foreground pixel; got {shape_text(mask.shape)}"
+            )
+        mask = np.ascontiguousarray(mask, np.bool_)
+        before = _topology.count_rows(mask)
+        vertex_count, pixels = before[-1]
+        if pixels > MOST_PIXELS:
+            raise NormalMeshError(
+                f"{pixels} foreground pixels are more than one mesh can hold ({MOST_PIXELS}): tile the map"
+            )
+        vertices = np.empty((vertex_count, 2), np.float64)
+        faces = np.empty((2 * pixels, 3), np.int32)
+        _topology.fill_grid(mask, before, vertices, faces)
+        return cls(vertices, faces)
+
+    @cached_property
+    def _corner_table(self) -> tuple[NDArray[np.int32], int, int]:
+        return _topology.corner_table(self.faces, len(self.vertices))
+
+    @property
+    def opposite(self) -> NDArray[np.int32]:
+        """(3M,): for each corner the corner across the edge that faces it, −1 at the boundary (:mod:`._topology`)."""
+        return self._corner_table[0]
+
+    @cached_property
+    def components(self) -> NDArray[np.int32]:
+        """(N,): connected component of each vertex, numbered in the order of their first vertices."""
+        return _topology.component_labels(self.faces, len(self.vertices))
+
+    @property
+    def areas(self) -> NDArray[np.float64]:
+        """(M,): area of each face in px², negative where it is inverted."""
+        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
+        return 0.5 * ((b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) - (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]))
+
+    def check(self) -> MeshCheck:
+        """Test all that a mesh of this project promises, exactly; see :class:`MeshCheck`."""
+        signs = _topology.face_orientations(self.vertices, self.faces)
+        opposite, non_manifold_edges, misoriented_edges = self._corner_table
+        _, fans = _topology.vertex_corners(self.faces, opposite, len(self.vertices))
+        labels = self.components
+        count = int(labels.max(initial=-1)) + 1
+        loops = euler = np.zeros(count, np.int64)
+        if non_manifold_edges == misoriented_edges == 0 and fans.max(initial=0) <= 1:
+            boundary_edges, loops = _topology.boundary_loops(self.faces, opposite, labels, count)
+            face_counts = np.bincount(labels[self.faces[:, 0]], minlength=count)
+            edge_counts = (3 * face_counts + boundary_edges) // 2
+            euler = np.bincount(labels, minlength=count) - edge_counts + face_counts
+        return MeshCheck(
+            inverted_faces=int(np.count_nonzero(signs < 0)),
+            degenerate_faces=int(np.count_nonzero(signs == 0)),
+            non_manifold_edges=non_manifold_edges,
+            misoriented_edges=misoriented_edges,
+            non_manifold_vertices=int(np.count_nonzero(fans > 1)),
+            unused_vertices=int(np.count_nonzero(fans == 0)),
+            boundary_loops=loops,
+            euler_characteristics=euler,
+        )
+
+    def __repr__(self) -> str:
+        return f"ScreenMesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
+
+
+@dataclass(frozen=True, eq=False)
+class MeshCheck:
+    """What :meth:`ScreenMesh.check` found. All counts of faults are zero in a sound mesh.
+
+    Attributes
+    ----------
+    boundary_loops, euler_characteristics
+        (C,) for each component, zeros where the mesh is not manifold. A component of the plane has one loop around it
+        and one around each hole, and the Euler characteristic 1 − holes.
+    """
+
+    inverted_faces: int
+    degenerate_faces: int
+    non_manifold_edges: int
+    misoriented_edges: int
+    non_manifold_vertices: int
+    unused_vertices: int
+    boundary_loops: NDArray[np.int64]
+    euler_characteristics: NDArray[np.int64]
+
+    @property
+    def components(self) -> int:
+        """Number of connected components."""
+        return len(self.boundary_loops)
+
+    @property
+    def holes(self) -> NDArray[np.int64]:
+        """(C,): holes of each component."""
+        return self.boundary_loops - 1
+
+    @property
+    def manifold(self) -> bool:
+        """Every edge has at most two faces, every vertex one fan of faces."""
+        return self.non_manifold_edges == 0 and self.non_manifold_vertices == 0
+
+    @property
+    def oriented(self) -> bool:
+        """All faces turn the same way as their neighbours, and the right way round on the screen."""
+        return self.misoriented_edges == 0 and self.inverted_faces == 0
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in words; empty for a sound mesh."""
+        counts = {
+            "inverted faces": self.inverted_faces,
+            "degenerate faces": self.degenerate_faces,
+            "edges with more than two faces": self.non_manifold_edges,
+            "edges whose two faces turn different ways": self.misoriented_edges,
+            "vertices where fans of faces touch only in a point": self.non_manifold_vertices,
+            "vertices without a face": self.unused_vertices,
+        }
+        found = [f"{count} {name}" for name, count in counts.items() if count]
+        handles = int(np.count_nonzero(self.euler_characteristics != 1 - self.holes))
+        if self.manifold and self.misoriented_edges == 0 and handles:
+            found.append(f"{handles} components that do not lie in the plane")
+        return tuple(found)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        if not self.ok:
+            return "unsound mesh: " + ", ".join(self.problems)
+        return f"sound mesh: {self.components} components, {int(self.holes.sum())} holes"
+
+
+def _array(values: ArrayLike, dtype: type, width: int, name: str) -> NDArray:
+    """A contiguous read-only view (n, width), or an error."""
+    array = np.asarray(values)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise NormalMeshError(f"{name} must have the shape (number, {width}), not {shape_text(array.shape)}")
+    if dtype is np.int32 and array.dtype.kind not in "iu":
+        raise NormalMeshError(f"{name} must be integers, not {array.dtype}")
+    array = np.ascontiguousarray(array, dtype).view()
+    array.flags.writeable = False
+    return array
