@@ -48,7 +48,7 @@ def pixel_faces(vertices, faces, shape):
 
 
 def mesh_faults(vertices, faces):
-    """The counts of MeshCheck by dictionaries: (inverted, degenerate, non-manifold edges, misoriented, bad vertices)."""
+    """Counts of MeshCheck: inverted and degenerate faces, non-manifold and misoriented edges, bad vertices."""
     signs = [orientation(*(vertices[k] for k in face)) for face in faces]
     edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for f, face in enumerate(faces):

@@ -1,6 +1,5 @@
 """Every pixel centre has exactly one owner, whatever the vertex positions."""
 
-import naive
 import numba
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial import Delaunay
 
+import naive
 from normalmesh import NormalMeshError, ScreenMesh, pixel_faces
 from normalmesh._predicates import orientation
 

@@ -1,6 +1,5 @@
 """The start mesh and its topology."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
+import naive
 from normalmesh import NormalMeshError, ScreenMesh
 
 masks = arrays.arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 9))).filter(np.any)

@@ -6,7 +6,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def orientation(ax, ay, bx, by, cx, cy):
-    """Sign (+1, 0, −1) of the area of the triangle abc: +1 where it is counter-clockwise seen by the viewer (v down)."""
+    """Sign (+1, 0, −1) of the area of the triangle abc: +1 counter-clockwise as the viewer sees it (v down)."""
     left = (ay - cy) * (bx - cx)
     right = (ax - cx) * (by - cy)
     area = left - right
@@ -38,7 +38,7 @@ def _exact_orientation(ax, ay, bx, by, cx, cy):
                 for term in (rest, product):
                     # Adding a term to an expansion keeps it exact and sorted by magnitude.
                     for k in range(size):
-                        term, expansion[k] = _two_sum(term, expansion[k])  # noqa: PLW2901
+                        term, expansion[k] = _two_sum(term, expansion[k])
                     expansion[size] = term
                     size += 1
     for k in range(size - 1, -1, -1):

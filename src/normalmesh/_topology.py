@@ -28,7 +28,7 @@ def _inside(mask, i, j):
 
 @njit(cache=True, nogil=True)
 def _vertices_at(mask, i, j):
-    """How many vertices the pixel corner (i, j) needs: two where pixels touch only diagonally, so that it is manifold."""
+    """How many vertices the pixel corner (i, j) needs: two where pixels touch only diagonally, to be manifold."""
     above_left, above_right = _inside(mask, i - 1, j - 1), _inside(mask, i - 1, j)
     below_left, below_right = _inside(mask, i, j - 1), _inside(mask, i, j)
     if above_left == below_right and above_right == below_left and above_left != above_right:

@@ -18,7 +18,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, shape_text
 
 Float = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Camera(ABC):
 
     @abstractmethod
     def depth(self, points: ArrayLike) -> Float:
-        """Depth (...) of points (..., 3): orthographic, height towards the viewer; perspective, distance along the axis."""
+        """Depth (...) of points (..., 3): orthographic, height towards the viewer; perspective, distance along z."""
 
     @property
     def tangents(self) -> tuple[Float, Float]:
@@ -59,9 +59,9 @@ class Camera(ABC):
     def rays(self, u: ArrayLike, v: ArrayLike) -> Float:
         """Rays r(u, v), (..., 3), not normalised."""
         _, _, origin, along_u, along_v = self.frame
-        u = np.asarray(u, np.float64)[..., None]
-        v = np.asarray(v, np.float64)[..., None]
-        return origin + u * along_u + v * along_v
+        columns = np.asarray(u, np.float64)[..., None]
+        rows = np.asarray(v, np.float64)[..., None]
+        return origin + columns * along_u + rows * along_v
 
     def jacobian(self, normals: ArrayLike, u: ArrayLike, v: ArrayLike) -> Float:
         """Tangents J(n) = [τ_i − (⟨n, τ_i⟩ / ⟨n, r⟩) r] / ℓ for i = u, v, of shape (..., 3, 2).
@@ -69,10 +69,10 @@ class Camera(ABC):
         A step δu on the screen is the step ``J δu`` on the surface, in pixels. Normals (..., 3) at screen
         positions u, v (...).
         """
-        normals = np.asarray(normals, np.float64)
+        n = np.asarray(normals, np.float64)
         rays = self.rays(u, v)
-        along_ray = np.sum(normals * rays, axis=-1)
-        columns = [tau - ((normals @ tau) / along_ray)[..., None] * rays for tau in self.tangents]
+        along_ray = np.sum(n * rays, axis=-1)
+        columns = [tau - ((n @ tau) / along_ray)[..., None] * rays for tau in self.tangents]
         return np.stack(columns, axis=-1) / self.pixel_length
 
 
@@ -99,8 +99,7 @@ class Orthographic(Camera):
         return np.array([[s, 0, 0], [0, -s, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]], np.float64)
 
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        screen = np.asarray(screen, np.float64)
-        u, v = screen[..., 0], screen[..., 1]
+        u, v = np.moveaxis(np.asarray(screen, np.float64), -1, 0)
         return np.stack([self.pixel_size * u, -self.pixel_size * v, np.asarray(unknown, np.float64)], axis=-1)
 
     def depth(self, points: ArrayLike) -> Float:
@@ -155,25 +154,19 @@ class Perspective(Camera):
         if pixel_centre not in ("integer", "half"):
             raise NormalMeshError(f"pixel_centre must be 'integer' or 'half', not {pixel_centre!r}")
         try:
-            K = np.asarray(K, np.float64)
+            matrix = np.asarray(K, np.float64)
         except (TypeError, ValueError) as error:
             raise NormalMeshError("the camera matrix must hold numbers") from error
-        if K.shape != (3, 3):
-            raise NormalMeshError(f"the camera matrix must be 3×3, not {'×'.join(map(str, K.shape)) or 'a number'}")
-        if not np.all(np.isfinite(K)) or K[2, 2] == 0 or np.any(K[[1, 2, 2], [0, 0, 1]] != 0):
+        if matrix.shape != (3, 3):
+            raise NormalMeshError(f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")
+        if not np.all(np.isfinite(matrix)) or matrix[2, 2] == 0 or np.any(matrix[[1, 2, 2], [0, 0, 1]] != 0):
             raise NormalMeshError(
                 "the camera matrix must read [[fx, skew, cx], [0, fy, cy], [0, 0, 1]]; "
-                f"got {K.tolist()} (transposed, or not the intrinsics?)"
+                f"got {matrix.tolist()} (transposed, or not the intrinsics?)"
             )
-        K = K / K[2, 2]
+        (fx, skew, cx), (_, fy, cy), _ = (matrix / matrix[2, 2]).tolist()
         shift = 0.5 if pixel_centre == "integer" else 0.0
-        return cls(
-            fx=float(K[0, 0]),
-            fy=float(K[1, 1]),
-            cx=float(K[0, 2] + shift),
-            cy=float(K[1, 2] + shift),
-            skew=float(K[0, 1]),
-        )
+        return cls(fx, fy, cx + shift, cy + shift, skew)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], pixel_centre: str = "integer") -> Perspective:
@@ -190,8 +183,8 @@ class Perspective(Camera):
         return np.array([tau_u, tau_v, origin, tau_u, tau_v], np.float64)
 
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        screen = np.asarray(screen, np.float64)
-        return np.exp(np.asarray(unknown, np.float64))[..., None] * self.rays(screen[..., 0], screen[..., 1])
+        u, v = np.moveaxis(np.asarray(screen, np.float64), -1, 0)
+        return np.exp(np.asarray(unknown, np.float64))[..., None] * self.rays(u, v)
 
     def depth(self, points: ArrayLike) -> Float:
         return -np.asarray(points, np.float64)[..., 2]

@@ -24,7 +24,7 @@ NAMED = {
 
 @dataclass(frozen=True)
 class Convention:
-    """What the three channels of a file hold, such as ``Convention.parse("directx")`` or ``Convention.parse("+x-y+z")``.
+    """What the three channels of a file hold; make one by ``Convention.parse("directx")`` or ``parse("+x-y+z")``.
 
     Attributes
     ----------

@@ -7,3 +7,8 @@ class NormalMeshError(ValueError):
 
 class NormalMeshWarning(UserWarning):
     """The input was usable, but something about it was repaired or looks wrong."""
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape as people write it: 512×640."""
+    return "×".join(map(str, shape)) or "a single number"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh._normalmap import clean_normals
 from normalmesh.camera import Camera, Orthographic
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,6 @@ class NormalMap:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"NormalMap({rows}×{columns}, {self.foreground} foreground pixels, {self.camera!r})"
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    """A shape as people write it: 512×640."""
-    return "×".join(map(str, shape)) or "a single number"
 
 
 def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh import _topology
-from normalmesh.errors import NormalMeshError
-from normalmesh.normalmap import shape_text
+from normalmesh.errors import NormalMeshError, shape_text
 
 #: Corners are numbered in 32 bits, six for each pixel of the start mesh.
 MOST_PIXELS = (2**31 - 1) // 6
@@ -57,13 +56,13 @@ class ScreenMesh:
         mask
             (H, W), True or nonzero = foreground.
         """
-        mask = np.asarray(mask)
-        if mask.ndim != 2 or not mask.any():
+        foreground = np.ascontiguousarray(mask, np.bool_)
+        if foreground.ndim != 2 or not foreground.any():
             raise NormalMeshError(
-                f"a mask must have rows, columns and a foreground pixel; got {shape_text(mask.shape)}"
+                f"a mask must have rows, columns and a foreground pixel; got {shape_text(foreground.shape)}"
+                + (" without any" if foreground.ndim == 2 else "")
             )
-        mask = np.ascontiguousarray(mask, np.bool_)
-        before = _topology.count_rows(mask)
+        before = _topology.count_rows(foreground)
         vertex_count, pixels = before[-1]
         if pixels > MOST_PIXELS:
             raise NormalMeshError(
@@ -71,7 +70,7 @@ class ScreenMesh:
             )
         vertices = np.empty((vertex_count, 2), np.float64)
         faces = np.empty((2 * pixels, 3), np.int32)
-        _topology.fill_grid(mask, before, vertices, faces)
+        _topology.fill_grid(foreground, before, vertices, faces)
         return cls(vertices, faces)
 
     @cached_property
