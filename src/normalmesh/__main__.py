@@ -1,0 +1,5 @@
+"""``python -m normalmesh``."""
+
+from normalmesh.cli import main
+
+main()

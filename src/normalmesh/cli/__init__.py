@@ -1,0 +1,40 @@
+"""The command line. Commands import what they need when they run, so that help answers at once."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import click
+
+from normalmesh import NormalMeshError, NormalMeshWarning, __version__
+from normalmesh.cli.demo import demo
+from normalmesh.cli.inspect import inspect
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="normalmesh")
+def normalmesh() -> None:
+    """Turn normal maps into 3D surfaces."""
+
+
+normalmesh.add_command(inspect)
+normalmesh.add_command(demo)
+
+
+def main() -> None:
+    """Run the command line: one line for an error, exit status 2 for bad usage and 1 for failure."""
+    show_other = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: object) -> None:
+        if issubclass(category, NormalMeshWarning):
+            click.echo(f"normalmesh: warning: {message}", err=True)
+        else:
+            show_other(message, category, *place)  # type: ignore[arg-type]
+
+    warnings.showwarning = show  # type: ignore[assignment]
+    try:
+        normalmesh(prog_name="normalmesh")
+    except NormalMeshError as error:
+        click.echo(f"normalmesh: error: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""Ground truth and measures: what reconstructions are checked with."""

@@ -1,0 +1,115 @@
+"""A medallion with lettering, ridges and a smooth bowl: the project's own test object, exact in height and normals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.normalmap import NormalMap
+
+Grid = NDArray[np.float64]
+#: A height and its derivatives by x and y.
+Relief = tuple[Grid, Grid, Grid]
+
+#: Strokes of the letters N and M, in units of the radius: (x, y) from, (x, y) to.
+STROKES = np.array(
+    [
+        [-0.42, -0.20, -0.42, 0.20],
+        [-0.42, 0.20, -0.14, -0.20],
+        [-0.14, -0.20, -0.14, 0.20],
+        [0.10, -0.20, 0.10, 0.20],
+        [0.10, 0.20, 0.26, -0.06],
+        [0.26, -0.06, 0.42, 0.20],
+        [0.42, 0.20, 0.42, -0.20],
+    ]
+)
+STROKE_WIDTH = 0.035
+
+
+@dataclass(frozen=True)
+class Medallion:
+    """The medallion on size × size pixels, seen orthographically.
+
+    Heights and normals come from formulas, so they agree to the last digit.
+    """
+
+    size: int = 512
+
+    @property
+    def radius(self) -> float:
+        """In pixels."""
+        return 0.48 * self.size
+
+    def relief(self, screen: Grid) -> Relief:
+        """Height in pixels at screen positions (..., 2), and its slopes to the right and upwards."""
+        x = (screen[..., 0] - self.size / 2) / self.radius
+        y = (self.size / 2 - screen[..., 1]) / self.radius
+        parts = [_bowl(x, y), _rim(x, y), _flutes(x, y), _letters(x, y)]
+        height, slope_x, slope_y = (np.sum(values, axis=0) for values in zip(*parts, strict=True))
+        return self.radius * height, slope_x, slope_y
+
+    @cached_property
+    def pixel_centres(self) -> Grid:
+        """(H, W, 2)"""
+        axis = np.arange(self.size) + 0.5
+        return np.stack(np.meshgrid(axis, axis), axis=-1)
+
+    @cached_property
+    def normal_map(self) -> NormalMap:
+        """Normals at pixel centres; the mask is a disc."""
+        _, slope_x, slope_y = self.relief(self.pixel_centres)
+        normals = np.stack([-slope_x, -slope_y, np.ones_like(slope_x)], axis=-1)
+        normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+        mask = np.linalg.norm(self.pixel_centres - self.size / 2, axis=-1) < self.radius
+        return NormalMap(normals.astype(np.float32), mask)
+
+    @cached_property
+    def height(self) -> Grid:
+        """Height (H, W) in pixels at pixel centres, NaN outside."""
+        return np.where(self.normal_map.mask, self.relief(self.pixel_centres)[0], np.nan)
+
+
+def _bowl(x: Grid, y: Grid) -> Relief:
+    fall = 1 - x**2 - y**2
+    return -0.15 * fall**2, 0.6 * fall * x, 0.6 * fall * y
+
+
+def _rim(x: Grid, y: Grid) -> Relief:
+    r = np.hypot(x, y)
+    bump = 0.05 * np.exp(-(((r - 0.92) / 0.035) ** 2))
+    slope = -2 * (r - 0.92) / 0.035**2 * bump / np.maximum(r, 1e-12)
+    return bump, slope * x, slope * y
+
+
+def _flutes(x: Grid, y: Grid) -> Relief:
+    """Thirty-two radial ridges with sharp crests between two circles."""
+    r = np.maximum(np.hypot(x, y), 1e-12)
+    angle = np.arctan2(y, x)
+    t = np.clip((r - 0.58) / 0.24, 0, 1)
+    window, window_slope = 16 * t**2 * (1 - t) ** 2, 32 * t * (1 - t) * (1 - 2 * t) / 0.24
+    crest = np.abs(np.sin(16 * angle))
+    crest_slope = 16 * np.cos(16 * angle) * np.sign(np.sin(16 * angle))
+    along_r, along_angle = 0.03 * window_slope * crest, 0.03 * window * crest_slope
+    return (
+        0.03 * window * crest,
+        along_r * x / r - along_angle * y / r**2,
+        along_r * y / r + along_angle * x / r**2,
+    )
+
+
+def _letters(x: Grid, y: Grid) -> Relief:
+    """Rounded strokes: a smooth function of the distance to the nearest one."""
+    distance = np.full_like(x, np.inf)
+    away_x, away_y = np.zeros_like(x), np.zeros_like(x)
+    for x0, y0, x1, y1 in STROKES:
+        along = np.clip(((x - x0) * (x1 - x0) + (y - y0) * (y1 - y0)) / ((x1 - x0) ** 2 + (y1 - y0) ** 2), 0, 1)
+        dx, dy = x - x0 - along * (x1 - x0), y - y0 - along * (y1 - y0)
+        nearer = np.hypot(dx, dy) < distance
+        distance = np.where(nearer, np.hypot(dx, dy), distance)
+        away_x, away_y = np.where(nearer, dx, away_x), np.where(nearer, dy, away_y)
+    fall = np.clip(1 - (distance / STROKE_WIDTH) ** 2, 0, None)
+    slope = -2 * 0.03 * fall * 2 / STROKE_WIDTH**2
+    return 0.03 * fall**2, slope * away_x, slope * away_y
