@@ -173,7 +173,11 @@ class Perspective(Camera):
         """Camera from a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
         from normalmesh.files.cameras import read_camera_matrix
 
-        return cls.from_matrix(read_camera_matrix(path), pixel_centre)
+        K = read_camera_matrix(path)
+        try:
+            return cls.from_matrix(K, pixel_centre)
+        except NormalMeshError as error:
+            raise NormalMeshError(f"{path}: {error}") from error
 
     @property
     def frame(self) -> Float:

@@ -75,7 +75,7 @@ class NormalMap:
                 f"camera must be Orthographic(...) or Perspective(...), not {type(self.camera).__name__}"
             )
         given = _checked_normals(self.normals)
-        mask = _checked_mask(self.mask, given.shape[:2])
+        mask = checked_mask(self.mask, given.shape[:2])
         normals = np.empty(given.shape, np.float32)
         counts = clean_normals(given, mask, self.camera.frame, self.camera.towards_viewer, normals)
         repairs = Repairs(*(int(count) for count in counts))
@@ -119,7 +119,7 @@ def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
     return np.ascontiguousarray(array, dtype)
 
 
-def _checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """A copy of the mask as bool of the given shape, or an error."""
     if mask is None:
         return np.ones(shape, np.bool_)

@@ -1,0 +1,1 @@
+"""Reading and writing: normal maps and cameras in, meshes out."""

@@ -1,0 +1,112 @@
+"""Camera matrices from text, NPY, JSON, and YAML as OpenCV and ROS write it."""
+
+from __future__ import annotations
+
+import json
+import re
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.files.arrays import read_npy
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.normalmap import shape_text
+
+#: Names that the matrix goes by, in order of preference.
+MATRIX_NAMES = ("camera_matrix", "K", "cameraMatrix", "M1", "intrinsics", "intrinsic_matrix")
+
+#: A matrix of OpenCV's FileStorage, or the same without tags as in ROS: name, rows, columns, numbers.
+YAML_MATRIX = re.compile(
+    r"""^\s*([\w.-]+)\s*:\s*(?:!!opencv-matrix)?\s+
+        rows:\s*(\d+)\s+cols:\s*(\d+)\s+(?:dt:\s*\S+\s+)?data:\s*\[([^\]]*)\]""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def read_camera_matrix(path: str | PathLike[str]) -> NDArray[np.float64]:
+    """The 3×3 matrix of intrinsics in a file, (3, 3).
+
+    Text holds nine numbers, separated by blanks, commas, semicolons or brackets, with ``#`` before comments. JSON
+    holds a 3×3 list, or an object with one under ``K``, ``camera_matrix`` or ``intrinsics``, or fx, fy, cx, cy and
+    perhaps skew. YAML holds matrices of rows, cols and data.
+    """
+    path = Path(path)
+    if file_format(path) == "NPY":
+        return _checked(path, read_npy(path))
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise unusable(path, "is no camera matrix: expected text, NPY, JSON or YAML") from None
+    start = text.lstrip()[:5]
+    if start.startswith("<?xml"):
+        raise unusable(path, "XML is not read; save the camera matrix as text, JSON or YAML")
+    if start.startswith("%YAML") or YAML_MATRIX.search(text):
+        return _from_yaml(path, text)
+    if start.startswith("{") or path.suffix.lower() == ".json":
+        return _from_json(path, text)
+    return _checked(path, _numbers(path, text))
+
+
+def _checked(path: Path, matrix: object) -> NDArray[np.float64]:
+    """Nine finite numbers as a 3×3 matrix, or an error."""
+    try:
+        array = np.array(matrix, np.float64)
+    except (TypeError, ValueError):
+        raise unusable(path, "the camera matrix must be 3×3 numbers") from None
+    if array.shape not in ((3, 3), (9,)):
+        raise unusable(path, f"the camera matrix must be 3×3, not {shape_text(array.shape)}")
+    if not np.all(np.isfinite(array)):
+        raise unusable(path, "the camera matrix holds NaN or infinite numbers")
+    return array.reshape(3, 3)
+
+
+def _numbers(path: Path, text: str) -> list[float]:
+    """The nine numbers of a text, row by row."""
+    words = re.split(r"[\s,;\[\]]+", re.sub(r"#.*", "", text))
+    numbers = []
+    for word in filter(None, words):
+        try:
+            numbers.append(float(word))
+        except ValueError:
+            raise unusable(path, f"{word[:30]!r} is not a number of a camera matrix") from None
+    if len(numbers) != 9:
+        raise unusable(path, f"a camera matrix has 9 numbers, 3 in each row; found {len(numbers)}")
+    return numbers
+
+
+def _from_json(path: Path, text: str) -> NDArray[np.float64]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise unusable(path, f"is not valid JSON: {error}") from error
+    return _checked(path, _json_matrix(path, content))
+
+
+def _json_matrix(path: Path, content: object) -> object:
+    """The matrix in a JSON value: a list, one of the known keys, or the focal lengths and principal point."""
+    if not isinstance(content, dict):
+        return content
+    for name in MATRIX_NAMES:
+        if name in content:
+            return _json_matrix(path, content[name])
+    if missing := [name for name in ("fx", "fy", "cx", "cy") if name not in content]:
+        raise unusable(
+            path,
+            f"expected one of {', '.join(MATRIX_NAMES)}, or fx, fy, cx and cy ({', '.join(missing)} missing); "
+            f"found {', '.join(content) or 'nothing'}",
+        )
+    return [[content["fx"], content.get("skew", 0), content["cx"]], [0, content["fy"], content["cy"]], [0, 0, 1]]
+
+
+def _from_yaml(path: Path, text: str) -> NDArray[np.float64]:
+    matrices = {name: numbers for name, rows, columns, numbers in YAML_MATRIX.findall(text) if rows == columns == "3"}
+    if not matrices:
+        raise unusable(path, "there is no 3×3 matrix in this YAML; expected camera_matrix with rows, cols and data")
+    name = next((name for name in MATRIX_NAMES if name in matrices), None)
+    if name is None and len(matrices) > 1:
+        raise unusable(
+            path, f"several matrices are 3×3 ({', '.join(matrices)}); rename the camera's to {MATRIX_NAMES[0]}"
+        )
+    return _checked(path, _numbers(path, matrices[name or next(iter(matrices))]))

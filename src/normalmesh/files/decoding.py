@@ -1,0 +1,169 @@
+"""From stored values to vectors: n = 2·value/maximum − 1 for integers, [−1, 1] or [0, 1] for floats; background."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshWarning
+from normalmesh.files.formats import unusable
+
+#: Pixels that are worked on at a time: their temporary arrays fit into a core's cache.
+BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class StoredNormals:
+    """Normals as a file holds them.
+
+    Attributes
+    ----------
+    channels
+        Three arrays (H, W), integers or floats.
+    maximum
+        The value that stands for +1 in integers; None for floats.
+    mask
+        (H, W), nonzero = foreground, where the file has an alpha channel or a mask.
+    """
+
+    channels: tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]]
+    maximum: int | None
+    mask: NDArray[np.generic] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.channels[0].shape
+        return rows, columns
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How values stand for components: ``scale · value + offset``.
+
+    ``nothing`` is the largest component that still counts as zero, where all three do: one step for encodings whose
+    zero lies between two values.
+    """
+
+    scale: float
+    offset: float
+    nothing: float
+
+
+SIGNED = Encoding(1.0, 0.0, 0.0)
+#: Floats in [0, 1] mostly were 8-bit values once: their steps are 1/255.
+UNSIGNED = Encoding(2.0, -1.0, 2 / 255)
+
+
+def decode(
+    path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Vectors (H, W, 3), in the file's own channels and not normalised, and the foreground (H, W).
+
+    Background is what the mask leaves out, and what a file marks as such: black and mid grey where the encoding is
+    unsigned; zero vectors; NaN and infinities where there is no mask.
+    """
+    encoding = _encoding(path, stored, mask)
+    vectors = np.empty((*stored.shape, 3), np.float32)
+    foreground = np.ones(stored.shape, np.bool_) if mask is None else mask
+    highest = -math.inf
+    for rows in row_blocks(stored.shape):
+        low, high = _decode_rows(stored, encoding, rows, vectors)
+        background = _background(low, high, encoding, nonfinite=mask is None)
+        foreground[rows] &= ~background
+        vectors[rows][background] = 0
+        highest = max(highest, float(high.max()))
+    if not foreground.any():
+        raise unusable(path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
+    if stored.maximum is not None and stored.maximum > 255 and round((highest + 1) / 2 * stored.maximum) <= 255:
+        raise unusable(
+            path,
+            f"values end at 255 of {stored.maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
+        )
+    return vectors, foreground
+
+
+def row_blocks(shape: tuple[int, int]) -> Iterator[slice]:
+    """The rows in blocks of about :data:`BLOCK` pixels."""
+    rows, columns = shape
+    step = max(1, BLOCK // columns)
+    return (slice(row, row + step) for row in range(0, rows, step))
+
+
+def _decode_rows(
+    stored: StoredNormals, encoding: Encoding, rows: slice, vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Decode some rows into ``vectors``; returns the smallest and the largest component of each pixel."""
+    decoded = []
+    for axis, channel in enumerate(stored.channels):
+        component = channel[rows].astype(np.float64)
+        component *= encoding.scale
+        component += encoding.offset
+        with np.errstate(over="ignore"):  # infinite is as unusable as beyond float32
+            vectors[rows, :, axis] = component
+        decoded.append(component)
+    x, y, z = decoded
+    return np.minimum(np.minimum(x, y), z), np.maximum(np.maximum(x, y), z)
+
+
+def _background(
+    low: NDArray[np.float64], high: NDArray[np.float64], encoding: Encoding, nonfinite: bool
+) -> NDArray[np.bool_]:
+    """Pixels that stand for no normal, from the smallest and the largest component of each."""
+    size = np.maximum(-low, high)
+    background = size <= encoding.nothing
+    if encoding.offset:
+        background |= high == -1.0  # black: no normal has three components of −1
+    if nonfinite:
+        background |= ~np.isfinite(size)
+    return background
+
+
+def _encoding(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None) -> Encoding:
+    dtype = stored.channels[0].dtype
+    if stored.maximum is not None:
+        if dtype.kind == "i":
+            return Encoding(1 / stored.maximum, 0.0, 0.0)
+        return Encoding(2 / stored.maximum, -1.0, 2 / stored.maximum)
+    if dtype.kind != "f":
+        raise unusable(path, f"holds {dtype}, whose range is not known; save normals as 8 or 16 bit integers or floats")
+    return _float_encoding(path, _sample(stored, mask))
+
+
+def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
+    """[−1, 1] or [0, 1], from a sample (n, 3) of the foreground: by sign first, then by which gives unit vectors."""
+    if len(sample) == 0 or sample.min() < -0.02:
+        return SIGNED
+    signed, unsigned = (
+        float(np.median(np.abs(np.linalg.norm(encoding.scale * sample + encoding.offset, axis=1) - 1)))
+        for encoding in (SIGNED, UNSIGNED)
+    )
+    if min(signed, unsigned) > 0.1:
+        raise unusable(
+            path,
+            f"floats from {sample.min():g} to {sample.max():g} are neither normals in [−1, 1] nor encoded in [0, 1]; "
+            "divide them by their full range (255 for 8 bit) first",
+        )
+    if signed <= unsigned:
+        return SIGNED
+    warnings.warn(f"{path}: floats lie in [0, 1]; they were decoded as 2·value − 1", NormalMeshWarning, stacklevel=6)
+    return UNSIGNED
+
+
+def _sample(stored: StoredNormals, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+    """About a million foreground pixels (n, 3) in even spacing; all pixels where that finds none."""
+    rows, columns = stored.shape
+    for step in (max(1, math.isqrt(rows * columns >> 20)), 1):
+        every = (slice(None, None, step), slice(None, None, step))
+        sample = np.stack([channel[every] for channel in stored.channels], axis=-1).astype(np.float64)
+        sample = sample.reshape(-1, 3) if mask is None else sample[mask[every]]
+        sample = sample[np.isfinite(sample).all(axis=1)]
+        sample = sample[(sample != 0).any(axis=1) & (np.abs(sample - 0.5) > 1 / 255).any(axis=1)]
+        if len(sample):
+            break
+    return sample

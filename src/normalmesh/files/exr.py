@@ -1,0 +1,97 @@
+"""Normals from OpenEXR files: one layer's R, G, B or X, Y, Z, and its alpha."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.files.formats import reading, unusable
+
+if TYPE_CHECKING:
+    import OpenEXR
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer that can hold normals: where it is, and the names of its channels."""
+
+    part: int
+    channels: tuple[str, str, str]
+    alpha: str | None
+
+
+def read_exr(path: Path, layer: str | None) -> tuple[list[NDArray[np.floating]], NDArray[np.floating] | None]:
+    """Three channels (H, W) and alpha (H, W), if any, of the layer named, or of the only one."""
+    with reading(path, "EXR"):
+        parts = _read_parts(path)
+        chosen = _chosen_layer(path, _layers(parts), layer)
+        part = parts[chosen.part]
+        _refuse_cropped(path, part)
+        names = [*chosen.channels, *([chosen.alpha] if chosen.alpha else [])]
+        pixels = [_pixels(path, part.channels[name]) for name in names]
+    return pixels[:3], (pixels[3] if chosen.alpha else None)
+
+
+def _read_parts(path: Path) -> list[OpenEXR.Part]:
+    try:
+        import OpenEXR
+    except ImportError as error:
+        raise NormalMeshError(f"{path}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
+
+    expected = OpenEXR.File(str(path), header_only=True).parts
+    parts = OpenEXR.File(str(path), separate_channels=True).parts
+    # A part whose pixels are cut off is left out by the reader instead of being reported.
+    if len(parts) != len(expected):
+        raise ValueError("pixels are missing")
+    return parts
+
+
+def _layers(parts: list[OpenEXR.Part]) -> dict[str, Layer]:
+    """All layers with the channels R, G, B or X, Y, Z, by name: the part's name and the channels' prefix."""
+    layers = {}
+    for index, part in enumerate(parts):
+        part_name = part.name() if len(parts) > 1 else ""
+        for prefix in sorted({name.rpartition(".")[0] for name in part.channels}):
+            own = {name.rpartition(".")[2].upper(): name for name in part.channels if name.rpartition(".")[0] == prefix}
+            alpha = own.get("A") or ("A" if "A" in part.channels else None)
+            complete = [axes for axes in ("RGB", "XYZ") if set(axes) <= set(own)]
+            for axes in complete:
+                label = "/".join(filter(None, [part_name, prefix])) or axes
+                if len(complete) > 1 and label != axes:
+                    label = f"{label}.{axes}"
+                layers[label] = Layer(index, (own[axes[0]], own[axes[1]], own[axes[2]]), alpha)
+    return layers
+
+
+def _chosen_layer(path: Path, layers: dict[str, Layer], name: str | None) -> Layer:
+    listed = ", ".join(layers)
+    if not layers:
+        raise unusable(path, "no layer has the channels R, G, B or X, Y, Z")
+    if name is not None:
+        if name not in layers:
+            raise unusable(path, f"there is no layer {name!r} with three channels; the file holds: {listed}")
+        return layers[name]
+    if len(layers) > 1:
+        raise unusable(path, f"several layers could be the normals: {listed}; name one as variable=…")
+    return next(iter(layers.values()))
+
+
+def _refuse_cropped(path: Path, part: OpenEXR.Part) -> None:
+    """A data window inside the display window would shift the pixels against mask and camera."""
+    header = part.header
+    if not np.array_equal(header["dataWindow"], header["displayWindow"]):
+        raise unusable(path, "its data window is not its display window; save the image uncropped")
+
+
+def _pixels(path: Path, channel: OpenEXR.Channel) -> NDArray[np.floating]:
+    """The pixels (H, W) of one channel, float16 or float32."""
+    if channel.xSampling != 1 or channel.ySampling != 1:
+        raise unusable(path, f"channel {channel.name} is subsampled; save all channels in full resolution")
+    if channel.pixels.dtype.kind != "f":
+        raise unusable(path, f"channel {channel.name} holds whole numbers; save it as half or float")
+    return channel.pixels

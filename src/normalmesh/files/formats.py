@@ -1,0 +1,79 @@
+"""Which format a file has, told from its first bytes, and how a file that cannot be used is reported."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from normalmesh.errors import NormalMeshError
+
+#: First bytes of a file → its format. A suffix is never asked: files are renamed more often than converted.
+SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"II*\0", "TIFF"),
+    (b"MM\0*", "TIFF"),
+    (b"II+\0", "TIFF"),
+    (b"MM\0+", "TIFF"),
+    (b"\x76\x2f\x31\x01", "EXR"),
+    (b"\x93NUMPY", "NPY"),
+    (b"PK\x03\x04", "NPZ"),
+    (b"\x89HDF\r\n\x1a\n", "HDF5"),
+)
+
+
+def unusable(path: Path, reason: str) -> NormalMeshError:
+    """The error for a file: its name, then the reason."""
+    return NormalMeshError(f"{path}: {reason}")
+
+
+def file_format(path: Path) -> str | None:
+    """PNG, JPEG, TIFF, EXR, NPY, NPZ, MAT or HDF5; None for anything else. Raises where there is no file to read."""
+    head = _first_bytes(path)
+    for signature, name in SIGNATURES:
+        if head.startswith(signature):
+            return name
+    # A MAT file of version 5 begins with free text; its version and byte order follow at a fixed place.
+    if head[124:128] in (b"\x00\x01IM", b"\x01\x00MI"):
+        return "MAT"
+    if head[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
+        return "HDF5"
+    return None
+
+
+def _first_bytes(path: Path) -> bytes:
+    """The first 128 bytes, or an error that says why there are none."""
+    if path.is_dir():
+        raise unusable(path, "is a folder, not a file")
+    try:
+        with path.open("rb") as file:
+            head = file.read(128)
+    except FileNotFoundError:
+        raise unusable(path, "there is no such file") from None
+    except OSError as error:
+        raise unusable(path, f"cannot be opened: {error.strerror or error}") from error
+    if not head:
+        raise unusable(path, "the file is empty")
+    return head
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Turns whatever a decoder raises on a damaged file into an error that names the file."""
+    try:
+        yield
+    except (NormalMeshError, MemoryError):
+        raise
+    # Decoders raise all kinds of exceptions on damaged data, some of them plain Exception.
+    except Exception as error:
+        reason = str(error).strip() or type(error).__name__
+        raise unusable(path, f"cannot be read as {what}; it is damaged or incomplete ({reason})") from error
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[mmap.mmap]:
+    """The contents of a file without a copy of them in memory."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
+        yield contents

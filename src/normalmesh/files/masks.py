@@ -1,0 +1,60 @@
+"""Masks: which pixels are foreground, from an image, an array, or the alpha channel of a normal map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.files.arrays import read_npy
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.images import IMAGE_FORMATS, Image, read_image
+from normalmesh.normalmap import shape_text
+
+
+def read_mask(path: Path) -> NDArray[np.generic]:
+    """(H, W), nonzero = foreground.
+
+    In an image, foreground is what reaches half of its range in a colour channel and is not transparent; an image of
+    zeros and ones only counts ones. The array of an NPY file is taken as it is.
+    """
+    name = file_format(path)
+    if name == "NPY":
+        mask = read_npy(path)
+        if mask.ndim != 2:
+            raise unusable(path, f"a mask must have the shape (rows, columns), not {shape_text(mask.shape)}")
+        return mask
+    if name not in IMAGE_FORMATS:
+        raise unusable(path, f"a mask must be a PNG, JPEG, TIFF or NPY file{f', not {name}' if name else ''}")
+    return _image_mask(path, read_image(path, name))
+
+
+def reaches_half(values: NDArray[np.generic], maximum: int | None) -> NDArray[np.bool_]:
+    """Where values reach half of the range: (H, W) bool. ``maximum`` as in :class:`Image`."""
+    if maximum is None:
+        return np.greater_equal(values, 0.5)
+    return np.greater_equal(values, (maximum + 1) // 2)
+
+
+def _image_mask(path: Path, image: Image) -> NDArray[np.bool_]:
+    # The index of a palette's colour says nothing; PNG palettes arrive as the colours themselves.
+    if image.colour == "CMYK" or (image.colour == "palette" and image.values.shape[2] < 3):
+        raise unusable(path, f"is a {image.colour} image; save the mask as grey or RGB, foreground white")
+    alpha = image.alpha
+    colours = image.values if alpha is None else image.values[..., :-1]
+    brightest = colours[..., 0]
+    for channel in range(1, colours.shape[2]):
+        brightest = np.maximum(brightest, colours[..., channel])
+    peak = brightest.max()
+    if image.maximum is not None and peak == 1:
+        mask = brightest.astype(np.bool_)
+    else:
+        mask = reaches_half(brightest, image.maximum)
+    if not mask.any():
+        raise unusable(
+            path,
+            f"the mask is empty: its largest value is {peak} and foreground begins at half of "
+            f"{image.maximum or 1}; save foreground as white",
+        )
+    return mask if alpha is None else mask & reaches_half(alpha, image.maximum)

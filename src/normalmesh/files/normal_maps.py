@@ -1,0 +1,199 @@
+"""Reading normal maps: file → stored values → vectors → the project's frame → :class:`NormalMap`."""
+
+from __future__ import annotations
+
+import warnings
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.camera import Camera, Orthographic, Perspective
+from normalmesh.conventions import NAMED, Convention
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.files.arrays import read_mat, read_npy, read_npz
+from normalmesh.files.decoding import StoredNormals, decode, row_blocks
+from normalmesh.files.exr import read_exr
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.images import IMAGE_FORMATS, read_image
+from normalmesh.files.masks import reaches_half, read_mask
+from normalmesh.normalmap import NormalMap, checked_mask, shape_text
+
+if TYPE_CHECKING:
+    from normalmesh.diagnose import Diagnosis
+
+
+def read_normal_map(
+    path: str | PathLike[str],
+    mask: str | PathLike[str] | ArrayLike | None = None,
+    camera: Camera | str | PathLike[str] | None = None,
+    convention: str | Convention = "opengl",
+    *,
+    variable: str | None = None,
+) -> NormalMap:
+    """Read a normal map from a file.
+
+    Integers are decoded as n = 2·value/maximum − 1 (signed ones as value/maximum) at their full bit depth. Black and
+    mid grey pixels are background. Floats may hold [−1, 1] or [0, 1]: the data tell. The format is told from the
+    contents, not from the name.
+
+    Parameters
+    ----------
+    path
+        PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT (version 5 to 7) file with three channels, or four with alpha.
+    mask
+        (H, W), nonzero = foreground, or an image or NPY file of that size. In images, foreground is what reaches half
+        of the range. Default: the file's alpha channel (half and more is foreground) or its array named ``mask``,
+        else every pixel that is not background.
+    camera
+        A camera, or a file with the 3×3 camera matrix whose pixel centres are integers (see
+        :meth:`Perspective.from_file`). Default :class:`Orthographic`.
+    convention
+        What the channels hold: ``opengl``, ``directx``, ``opencv``, axes such as ``"+x-y+z"``, or ``auto`` to take
+        what :func:`diagnose` finds.
+    variable
+        Which array of an NPZ or MAT file, or which layer of an EXR file, holds the normals.
+
+    Returns
+    -------
+    NormalMap
+
+    Raises
+    ------
+    NormalMeshError
+        The file cannot be read or is not a normal map; the message names the file and the reason.
+
+    Warns
+    -----
+    NormalMeshWarning
+        Floats were taken as [0, 1]; the data contradict the convention, or cannot tell it; normals were repaired.
+    """
+    path = Path(path)
+    stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
+    camera = _checked_camera(camera)
+    vectors, foreground = _read_vectors(path, mask, variable)
+    _to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
+    try:
+        return NormalMap(vectors, foreground, camera)
+    except NormalMeshError as error:
+        raise unusable(path, str(error)) from error
+
+
+def _checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
+    if camera is None:
+        return Orthographic()
+    if isinstance(camera, str | PathLike):
+        return Perspective.from_file(camera)
+    if not isinstance(camera, Camera):
+        raise NormalMeshError(
+            f"camera must be Orthographic(...), Perspective(...) or a file, not {type(camera).__name__}"
+        )
+    return camera
+
+
+def _read_vectors(
+    path: Path, mask: str | PathLike[str] | ArrayLike | None, variable: str | None
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Vectors (H, W, 3) in the file's own channels, and the foreground (H, W)."""
+    stored = _read_stored(path, variable)
+    if isinstance(mask, str | PathLike):
+        mask = read_mask(Path(mask))
+    elif mask is None:
+        mask = stored.mask
+    return decode(path, stored, None if mask is None else checked_mask(mask, stored.shape))
+
+
+def _read_stored(path: Path, variable: str | None) -> StoredNormals:
+    """The file as it is, whatever its format."""
+    name = file_format(path)
+    if variable is not None and name in (*IMAGE_FORMATS, "NPY"):
+        raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
+    if name in IMAGE_FORMATS:
+        return _stored_image(path, name)
+    if name == "EXR":
+        (first, second, third), alpha = read_exr(path, variable)
+        return StoredNormals((first, second, third), None, None if alpha is None else reaches_half(alpha, None))
+    if name == "NPY":
+        return _stored_array(path, read_npy(path), None)
+    if name == "NPZ":
+        return _stored_array(path, *read_npz(path, variable))
+    if name == "MAT":
+        return _stored_array(path, *read_mat(path, variable))
+    if name == "HDF5":
+        raise unusable(path, "is a MAT file of version 7.3 (HDF5), which is not read; in Matlab, save(..., '-v7')")
+    raise unusable(path, "is of an unknown format; expected PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT")
+
+
+def _stored_image(path: Path, name: str) -> StoredNormals:
+    image = read_image(path, name)
+    if image.colour != "RGB" or image.values.shape[2] not in (3, 4):
+        raise unusable(path, f"is a {image.colour} image; a normal map needs three channels: save it as RGB")
+    mask = None if image.alpha is None else reaches_half(image.alpha, image.maximum)
+    return StoredNormals(_three_channels(image.values), image.maximum, mask)
+
+
+def _stored_array(path: Path, array: NDArray[np.generic], mask: NDArray[np.generic] | None) -> StoredNormals:
+    if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0:
+        raise unusable(path, f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}")
+    maximum = None
+    # Wider integers are mere counting numbers in most programs: their range says nothing.
+    if array.dtype.kind in "ui" and array.dtype.itemsize <= 2:
+        maximum = int(2 ** (8 * array.dtype.itemsize - (array.dtype.kind == "i")) - 1)
+    if mask is None and array.shape[2] == 4:
+        mask = reaches_half(array[..., 3], maximum)
+    return StoredNormals(_three_channels(array), maximum, mask)
+
+
+def _three_channels(
+    values: NDArray[np.generic],
+) -> tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]]:
+    return values[..., 0], values[..., 1], values[..., 2]
+
+
+def _chosen_convention(
+    path: Path,
+    vectors: NDArray[np.float32],
+    foreground: NDArray[np.bool_],
+    camera: Camera,
+    stated: Convention | None,
+) -> Convention:
+    """The convention as stated, with a warning where the data speak against it; else the one that the data show."""
+    from normalmesh.diagnose import diagnose
+
+    diagnosis = diagnose(vectors, foreground, camera)
+    likely = _likely_convention(diagnosis)
+    if stated is None:
+        if diagnosis.axes is None:
+            warnings.warn(
+                f"{path}: the data cannot tell the convention; {likely.name} was assumed. State it as convention=…",
+                NormalMeshWarning,
+                stacklevel=4,
+            )
+        return likely
+    if diagnosis.strongly_excludes(stated):
+        warnings.warn(
+            f"{path}: the data contradict the convention {stated.name}; {likely.name} fits. "
+            f"Read it with convention={likely.name!r} or 'auto'",
+            NormalMeshWarning,
+            stacklevel=4,
+        )
+    return stated
+
+
+def _likely_convention(diagnosis: Diagnosis) -> Convention:
+    """What the data show; where they leave several, the commonest of them."""
+    if diagnosis.axes is not None:
+        return Convention.parse(diagnosis.axes)
+    left = [Convention.parse(candidate) for candidate in diagnosis.candidates]
+    common = [Convention.parse(name) for name in NAMED]
+    return next((convention for convention in common if convention in left), (left or common)[0])
+
+
+def _to_project(vectors: NDArray[np.float32], convention: Convention) -> None:
+    """Turn the file's channels (H, W, 3) into the project's frame, in place: a copy would be a third of all memory."""
+    if convention == Convention.parse("opengl"):
+        return
+    for rows in row_blocks(vectors.shape[:2]):
+        vectors[rows] = convention.to_project(vectors[rows])
