@@ -1,0 +1,124 @@
+"""Writing files so that a failure leaves what was there before: all of the new files appear, or none of them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from normalmesh.errors import NormalMeshError
+
+
+def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview]) -> None:
+    """Write each content to its path; all files are replaced, in the order given, or all stay as they were.
+
+    Every content goes to a temporary file beside its target, and onto the disk, before the first target is replaced.
+    If anything fails, or the user interrupts, the temporary files are removed and targets already replaced are put
+    back. Put the file that refers to the others last: whoever sees it, sees the others.
+
+    A new file gets the permissions of the umask, a replaced one keeps its own. Links are followed.
+
+    Raises
+    ------
+    NormalMeshError
+        The folder is missing or not writable, the target is a folder or write-protected, the disk is full, …
+    """
+    for path in contents:
+        check_target(path)
+    writes = [_Write.to(path) for path in contents]
+    try:
+        for write, content in zip(writes, contents.values(), strict=True):
+            with _readable_errors(write.path):
+                write.fill_temporary(content)
+        for write in writes[:-1]:
+            with _readable_errors(write.path):
+                write.keep_backup()
+        _replace_targets(writes)
+    finally:
+        for write in writes:
+            write.temporary.unlink(missing_ok=True)
+            write.backup.unlink(missing_ok=True)
+
+
+def check_target(path: str | PathLike[str]) -> None:
+    """Raise a :class:`NormalMeshError` if a file cannot be written to ``path``: ask before long work."""
+    target = Path(os.path.realpath(path))
+    with _readable_errors(path):
+        if target.is_dir():
+            raise NormalMeshError(f"cannot write {path}: it is a folder")
+        if not target.parent.is_dir():
+            raise NormalMeshError(f"cannot write {path}: the folder {target.parent} does not exist")
+        if target.exists() and not target.is_file():
+            raise NormalMeshError(f"cannot write {path}: it is not an ordinary file")
+        if target.exists() and not os.access(target, os.W_OK):
+            raise NormalMeshError(f"cannot write {path}: the file is write-protected")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise NormalMeshError(f"cannot write {path}: no permission to write into the folder {target.parent}")
+
+
+@dataclass(frozen=True)
+class _Write:
+    """One file on its way: the path as given, the file it stands for, and two hidden neighbours of that file."""
+
+    path: str | PathLike[str]
+    target: Path
+    temporary: Path
+    backup: Path
+
+    @classmethod
+    def to(cls, path: str | PathLike[str]) -> _Write:
+        target = Path(os.path.realpath(path))
+        hidden = f".normalmesh-{secrets.token_hex(8)}"
+        return cls(path, target, target.with_name(f"{hidden}.tmp"), target.with_name(f"{hidden}.old"))
+
+    def fill_temporary(self, content: bytes | memoryview) -> None:
+        with open(self.temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if self.target.exists():
+            os.chmod(self.temporary, stat.S_IMODE(self.target.stat().st_mode))
+
+    def keep_backup(self) -> None:
+        if self.target.exists():
+            try:
+                os.link(self.target, self.backup)
+            except OSError:  # a file system without hard links
+                shutil.copy2(self.target, self.backup)
+
+    def undo(self) -> None:
+        """Put the old file back, or none where there was none, if the new one has taken its place."""
+        if self.temporary.exists():
+            return
+        if self.backup.exists():
+            os.replace(self.backup, self.target)
+        else:
+            self.target.unlink(missing_ok=True)
+
+
+def _replace_targets(writes: Sequence[_Write]) -> None:
+    """Move all temporary files to their targets, or none. The last one has no backup: once it is moved, all is done."""
+    try:
+        for write in writes:
+            with _readable_errors(write.path):
+                os.replace(write.temporary, write.target)
+    except BaseException:
+        if writes[-1].temporary.exists():
+            for write in writes[:-1]:
+                write.undo()
+        raise
+
+
+@contextmanager
+def _readable_errors(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn an OSError into an error for the user that names the path and the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise NormalMeshError(f"cannot write {path}: {error.strerror or error}") from error
