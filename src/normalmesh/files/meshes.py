@@ -1,0 +1,266 @@
+"""Writing surfaces: PLY, OBJ, GLB and STL."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh import _surface
+from normalmesh.camera import Perspective
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.files.atomic import check_target, write_atomically
+from normalmesh.normalmap import NormalMap, shape_text
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from trimesh import Trimesh
+
+    from normalmesh.surface import Surface
+
+#: Colours of the image: uint8 (H', W', 3 or 4), or a file.
+Texture: TypeAlias = "NDArray[np.uint8] | str | PathLike[str]"
+
+#: Longest side of a texture in a GLB; graphics cards and browsers refuse larger ones.
+LONGEST_TEXTURE = 8192
+
+#: Texels by which the normal texture reaches over the outline, so that coarser mip levels do not mix in background.
+MARGIN = 8
+
+#: The normal (0, 0, 1) in a normal texture.
+FLAT = (128, 128, 255)
+
+#: Grey and roughness of a surface without texture: matt, so that shape shows.
+GREY = 0.8
+ROUGHNESS = 0.8
+
+Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
+
+
+def write_surface(
+    surface: Surface, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None
+) -> None:
+    """Write a surface in the format of the path's suffix; see :meth:`Surface.save`."""
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in _ENCODERS:
+        raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(_ENCODERS)}")
+    if normals is not None and suffix != ".glb":
+        warnings.warn(f"normals are left out of {path.name}: only GLB embeds them", NormalMeshWarning, stacklevel=3)
+    check_target(path)
+    image = None if texture is None else _colour_image(texture)
+    write_atomically(_ENCODERS[suffix](surface, path, image, normals))
+
+
+def _ply(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    """Texture coordinates are the vertex properties s and t: the names that Blender knows, and MeshLab too."""
+    from trimesh.exchange.ply import export_ply
+
+    colours = None if image is None else _colours_at_vertices(surface, np.asarray(image))
+    mesh = _trimesh(surface, vertex_colors=colours)
+    coordinates = surface.texture_coordinates.astype(np.float32)
+    mesh.vertex_attributes.update(s=coordinates[:, 0], t=coordinates[:, 1])
+    return {path: export_ply(mesh, vertex_normal=False)}
+
+
+def _stl(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    from trimesh.exchange.stl import export_stl
+
+    if image is not None:
+        warnings.warn(f"the texture is left out of {path.name}: STL has no colours", NormalMeshWarning, stacklevel=4)
+    return {path: export_stl(_trimesh(surface))}
+
+
+def _obj(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    from trimesh.exchange.obj import export_obj
+    from trimesh.visual import TextureVisuals
+    from trimesh.visual.material import SimpleMaterial
+
+    grey = [round(255 * (GREY if image is None else 1.0))] * 3
+    material = SimpleMaterial(
+        image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0, name=f"{path.stem}_texture"
+    )
+    mesh = _trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material))
+    # Decimals, not significant digits: a small surface needs more of them.
+    decimals = min(max(9 - math.floor(math.log10(np.abs(surface.vertices).max() or 1.0)), 8), 60)
+    text, companions = export_obj(
+        mesh,
+        include_normals=False,
+        return_texture=True,
+        mtl_name=path.with_suffix(".mtl").name,
+        digits=decimals,
+        header="normalmesh",
+    )
+    files: Files = {path.with_name(name): content for name, content in companions.items()}
+    return {**files, path: text.encode()}
+
+
+def _glb(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    from PIL.Image import fromarray
+    from trimesh import Scene
+    from trimesh.exchange.gltf import export_glb
+    from trimesh.visual import TextureVisuals
+    from trimesh.visual.material import PBRMaterial
+
+    frames = None if normals is None else _tangent_frames(surface)
+    material = PBRMaterial(
+        name=path.stem,
+        baseColorFactor=None if image is not None else [GREY, GREY, GREY, 1.0],
+        baseColorTexture=None if image is None else _reduced(image),
+        normalTexture=None
+        if normals is None or frames is None
+        else fromarray(_normal_texture(surface, normals, frames)),
+        metallicFactor=0.0,
+        roughnessFactor=ROUGHNESS,
+        doubleSided=True,
+    )
+    mesh = _trimesh(
+        surface,
+        visual=TextureVisuals(uv=surface.texture_coordinates, material=material),
+        vertex_normals=surface.vertex_normals,
+    )
+    if frames is not None:
+        handedness = np.ones((len(surface.vertices), 1), np.float32)
+        mesh.vertex_attributes["TANGENT"] = np.hstack([frames[0], handedness])
+    scene = Scene()
+    scene.add_geometry(mesh, node_name=path.stem, geom_name=path.stem)
+    return {path: export_glb(scene, include_normals=True, tree_postprocessor=_finish_tree)}
+
+
+_ENCODERS: dict[str, Callable[[Surface, Path, Image | None, NormalMap | None], Files]] = {
+    ".ply": _ply,
+    ".obj": _obj,
+    ".glb": _glb,
+    ".stl": _stl,
+}
+
+
+def _trimesh(surface: Surface, **options: Any) -> Trimesh:
+    """The surface for trimesh's exporters, which must neither merge nor reorder anything."""
+    from trimesh import Trimesh
+
+    mesh = Trimesh(surface.vertices, surface.faces, process=False, validate=False, **options)
+    mesh.units = surface.units
+    return mesh
+
+
+def _finish_tree(tree: dict[str, Any]) -> None:
+    """What trimesh does not write by itself: tangents by their name in glTF, and textures that end at their border."""
+    for mesh in tree["meshes"]:
+        attributes = mesh["primitives"][0]["attributes"]
+        if "_TANGENT" in attributes:
+            attributes["TANGENT"] = attributes.pop("_TANGENT")
+    linear, trilinear, clamp = 9729, 9987, 33071
+    if "textures" in tree:
+        tree["samplers"] = [{"magFilter": linear, "minFilter": trilinear, "wrapS": clamp, "wrapT": clamp}]
+        for texture in tree["textures"]:
+            texture["sampler"] = 0
+    tree["asset"]["generator"] = "normalmesh"
+
+
+Frames: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+
+
+def _tangent_frames(surface: Surface) -> Frames:
+    """Tangents, bitangents and normals, (N, 3) each, at the vertices: right, up and out as the image shows them.
+
+    The tangent is the derivative of the surface along u, which is orthogonal to the normal by construction. The
+    bitangent is N × T, glTF's handedness +1.
+    """
+    normals = surface.vertex_normals
+    tangents = surface.camera.jacobian(normals, surface.screen[:, 0], surface.screen[:, 1])[..., 0]
+    tangents /= np.linalg.norm(tangents, axis=1, keepdims=True)
+    bitangents = np.cross(normals, tangents)
+    return tangents.astype(np.float32), bitangents.astype(np.float32), normals.astype(np.float32)
+
+
+def _normal_texture(surface: Surface, normals: NormalMap, frames: Frames) -> NDArray[np.uint8]:
+    """(H', W', 3) uint8: the map's normals in the surface's tangent frames, +x right, +y up, +z out.
+
+    Viewers (three.js, Khronos' sample viewer) interpolate T, B and N over a face, normalise each and shade with
+    ``x T + y B + z N``. The texel holds the x, y, z for which this is the map's normal.
+    """
+    rows, columns = surface.shape
+    if abs(normals.shape[0] * columns - normals.shape[1] * rows) > max(rows, columns):
+        raise NormalMeshError(
+            f"normals are {shape_text(normals.shape)} but the surface is of an image of {shape_text(surface.shape)}: "
+            "they must show the same image"
+        )
+    screen, owners = surface.owners(_reduced_shape(normals.shape))
+    depth = np.ones(len(screen))
+    if isinstance(surface.camera, Perspective):
+        depth = np.ascontiguousarray(surface.camera.depth(surface.vertices))
+    texture = np.empty((*owners.shape, 3), np.uint8)
+    texture[:] = FLAT
+    covered = np.zeros(owners.shape, np.bool_)
+    _surface.bake_normals(owners, screen, surface.faces, depth, *frames, normals.normals, texture, covered)
+    for _ in range(MARGIN):
+        covered = _surface.dilate(texture, covered)
+    return texture
+
+
+def _reduced_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns scaled so that neither is above :data:`LONGEST_TEXTURE`."""
+    scale = min(1.0, LONGEST_TEXTURE / max(shape))
+    return max(round(shape[0] * scale), 1), max(round(shape[1] * scale), 1)
+
+
+def _reduced(image: Image) -> Image:
+    from PIL.Image import Resampling
+
+    rows, columns = _reduced_shape((image.height, image.width))
+    return image if (columns, rows) == image.size else image.resize((columns, rows), Resampling.BOX)
+
+
+def _colour_image(texture: Texture) -> Image:
+    """An RGB or RGBA image from an array or a file, or an error."""
+    import PIL.Image
+
+    if isinstance(texture, str | PathLike):
+        try:
+            with _no_size_limit(), PIL.Image.open(texture) as file:
+                if file.mode.startswith(("I", "F")):
+                    raise NormalMeshError(f"cannot use {texture} as a texture: it must have 8 bits per channel")
+                return file.convert("RGBA" if file.has_transparency_data else "RGB")
+        except (OSError, SyntaxError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise NormalMeshError(f"cannot read the texture {fspath(texture)}: {reason}") from error
+    array = np.asarray(texture)
+    if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0 or array.dtype != np.uint8:
+        raise NormalMeshError(
+            f"texture must be uint8 of the shape (rows, columns, 3 or 4), not {array.dtype} {shape_text(array.shape)}"
+        )
+    return PIL.Image.fromarray(np.ascontiguousarray(array))
+
+
+@contextmanager
+def _no_size_limit() -> Iterator[None]:
+    """Lift Pillow's limit against decompression bombs: hundreds of megapixels are ordinary here."""
+    import PIL.Image
+
+    limit = PIL.Image.MAX_IMAGE_PIXELS
+    PIL.Image.MAX_IMAGE_PIXELS = None
+    try:
+        yield
+    finally:
+        PIL.Image.MAX_IMAGE_PIXELS = limit
+
+
+def _colours_at_vertices(surface: Surface, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(N, 3 or 4): the image's colours at the vertices, bilinear between pixel centres."""
+    size = np.array([image.shape[1], image.shape[0]])
+    position = surface.screen * (size / [surface.shape[1], surface.shape[0]]) - 0.5
+    position = np.clip(position, 0, size - 1)
+    low = np.minimum(position.astype(np.int64), np.maximum(size - 2, 0))
+    high = np.minimum(low + 1, size - 1)
+    right, down = (position - low).T[..., None]
+    upper = (1 - right) * image[low[:, 1], low[:, 0]] + right * image[low[:, 1], high[:, 0]]
+    lower = (1 - right) * image[high[:, 1], low[:, 0]] + right * image[high[:, 1], high[:, 0]]
+    return np.round((1 - down) * upper + down * lower).astype(np.uint8)
