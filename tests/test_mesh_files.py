@@ -268,6 +268,22 @@ def test_glb_is_matt_and_says_its_unit(tmp_path: Path) -> None:
     assert set(attributes(tree, blob)) == {"POSITION", "NORMAL", "TEXCOORD_0", "faces"}
 
 
+@pytest.mark.parametrize("suffix", [".ply", ".obj", ".glb", ".stl"])
+def test_names_may_hold_any_letters(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"Büste 半身像{suffix}"
+    make_surface(Orthographic()).save(path)
+    assert len(read(path).faces) == 128
+
+
+def test_frames_exist_where_the_surface_is_seen_edge_on(tmp_path: Path) -> None:
+    screen = np.array([[0, 4], [4, 4], [2, 4], [0, 8], [8, 8], [8, 1]], float)
+    vertices = np.array([[0, -4, 0], [4, -4, 0], [2, -4, -3], [0, -8, 0], [8, -8, 0], [8, -1, 0]], float)
+    surface = Surface(vertices, [[0, 2, 1], [3, 4, 5]], screen, Orthographic(), (8, 8))
+    surface.save(tmp_path / "edge.glb", normals=NormalMap(np.broadcast_to([0, 0, 1.0], (8, 8, 3))))
+    tangent = attributes(*read_glb(tmp_path / "edge.glb"))["TANGENT"]
+    np.testing.assert_allclose(np.linalg.norm(tangent[:, :3], axis=1), 1, atol=1e-6)
+
+
 def quarters(channels: int = 3) -> np.ndarray:
     """A colour in each quarter of the image: red, green, blue and grey, from the top left by rows."""
     image = np.full((*SHAPE, channels), 200, np.uint8)

@@ -169,6 +169,10 @@ class Surface:
         Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
         the surface: glTF readers take the numbers for metres. All but STL carry texture coordinates.
 
+        Readers interpolate texture coordinates linearly over a face in space. Behind a pinhole that is not quite linear
+        in the image: within a face a texture is off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels for an edge of L
+        pixels between the depths d₁ and d₂. The normal texture is made for this, colours are left as they are.
+
         Nothing is left half-written: the file, and the MTL and PNG of an OBJ, replace the old ones only when all of
         them are complete.
 

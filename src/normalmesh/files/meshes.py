@@ -171,11 +171,15 @@ Frames: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.f
 def _tangent_frames(surface: Surface) -> Frames:
     """Tangents, bitangents and normals, (N, 3) each, at the vertices: right, up and out as the image shows them.
 
-    The tangent is the derivative of the surface along u, which is orthogonal to the normal by construction. The
-    bitangent is N × T, glTF's handedness +1.
+    The tangent is the direction of J(n)'s first column, n × (τ_u × r): along u on the surface, orthogonal to the
+    normal. The bitangent is N × T, glTF's handedness +1.
     """
-    normals = surface.vertex_normals
-    tangents = surface.camera.jacobian(normals, surface.screen[:, 0], surface.screen[:, 1])[..., 0]
+    camera, normals = surface.camera, surface.vertex_normals
+    along_u, _ = camera.tangents
+    to_viewer = camera.towards_viewer * camera.rays(surface.screen[:, 0], surface.screen[:, 1])
+    tangents = np.cross(normals, np.cross(along_u, to_viewer))
+    # Exactly grazing above or below: every direction on the surface is seen end-on, but τ_u lies in it.
+    tangents[~tangents.any(axis=1)] = along_u
     tangents /= np.linalg.norm(tangents, axis=1, keepdims=True)
     bitangents = np.cross(normals, tangents)
     return tangents.astype(np.float32), bitangents.astype(np.float32), normals.astype(np.float32)
