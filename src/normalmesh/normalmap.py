@@ -130,7 +130,7 @@ def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.b
         )
     if array.dtype.kind not in "bui" and not (array.dtype.kind == "f" and np.all(np.isfinite(array))):
         raise NormalMeshError(f"mask must be boolean or finite numbers (nonzero = foreground), not {array.dtype}")
-    array = array != 0
+    array = np.ascontiguousarray(array != 0)  # Matlab's arrays are not, and kernels are compiled for one layout
     if not array.any():
         raise NormalMeshError("mask is empty: no pixel is foreground; is it inverted, or of another image?")
     return array

@@ -98,6 +98,8 @@ def _read_tiff(path: Path) -> Image:
         series, page = file.series[0], file.pages.first
         photometric = getattr(page.photometric, "name", str(page.photometric))
         is_jpeg, bits = page.compression in (6, 7), page.bitspersample
+        # tifffile labels bilevel data "zero is white" and yet stores True as one.
+        inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
         values, axes = series.asarray(), series.axes
     if axes == "SYX":
         values = np.moveaxis(values, 0, -1)
@@ -108,7 +110,7 @@ def _read_tiff(path: Path) -> Image:
             f"holds an array of {shape_text(values.shape)}; expected one image of rows × columns × 3 or 4 channels",
         )
     maximum = _tiff_maximum(values.dtype, bits)
-    if photometric == "MINISWHITE" and maximum is not None:
+    if inverted and maximum is not None:
         values = maximum - values
     return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg))
 

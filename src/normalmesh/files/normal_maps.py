@@ -169,7 +169,7 @@ def _chosen_convention(
             warnings.warn(
                 f"{path}: the data cannot tell the convention; {likely.name} was assumed. State it as convention=…",
                 NormalMeshWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return likely
     if diagnosis.strongly_excludes(stated):
@@ -177,7 +177,7 @@ def _chosen_convention(
             f"{path}: the data contradict the convention {stated.name}; {likely.name} fits. "
             f"Read it with convention={likely.name!r} or 'auto'",
             NormalMeshWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return stated
 
