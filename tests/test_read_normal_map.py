@@ -416,7 +416,7 @@ class TestBackground:
         with pytest.warns(NormalMeshWarning, match="1 normals were not of unit length"):
             assert read_normal_map(write_png(tmp_path / "n.png", values)).mask.all()
 
-    @pytest.mark.parametrize("value", [0, np.nan, np.inf])
+    @pytest.mark.parametrize("value", [0, np.nan, np.inf, 1e300])
     def test_zero_and_nan_of_floats_without_a_mask(self, tmp_path, value):
         values = dome()
         values[~corner_mask()] = value

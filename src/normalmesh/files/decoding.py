@@ -75,8 +75,9 @@ def decode(
     for rows in row_blocks(stored.shape):
         low, high = _decode_rows(stored, encoding, rows, vectors)
         background = _background(low, high, encoding, nonfinite=mask is None)
-        foreground[rows] &= ~background
-        vectors[rows][background] = 0
+        if background.any():
+            foreground[rows] &= ~background
+            vectors[rows][background] = 0
         highest = max(highest, float(high.max()))
     if not foreground.any():
         raise unusable(path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
@@ -97,22 +98,22 @@ def row_blocks(shape: tuple[int, int]) -> Iterator[slice]:
 
 def _decode_rows(
     stored: StoredNormals, encoding: Encoding, rows: slice, vectors: NDArray[np.float32]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Decode some rows into ``vectors``; returns the smallest and the largest component of each pixel."""
     decoded = []
     for axis, channel in enumerate(stored.channels):
-        component = channel[rows].astype(np.float64)
-        component *= encoding.scale
-        component += encoding.offset
         with np.errstate(over="ignore"):  # infinite is as unusable as beyond float32
-            vectors[rows, :, axis] = component
+            component = channel[rows].astype(np.float32)
+            component *= np.float32(encoding.scale)
+            component += np.float32(encoding.offset)
+        vectors[rows, :, axis] = component
         decoded.append(component)
     x, y, z = decoded
     return np.minimum(np.minimum(x, y), z), np.maximum(np.maximum(x, y), z)
 
 
 def _background(
-    low: NDArray[np.float64], high: NDArray[np.float64], encoding: Encoding, nonfinite: bool
+    low: NDArray[np.float32], high: NDArray[np.float32], encoding: Encoding, nonfinite: bool
 ) -> NDArray[np.bool_]:
     """Pixels that stand for no normal, from the smallest and the largest component of each."""
     size = np.maximum(-low, high)
