@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh import _surface
 from normalmesh.camera import Camera, Perspective
-from normalmesh.errors import NormalMeshError
-from normalmesh.normalmap import NormalMap, shape_text
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.normalmap import NormalMap
 from normalmesh.raster import pixel_faces
 from normalmesh.screenmesh import ScreenMesh
 

@@ -28,8 +28,7 @@ def demo(output: Path, size: int) -> None:
     output.mkdir(parents=True, exist_ok=True)
     encoded = np.round((truth.normal_map.normals.astype(np.float64) + 1) / 2 * 65535).astype(np.uint16)
     alpha = np.where(truth.normal_map.mask, 65535, 0).astype(np.uint16)
-    image = imagecodecs.png_encode(np.dstack([encoded, alpha]))
-    write_atomically({output / "normals.png": image})
+    write_atomically({output / "normals.png": bytes(imagecodecs.png_encode(np.dstack([encoded, alpha])))})
 
     normal_map = read_normal_map(output / "normals.png")
     click.echo(f"{normal_map}\n{diagnose(normal_map)}")

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import shape_text
 from normalmesh.files.formats import reading, unusable
-from normalmesh.normalmap import shape_text
 
 #: Names that normals go by, in order of preference; compared without regard to case.
 NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "normalmap", "n")

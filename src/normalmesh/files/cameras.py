@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unusable
-from normalmesh.normalmap import shape_text
 
 #: Names that the matrix goes by, in order of preference.
 MATRIX_NAMES = ("camera_matrix", "K", "cameraMatrix", "M1", "intrinsics", "intrinsic_matrix")

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
-from normalmesh.normalmap import shape_text
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")

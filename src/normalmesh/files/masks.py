@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, Image, read_image
-from normalmesh.normalmap import shape_text
 
 
 def read_mask(path: Path) -> NDArray[np.generic]:

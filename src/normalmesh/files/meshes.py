@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from normalmesh import _surface
 from normalmesh.camera import Perspective
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.files.atomic import check_target, write_atomically
-from normalmesh.normalmap import NormalMap, shape_text
+from normalmesh.normalmap import NormalMap
 
 if TYPE_CHECKING:
     from PIL.Image import Image
