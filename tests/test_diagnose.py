@@ -139,6 +139,11 @@ def test_shallow_cap_does_not_tell_bump_from_bowl(sign):
     assert same_up_to_in_and_out("+x+y+z") <= set(found.candidates)
 
 
+def test_bowl_masked_at_its_rim_raises_no_alarm():
+    normals, mask = sphere()
+    assert not diagnose(normals * [-1, -1, 1], mask).strongly_excludes(Convention("+x+y+z"))
+
+
 def test_steep_slope_on_one_side_is_no_silhouette():
     v, u = np.mgrid[:160, :160] + 0.0
     mask = (np.abs(u - 80) < 50) & (np.abs(v - 80) < 50)

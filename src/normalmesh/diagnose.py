@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.conventions import Convention
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.integrability import (
     CANDIDATES,
     FRONT,
@@ -27,7 +27,7 @@ from normalmesh.integrability import (
     sample_tiles,
     undo_srgb,
 )
-from normalmesh.normalmap import NormalMap, shape_text
+from normalmesh.normalmap import NormalMap
 from normalmesh.silhouette import Silhouette, silhouette
 
 _OVERVIEW = 2**19  # pixels looked at for lengths, directions and the outline
@@ -46,8 +46,9 @@ class _Bar:
     silhouette_effect: float
 
 
-_TELLS = _Bar(significance=4.0, agreement=0.5, curl_effect=0.05, silhouette_effect=0.5)
-_STRONG = _Bar(significance=6.0, agreement=0.7, curl_effect=0.1, silhouette_effect=1.0)
+_TELLS = _Bar(significance=4.0, agreement=0.5, curl_effect=0.05, silhouette_effect=0.4)
+# No outline is strong evidence: a steep bowl that is masked at its rim has the outline of a ball, turned inside out.
+_STRONG = _Bar(significance=6.0, agreement=0.7, curl_effect=0.1, silhouette_effect=np.inf)
 
 
 @dataclass(frozen=True)
