@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from normalmesh.camera import Camera, Orthographic, Perspective
 from normalmesh.conventions import Convention
-from normalmesh.diagnose import CANDIDATES, Diagnosis, diagnose
+from normalmesh.diagnosis import CANDIDATES, Diagnosis, diagnose
 
 Float32 = NDArray[np.float32]
 Mask = NDArray[np.bool_] | None

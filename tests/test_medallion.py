@@ -10,8 +10,9 @@ def test_slopes_are_those_of_the_height():
     screen = np.random.default_rng(0).uniform(5, 195, (500, 2))
     _, slope_x, slope_y = medallion.relief(screen)
     step = 1e-6
-    right = (medallion.relief(screen + [step, 0])[0] - medallion.relief(screen - [step, 0])[0]) / (2 * step)
-    up = (medallion.relief(screen - [0, step])[0] - medallion.relief(screen + [0, step])[0]) / (2 * step)
+    to_right, to_top = np.array([step, 0]), np.array([0, -step])
+    right = (medallion.relief(screen + to_right)[0] - medallion.relief(screen - to_right)[0]) / (2 * step)
+    up = (medallion.relief(screen + to_top)[0] - medallion.relief(screen - to_top)[0]) / (2 * step)
     assert np.allclose(slope_x, right, atol=1e-6)
     assert np.allclose(slope_y, up, atol=1e-6)
 

@@ -95,7 +95,7 @@ def silent_diagnosis(normals, mask=None, camera=None):
 def no_diagnosis(monkeypatch, request):
     """Tiny and odd maps are for reading, not for diagnosing; tests of the diagnosis ask for it."""
     if "real_diagnosis" not in request.fixturenames:
-        monkeypatch.setattr(import_module("normalmesh.diagnose"), "diagnose", silent_diagnosis)
+        monkeypatch.setattr(import_module("normalmesh.diagnosis"), "diagnose", silent_diagnosis)
 
 
 @pytest.fixture
@@ -510,7 +510,7 @@ class TestConventions:
             excludes = lambda convention: convention.axes in excluded  # noqa: E731
             return SimpleNamespace(axes=axes, candidates=candidates, strongly_excludes=excludes)
 
-        monkeypatch.setattr(import_module("normalmesh.diagnose"), "diagnose", diagnose)
+        monkeypatch.setattr(import_module("normalmesh.diagnosis"), "diagnose", diagnose)
         return seen
 
     def test_auto_takes_what_the_data_show(self, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 if TYPE_CHECKING:
     from normalmesh.camera import Camera, Orthographic, Perspective
     from normalmesh.conventions import Convention
-    from normalmesh.diagnose import Diagnosis, diagnose
+    from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.normalmap import NormalMap, Repairs
     from normalmesh.raster import pixel_faces
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Camera": "camera",
     "Convention": "conventions",
-    "Diagnosis": "diagnose",
+    "Diagnosis": "diagnosis",
     "MeshCheck": "screenmesh",
     "NormalMap": "normalmap",
     "Orthographic": "camera",
@@ -32,7 +32,7 @@ _HOMES = {
     "Repairs": "normalmap",
     "ScreenMesh": "screenmesh",
     "Surface": "surface",
-    "diagnose": "diagnose",
+    "diagnose": "diagnosis",
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
 }

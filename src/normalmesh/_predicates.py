@@ -1,4 +1,4 @@
-"""On which side of a line is a point? Exact for all double coordinates (Shewchuk 1997, expansions)."""
+"""On which side of a line is a point? Exact (Shewchuk 1997, expansions) unless products of coordinates underflow."""
 
 import numpy as np
 from numba import njit

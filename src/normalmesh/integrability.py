@@ -173,10 +173,10 @@ def _scales(tiles: Tiles) -> Iterator[Tiles]:
     """The tiles, then averages of 2×2, 4×4 and 8×8 pixels that are all foreground."""
     for _ in range(3):
         yield tiles
-        foreground = _quarters(tiles.foreground).all(axis=(2, 4))
+        foreground: Bool = np.all(_quarters(tiles.foreground), axis=(2, 4))
         channels = _unit(_quarters(tiles.channels).mean(axis=(2, 4)), foreground)
-        u = (tiles.u[:, :, ::2] + tiles.u[:, :, 1::2]) / 2
-        v = (tiles.v[:, ::2] + tiles.v[:, 1::2]) / 2
+        u = np.float32(0.5) * (tiles.u[:, :, ::2] + tiles.u[:, :, 1::2])
+        v = np.float32(0.5) * (tiles.v[:, ::2] + tiles.v[:, 1::2])
         tiles = Tiles(channels, foreground, u, v)
     yield tiles
 

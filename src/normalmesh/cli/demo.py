@@ -38,9 +38,8 @@ def demo(output: Path, size: int) -> None:
     surface = Surface.from_unknown(mesh, heights, normal_map.camera, normal_map.shape)
     for name in ("medallion.ply", "medallion.glb"):
         surface.save(output / name)
-    write_atomically(
-        {output / "medallion.png": imagecodecs.png_encode(_picture(normal_map.normals, surface.normal_map()))}
-    )
+    picture = _picture(normal_map.normals, surface.normal_map())
+    write_atomically({output / "medallion.png": bytes(imagecodecs.png_encode(picture))})
     click.echo(f"wrote {output}/normals.png, medallion.ply, medallion.glb and the picture medallion.png")
 
 

@@ -22,7 +22,7 @@ from normalmesh.files.masks import reaches_half, read_mask
 from normalmesh.normalmap import NormalMap, checked_mask
 
 if TYPE_CHECKING:
-    from normalmesh.diagnose import Diagnosis
+    from normalmesh.diagnosis import Diagnosis
 
 
 def read_normal_map(
@@ -160,7 +160,7 @@ def _chosen_convention(
     stated: Convention | None,
 ) -> Convention:
     """The convention as stated, with a warning where the data speak against it; else the one that the data show."""
-    from normalmesh.diagnose import diagnose
+    from normalmesh.diagnosis import diagnose
 
     diagnosis = diagnose(vectors, foreground, camera)
     likely = _likely_convention(diagnosis)

@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from normalmesh import Convention, NormalMap, NormalMeshError, NormalMeshWarning, Orthographic, Perspective, diagnose
-from normalmesh.diagnose import CANDIDATES
+from normalmesh.diagnosis import CANDIDATES
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 
