@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
 from normalmesh import NormalMeshError, Orthographic, Perspective
 
 CAMERAS = [
@@ -149,3 +150,12 @@ def test_parameters_that_are_refused():
             Perspective(**values)
     with pytest.raises(NormalMeshError, match="fx must be a positive focal length"):
         Perspective(0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("camera", [Orthographic(0.3), Perspective(400, 380, 100, 90, skew=2)])
+def test_jacobian_against_the_naive_twin(camera):
+    rng = np.random.default_rng(5)
+    u, v = rng.uniform(0, 200, (2, 10))
+    normals = rng.normal(size=(10, 3)) * [0.4, 0.4, 0] + [0, 0, 1]
+    for k, jacobian in enumerate(camera.jacobian(normals, u, v)):
+        assert np.allclose(jacobian, naive.jacobian(normals[k], camera.rays(u[k], v[k]), *camera.tangents))
