@@ -12,6 +12,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 if TYPE_CHECKING:
     from normalmesh.camera import Camera, Orthographic, Perspective
     from normalmesh.conventions import Convention
+    from normalmesh.decimation import DecimatedMesh, decimate
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.normalmap import NormalMap, Repairs
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Camera": "camera",
     "Convention": "conventions",
+    "DecimatedMesh": "decimation",
     "Diagnosis": "diagnosis",
     "MeshCheck": "screenmesh",
     "NormalMap": "normalmap",
@@ -32,6 +34,7 @@ _HOMES = {
     "Repairs": "normalmap",
     "ScreenMesh": "screenmesh",
     "Surface": "surface",
+    "decimate": "decimation",
     "diagnose": "diagnosis",
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
@@ -40,6 +43,7 @@ _HOMES = {
 __all__ = [
     "Camera",
     "Convention",
+    "DecimatedMesh",
     "Diagnosis",
     "MeshCheck",
     "NormalMap",
@@ -50,6 +54,7 @@ __all__ = [
     "Repairs",
     "ScreenMesh",
     "Surface",
+    "decimate",
     "diagnose",
     "pixel_faces",
     "read_normal_map",

@@ -32,10 +32,10 @@ def first_row(v, rows):
 
 
 @njit(cache=True, nogil=True)
-def first_column(vertices, top, bottom, row, columns):
-    """The first column whose pixel centre in this row is not left of the edge, within 0 … columns."""
-    u, v = vertices[top, 0], vertices[top, 1]
-    end_u, end_v = vertices[bottom, 0], vertices[bottom, 1]
+def first_column(top, bottom, row, columns):
+    """The first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
+    u, v = top[0], top[1]
+    end_u, end_v = bottom[0], bottom[1]
     height = row + 0.5
     column = u + (height - v) * (end_u - u) / (end_v - v) - 0.5
     nearest = math.floor(column + 0.5)
@@ -49,11 +49,11 @@ def first_column(vertices, top, bottom, row, columns):
 @njit(cache=True, nogil=True)
 def row_span(vertices, top, middle, bottom, row, middle_row, columns):
     """Columns start … end − 1 of the row that a face owns; rows from the middle vertex on use its lower edge."""
-    one = first_column(vertices, top, bottom, row, columns)
+    one = first_column(vertices[top], vertices[bottom], row, columns)
     if row < middle_row:
-        other = first_column(vertices, top, middle, row, columns)
+        other = first_column(vertices[top], vertices[middle], row, columns)
     else:
-        other = first_column(vertices, middle, bottom, row, columns)
+        other = first_column(vertices[middle], vertices[bottom], row, columns)
     return min(one, other), max(one, other)
 
 

@@ -49,8 +49,10 @@ def count_rows(mask):
             pixels += _inside(mask, i, j)
         before[i + 1, 0] = vertices
         before[i + 1, 1] = pixels
+    # Number by number: a sum of rows would start the threads anew for each.
     for i in range(rows + 1):
-        before[i + 1] += before[i]
+        before[i + 1, 0] += before[i, 0]
+        before[i + 1, 1] += before[i, 1]
     return before
 
 

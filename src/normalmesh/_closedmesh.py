@@ -1,0 +1,134 @@
+"""Kernels of :mod:`normalmesh.closedmesh`: walking around vertices, collapsing and flipping edges.
+
+All work on a corner table (:mod:`normalmesh._topology`) without boundary: one ghost vertex, the last, is joined to
+every boundary edge. So every vertex but the ghost has a closed ring of faces.
+"""
+
+import numpy as np
+from numba import njit
+
+from normalmesh._topology import next_corner, previous_corner
+
+#: Bits of a vertex's flags.
+BOUNDARY = 1
+LOCKED = 2
+
+
+@njit(cache=True, nogil=True)
+def turn(corner, opposite):
+    """The corner of the same vertex in the next face counter-clockwise."""
+    return next_corner(opposite[next_corner(corner)])
+
+
+@njit(cache=True, nogil=True)
+def vertex_at(corner, faces):
+    return faces[corner // 3, corner % 3]
+
+
+@njit(cache=True, nogil=True)
+def ghost_faces(faces, opposite, ghost):
+    """A face (B, 3) for each boundary edge that joins it to the ghost."""
+    ghosts = np.empty((np.count_nonzero(opposite < 0), 3), np.int32)
+    count = 0
+    for corner in range(opposite.size):
+        if opposite[corner] < 0:
+            ghosts[count, 0] = vertex_at(previous_corner(corner), faces)
+            ghosts[count, 1] = vertex_at(next_corner(corner), faces)
+            ghosts[count, 2] = ghost
+            count += 1
+    return ghosts
+
+
+@njit(cache=True, nogil=True)
+def any_corners(faces, vertex_count):
+    """One corner of each vertex, −1 for vertices without faces."""
+    corner_of = np.full(vertex_count, -1, np.int32)
+    for corner in range(faces.size - 1, -1, -1):
+        corner_of[vertex_at(corner, faces)] = corner
+    return corner_of
+
+
+@njit(cache=True, nogil=True)
+def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
+    """The boundary vertices before and after a boundary vertex, with the foreground on the left of the boundary."""
+    corner = corner_of[vertex]
+    while vertex_at(next_corner(corner), faces) != ghost:
+        corner = turn(corner, opposite)
+    before = vertex_at(opposite[previous_corner(corner)], faces)
+    after = vertex_at(previous_corner(corner), faces)
+    return before, after
+
+
+@njit(cache=True, nogil=True)
+def boundary_successors(faces, real_faces, vertex_count):
+    """For each vertex the next one along the boundary, −1 inside. (N,) int32."""
+    after = np.full(vertex_count, -1, np.int32)
+    for f in range(real_faces, faces.shape[0]):
+        # A ghost face (b, a, ghost) closes the boundary edge from a to b.
+        after[faces[f, 1]] = faces[f, 0]
+    return after
+
+
+@njit(cache=True, nogil=True)
+def are_neighbours(one, two, faces, opposite, corner_of):
+    """Whether two vertices share an edge."""
+    start = corner_of[one]
+    corner = start
+    while True:
+        if vertex_at(next_corner(corner), faces) == two:
+            return True
+        corner = turn(corner, opposite)
+        if corner == start:
+            return False
+
+
+@njit(cache=True, nogil=True)
+def collapse_edge(corner, faces, opposite, corner_of):
+    """Collapse the edge across from a corner: its end becomes its start. Both faces of the edge die (vertex −1)."""
+    keep, drop = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    other = opposite[corner]
+    start = corner_of[drop]
+    walk = start
+    while True:
+        faces[walk // 3, walk % 3] = keep
+        walk = turn(walk, opposite)
+        if walk == start:
+            break
+    _close_face(corner, keep, faces, opposite, corner_of)
+    _close_face(other, keep, faces, opposite, corner_of)
+    faces[corner // 3, 0] = faces[other // 3, 0] = -1
+    corner_of[drop] = -1
+
+
+@njit(cache=True, nogil=True)
+def _close_face(corner, keep, faces, opposite, corner_of):
+    """Join the two neighbours of a dying face along its edges at the corner's vertex."""
+    one, two = opposite[next_corner(corner)], opposite[previous_corner(corner)]
+    _join(one, two, opposite)
+    corner_of[vertex_at(corner, faces)] = next_corner(one)
+    corner_of[keep] = previous_corner(one)
+
+
+@njit(cache=True, nogil=True)
+def flip_edge(corner, faces, opposite, corner_of):
+    """Replace the edge across from a corner by the other diagonal of its two faces.
+
+    Faces (apex, start, end) and (far, end, start) become (apex, start, far) and (far, end, apex).
+    """
+    other = opposite[corner]
+    at_start, at_end = next_corner(corner), next_corner(other)
+    apex, far = vertex_at(corner, faces), vertex_at(other, faces)
+    across_start, across_end = opposite[at_start], opposite[at_end]
+    moved, moved_too = previous_corner(corner), previous_corner(other)
+    faces[moved // 3, moved % 3] = far
+    faces[moved_too // 3, moved_too % 3] = apex
+    _join(corner, across_end, opposite)
+    _join(other, across_start, opposite)
+    _join(at_start, at_end, opposite)
+    corner_of[apex], corner_of[far] = corner, other
+    corner_of[vertex_at(at_start, faces)], corner_of[vertex_at(at_end, faces)] = at_start, at_end
+
+
+@njit(cache=True, nogil=True)
+def _join(one, two, opposite):
+    opposite[one], opposite[two] = two, one

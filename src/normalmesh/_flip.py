@@ -1,0 +1,109 @@
+"""Kernels of :mod:`normalmesh.flip`: the in-circle test in the metric of the normals."""
+
+from numba import njit, prange
+
+from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
+from normalmesh._quadrics import face_record, facing, jacobian
+from normalmesh._topology import next_corner, previous_corner
+from normalmesh._validity import is_fit
+
+#: A flip must lower the lifted diagonal by this share of its height: equal diagonals stay, and flipping ends.
+LEAST_GAIN = 1e-3
+
+
+@njit(cache=True, nogil=True)
+def edge_metric(one, two, records, u, v, frame, towards_viewer, scale):
+    """G_e = J_eᵀ M_e J_e of the patch of two faces, eqs. (17) and (18), as uu, uv, vv."""
+    p, q = records[one], records[two]
+    nx, ny, nz = facing(
+        p[3] * p[0] + q[3] * q[0], p[3] * p[1] + q[3] * q[1], p[3] * p[2] + q[3] * q[2], u, v, frame, towards_viewer
+    )
+    j = jacobian(nx, ny, nz, u, v, frame, scale)
+    xx, xy, xz = p[4] + q[4], p[5] + q[5], p[6] + q[6]
+    yy, yz, zz = p[7] + q[7], p[8] + q[8], p[9] + q[9]
+    ux, uy, uz = xx * j[0] + xy * j[1] + xz * j[2], xy * j[0] + yy * j[1] + yz * j[2], xz * j[0] + yz * j[1] + zz * j[2]
+    vx, vy, vz = xx * j[3] + xy * j[4] + xz * j[5], xy * j[3] + yy * j[4] + yz * j[5], xz * j[3] + yz * j[4] + zz * j[5]
+    return (
+        j[0] * ux + j[1] * uy + j[2] * uz,
+        j[3] * ux + j[4] * uy + j[5] * uz,
+        j[3] * vx + j[4] * vy + j[5] * vz,
+    )
+
+
+@njit(cache=True, nogil=True)
+def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale):
+    """How much lower the other diagonal lies where the two cross, lifted by d ↦ dᵀ G_e d; 0 where it cannot be taken.
+
+    The height of a diagonal ab over the paraboloid at a + s(b − a) is s(1 − s)‖b − a‖² in the metric.
+    """
+    other = opposite[corner]
+    one, two = corner // 3, other // 3
+    if one >= real_faces or two >= real_faces:
+        return 0.0
+    a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    if flags[a] & flags[b] & LOCKED:
+        return 0.0
+    c, d = vertex_at(corner, faces), vertex_at(other, faces)
+    au, av, cu, cv = vertices[a, 0], vertices[a, 1], vertices[c, 0], vertices[c, 1]
+    bu, bv = vertices[b, 0] - au, vertices[b, 1] - av
+    du, dv = vertices[d, 0] - cu, vertices[d, 1] - cv
+    cross = bu * dv - bv * du
+    if cross == 0.0:
+        return 0.0
+    s = ((cu - au) * dv - (cv - av) * du) / cross
+    t = ((cu - au) * bv - (cv - av) * bu) / cross
+    if not (0.0 < s < 1.0 and 0.0 < t < 1.0):
+        return 0.0
+    # The new faces (c, a, d) and (d, b, c) share out the area of the patch as s divides the edge ab.
+    if not is_fit(min(s, 1.0 - s) * abs(cross), max(bu * bu + bv * bv, du * du + dv * dv)):
+        return 0.0
+    uu, uv, vv = edge_metric(one, two, records, au + s * bu, av + s * bv, frame, towards_viewer, scale)
+    now = s * (1.0 - s) * (uu * bu * bu + 2.0 * uv * bu * bv + vv * bv * bv)
+    then = t * (1.0 - t) * (uu * du * du + 2.0 * uv * du * dv + vv * dv * dv)
+    if then < (1.0 - LEAST_GAIN) * now:
+        return now - then
+    return 0.0
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def gains_of_flips(vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale, gains):
+    """Gains (3M,) of all edges, each at the smaller of its two corners."""
+    for corner in prange(3 * real_faces):
+        gains[corner] = 0.0
+        if corner < opposite[corner]:
+            gains[corner] = gain_of_flip(
+                corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale
+            )
+
+
+@njit(cache=True, nogil=True)
+def flip_in_order(
+    order, vertices, faces, real_faces, opposite, corner_of, flags, records, normals, mask, frame, towards_viewer,
+    scale, regularisation,
+):  # fmt: skip
+    """Flip the edges across from the given corners that still gain by it; the number of flips.
+
+    The records of the two faces are renewed at once. A flip that these would reverse is taken back: otherwise such
+    edges would turn for ever.
+    """
+    flips = 0
+    for corner in order:
+        gain = gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale)
+        if gain <= 0.0:
+            continue
+        one, two = corner // 3, opposite[corner] // 3
+        if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), faces, opposite, corner_of):
+            continue
+        before_one, before_two = records[one].copy(), records[two].copy()
+        flip_edge(corner, faces, opposite, corner_of)
+        for f in (one, two):
+            face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, records[f])
+        back = next_corner(corner)
+        gain = gain_of_flip(back, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale)
+        if gain > 0.0:
+            # A second flip restores the edge, with the two faces exchanged.
+            flip_edge(back, faces, opposite, corner_of)
+            records[one], records[two] = before_two, before_one
+        else:
+            flips += 1
+    return flips

@@ -1,0 +1,66 @@
+"""Kernels of :mod:`normalmesh.move`."""
+
+import numpy as np
+from numba import njit, prange
+
+from normalmesh._closedmesh import BOUNDARY, boundary_neighbours, turn
+from normalmesh._outline import change_outline, near_outline
+from normalmesh._validity import keeps_faces_upright
+
+#: Steps shorter than this (px) are not taken: the faces around keep their records.
+LEAST_STEP = 1e-3
+#: How often a step that is not allowed is halved before it is given up.
+HALVINGS = 5
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def best_steps(quadrics, flags, step, steps):
+    """Steps (N, 2): α·argmin Q̃_v for each inner vertex, eq. (16) and supplement B; zero for the others."""
+    for vertex in prange(quadrics.shape[0]):
+        steps[vertex, 0] = steps[vertex, 1] = 0.0
+        q = quadrics[vertex]
+        determinant = q[0] * q[2] - q[1] * q[1]
+        if flags[vertex] == 0 and determinant > 1e-14 * (q[0] + q[2]) ** 2:
+            steps[vertex, 0] = -step * (q[2] * q[3] - q[1] * q[4]) / determinant
+            steps[vertex, 1] = -step * (q[0] * q[4] - q[1] * q[3]) / determinant
+
+
+@njit(cache=True, nogil=True)
+def take_steps(steps, vertices, faces, opposite, corner_of, ghost, flags, mask, covered, changed):
+    """Move vertices one after another, each step halved until it is allowed; marks the faces that changed."""
+    moves = 0
+    for vertex in range(steps.shape[0]):
+        du, dv = steps[vertex, 0], steps[vertex, 1]
+        if du * du + dv * dv < LEAST_STEP**2:
+            continue
+        for _ in range(HALVINGS + 1):
+            u, v = vertices[vertex, 0] + du, vertices[vertex, 1] + dv
+            if may_move(vertex, u, v, vertices, faces, opposite, corner_of, ghost, flags, mask, covered):
+                vertices[vertex, 0], vertices[vertex, 1] = u, v
+                moves += 1
+                start = corner_of[vertex]
+                corner = start
+                while True:
+                    changed[corner // 3] = True
+                    corner = turn(corner, opposite)
+                    if corner == start:
+                        break
+                break
+            du, dv = 0.5 * du, 0.5 * dv
+    return moves
+
+
+@njit(cache=True, nogil=True)
+def may_move(vertex, u, v, vertices, faces, opposite, corner_of, ghost, flags, mask, covered):
+    """Whether the mesh stays valid when a vertex moves to (u, v); the outline then follows a boundary vertex."""
+    if not keeps_faces_upright(vertex, -1, u, v, vertices, faces, opposite, corner_of, ghost):
+        return False
+    if flags[vertex] & BOUNDARY:
+        if not near_outline(u, v, mask):
+            return False
+        before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
+        polygon = np.empty((4, 2))
+        polygon[0], polygon[2], polygon[3] = vertices[before], vertices[after], vertices[vertex]
+        polygon[1, 0], polygon[1, 1] = u, v
+        return change_outline(polygon, covered, True)
+    return True

@@ -1,0 +1,151 @@
+"""ClosedMesh: the form a mesh has while it is decimated. A ghost vertex closes the boundary, arrays may be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh import _closedmesh, _topology
+from normalmesh._closedmesh import BOUNDARY, LOCKED
+from normalmesh.raster import pixel_faces
+from normalmesh.screenmesh import ScreenMesh
+
+#: Passes of smoothing (1, 2, 1)/4 that level the stairs of a slanted outline.
+SMOOTHINGS = 3
+#: Pixels that the outline must run straight on both sides of a true corner; stairs have a short side.
+STRAIGHT = 4
+
+
+@dataclass(eq=False)
+class Outline:
+    """The outline of the start mesh, which decimation must keep.
+
+    Attributes
+    ----------
+    points : (P, 2) float64
+        Boundary vertices of the start mesh, in pixels.
+    smooth : (P, 2) float64
+        The same without the stairs of the pixel grid.
+    next_point : (P,) int32
+        The next point along the boundary, with the foreground on the left.
+    """
+
+    points: NDArray[np.float64]
+    smooth: NDArray[np.float64]
+    next_point: NDArray[np.int32]
+
+
+@dataclass(eq=False)
+class ClosedMesh:
+    """A mesh under decimation.
+
+    Attributes
+    ----------
+    vertices : (N, 2) float64
+        Screen positions in pixels. Vertex N is the ghost and has none.
+    faces : (F, 3) int32
+        Real faces first, then one ghost face for each boundary edge. Collapsed faces have −1 as first vertex.
+    real_faces : int
+    opposite : (3F,) int32
+        Corner table without boundary.
+    corner_of : (N + 1,) int32
+        One corner of each vertex, −1 for collapsed vertices.
+    flags : (N,) uint8
+        ``BOUNDARY`` and ``LOCKED``.
+    outline_of : (N,) int32
+        The point of the outline that a boundary vertex stands for, −1 inside.
+    outline : Outline
+    covered : (H, W) bool
+        Pixels whose centres lie in the mesh.
+    """
+
+    vertices: NDArray[np.float64]
+    faces: NDArray[np.int32]
+    real_faces: int
+    opposite: NDArray[np.int32]
+    corner_of: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    outline_of: NDArray[np.int32]
+    outline: Outline
+    covered: NDArray[np.bool_]
+
+    @property
+    def ghost(self) -> int:
+        """Index of the ghost vertex."""
+        return len(self.vertices)
+
+    @property
+    def topology(self) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], int]:
+        """Vertices, faces, opposite, corner_of and ghost: what most kernels begin with."""
+        return self.vertices, self.faces, self.opposite, self.corner_of, self.ghost
+
+    @classmethod
+    def from_screen(
+        cls, mesh: ScreenMesh, shape: tuple[int, int], locked: NDArray[np.bool_] | None = None
+    ) -> ClosedMesh:
+        """Close a mesh of an image of the given shape. ``locked`` (N,) marks vertices that must stay as they are."""
+        ghost = len(mesh.vertices)
+        faces = np.concatenate([mesh.faces, _closedmesh.ghost_faces(mesh.faces, mesh.opposite, ghost)])
+        opposite, _, _ = _topology.corner_table(faces, ghost + 1)
+        corner_of = _closedmesh.any_corners(faces, ghost + 1)
+        after = _closedmesh.boundary_successors(faces, len(mesh.faces), ghost)
+        on_boundary = after >= 0
+        flags = np.where(on_boundary, BOUNDARY, 0).astype(np.uint8)
+        if locked is not None:
+            flags[locked] |= LOCKED
+        outline_of = np.where(on_boundary, np.cumsum(on_boundary) - 1, -1).astype(np.int32)
+        points = mesh.vertices[on_boundary]
+        next_point = outline_of[after[on_boundary]]
+        outline = Outline(points, _without_stairs(points, next_point), next_point)
+        covered = pixel_faces(mesh, shape) >= 0
+        return cls(
+            mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, covered
+        )
+
+    def compact(self) -> None:
+        """Drop collapsed vertices and faces, in order."""
+        kept = np.flatnonzero(self.corner_of[:-1] >= 0)
+        renumber = np.full(self.ghost + 1, -1, np.int32)
+        renumber[kept] = np.arange(len(kept), dtype=np.int32)
+        renumber[self.ghost] = len(kept)
+        alive = self.faces[:, 0] >= 0
+        self.real_faces = int(np.count_nonzero(alive[: self.real_faces]))
+        self.faces = renumber[self.faces[alive]]
+        self.vertices = self.vertices[kept]
+        self.flags = self.flags[kept]
+        self.outline_of = self.outline_of[kept]
+        self.opposite, _, _ = _topology.corner_table(self.faces, self.ghost + 1)
+        self.corner_of = _closedmesh.any_corners(self.faces, self.ghost + 1)
+
+    def to_screen(self) -> ScreenMesh:
+        """The real faces as a mesh of their own. The closed mesh must be compact."""
+        return ScreenMesh(self.vertices.copy(), self.faces[: self.real_faces].copy())
+
+
+def _without_stairs(points: NDArray[np.float64], next_point: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Points (P, 2) of closed loops, smoothed along the loops just enough to level pixel stairs.
+
+    Corners between two straight sides, such as those of a rectangle, stay.
+    """
+    previous_point = np.empty_like(next_point)
+    previous_point[next_point] = np.arange(len(points), dtype=np.int32)
+    corners = _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
+    smooth = points
+    for _ in range(SMOOTHINGS):
+        smooth = (smooth[previous_point] + 2 * smooth + smooth[next_point]) / 4
+        smooth[corners] = points[corners]
+    return smooth
+
+
+def _ends_straight_side(points: NDArray[np.float64], following: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Points (P,) from which the outline runs straight for :data:`STRAIGHT` pixels."""
+    step = points[following] - points
+    straight = np.ones(len(points), np.bool_)
+    there = following
+    for _ in range(STRAIGHT - 1):
+        straight &= (step[there] == step).all(axis=1)
+        there = following[there]
+    # A point in the middle of a side is no corner, but keeping it changes nothing.
+    return straight

@@ -1,0 +1,316 @@
+"""Decimation: rounds of collapses and alignment, from two triangles a pixel to a sparse, feature-aligned mesh."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh._closedmesh import LOCKED
+from normalmesh.closedmesh import ClosedMesh
+from normalmesh.collapse import collapse
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.flip import flip
+from normalmesh.move import move
+from normalmesh.normalmap import NormalMap
+from normalmesh.quadrics import REGULARISATION, FaceRecords, Pixels
+from normalmesh.screenmesh import ScreenMesh
+
+#: κ: an edge collapses below the threshold T when κ·cost < T. Fitted once, so that the thresholds of the paper's tables
+#: give the vertex counts of the authors' program.
+THRESHOLD_FACTOR = 1.0
+
+#: Told how much is done, from 0 to 1, and what is being done.
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of the decimation: what was done, and what was left.
+
+    Attributes
+    ----------
+    largest_cost
+        Largest cost of a collapse, px⁴.
+    """
+
+    vertices: int
+    collapses: int
+    flips: int
+    moves: int
+    largest_cost: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a decimation did.
+
+    Attributes
+    ----------
+    target
+        Vertices asked for; None where a threshold was given.
+    target_met
+        Whether exactly so many vertices are left. If not, there were fewer to begin with, or no edge was left that may
+        collapse: each hole needs three vertices and each component its own.
+    seconds
+        Wall time of the stages ``start``, ``collapse``, ``evaluate`` (pixels of faces), ``flip`` and ``move``.
+    """
+
+    rounds: tuple[Round, ...]
+    target: int | None
+    target_met: bool
+    seconds: dict[str, float]
+
+    @property
+    def collapses(self) -> int:
+        return sum(each.collapses for each in self.rounds)
+
+    @property
+    def flips(self) -> int:
+        return sum(each.flips for each in self.rounds)
+
+    @property
+    def moves(self) -> int:
+        return sum(each.moves for each in self.rounds)
+
+    @property
+    def largest_cost(self) -> float:
+        """Largest cost of a collapse, px⁴."""
+        return max(each.largest_cost for each in self.rounds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecimatedMesh(ScreenMesh):
+    """A mesh that :func:`decimate` made.
+
+    Attributes
+    ----------
+    locked : (N,) bool
+        Vertices that were asked to stay as they are.
+    report : Report
+    """
+
+    locked: NDArray[np.bool_]
+    report: Report
+
+
+def decimate(
+    normal_map: NormalMap,
+    *,
+    vertices: int | None = None,
+    threshold: float | None = None,
+    compression: float | None = None,
+    rounds: int = 5,
+    passes: int = 3,
+    flips: bool = True,
+    moves: bool = True,
+    step: float = 0.5,
+    regularisation: float = REGULARISATION,
+    in_plane: bool = False,
+    locked: ArrayLike | None = None,
+    progress: Progress | None = None,
+) -> DecimatedMesh:
+    """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
+
+    Five rounds of collapses, each followed by passes of edge flips and vertex moves: sections 3 and 4 of the paper.
+    Exactly one of ``vertices``, ``threshold`` and ``compression`` says where to stop.
+
+    Parameters
+    ----------
+    normal_map
+        Any mask: all components and holes are kept.
+    vertices
+        Number of vertices of the result, at least 3. Rounds aim at targets that fall exponentially from ten times this.
+    threshold
+        Each round collapses all edges below this cost in px⁴, as the thresholds of the paper count it.
+    compression
+        Share of vertices to save, between 0 and 1: 0.98 leaves 2 vertices for 100 foreground pixels.
+    rounds, passes
+        Rounds of collapses, and passes of flips and moves in each. The paper takes 5 and 10; fewer passes keep features
+        better, see docs/results.md.
+    flips, moves
+        Switch off one kind of alignment.
+    step
+        α: share of the way to its best position by which a vertex moves in a pass.
+    regularisation
+        λ: weight of an even distribution of vertices.
+    in_plane
+        Place collapsed vertices at the best point of the plane instead of the edge.
+    locked
+        What must stay as it is: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2) as
+        u, v. Edges between locked vertices stay, too.
+    progress
+        Called with the share done and the name of the stage.
+
+    Returns
+    -------
+    DecimatedMesh
+        Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
+        pixel of the mask's outline. The same for any number of threads.
+    """
+    schedule = _schedule(normal_map, vertices, threshold, compression, _whole(rounds, 1, "rounds"))
+    passes = _whole(passes, 0, "passes")
+    pixels = Pixels(normal_map, _number(regularisation, "regularisation"))
+    step = _number(step, "step")
+    clock = _Clock(progress, len(schedule) * (passes + 1))
+    with clock.stage("start"):
+        start = ScreenMesh.from_mask(normal_map.mask)
+        mesh = ClosedMesh.from_screen(start, normal_map.shape, _locked_vertices(locked, start, normal_map))
+        del start
+    records: FaceRecords | None = None
+    history: list[Round] = []
+    for goal in schedule:
+        with clock.stage("collapse"):
+            done = collapse(mesh, pixels, records, target=goal.target, limit=goal.limit, in_plane=in_plane)
+        clock.advance("collapse")
+        records = FaceRecords(mesh)
+        flipped, moved = _align(mesh, pixels, records, passes if flips or moves else 0, flips, moves, step, clock)
+        history.append(Round(len(mesh.vertices), done.collapses, flipped, moved, done.largest_cost))
+        if goal.target == 0 and done.collapses == 0:
+            break
+    if threshold is not None:
+        history += _finish(mesh, pixels, records, schedule[-1].limit, in_plane, clock)
+    clock.finish()
+    target = schedule[-1].target or None
+    report = Report(tuple(history), target, target in (None, len(mesh.vertices)), clock.seconds)
+    return DecimatedMesh(mesh.vertices, mesh.faces[: mesh.real_faces], (mesh.flags & LOCKED).astype(np.bool_), report)
+
+
+def _align(
+    mesh: ClosedMesh,
+    pixels: Pixels,
+    records: FaceRecords,
+    passes: int,
+    flips: bool,
+    moves: bool,
+    step: float,
+    clock: _Clock,
+) -> tuple[int, int]:
+    """Passes of flips and moves, with flips at the end; the numbers of both. Quadrics are always evaluated afresh."""
+    flipped = moved = 0
+    for k in range(passes + 1):
+        with clock.stage("evaluate"):
+            records.renew(mesh, pixels)
+        if flips and passes:
+            with clock.stage("flip"):
+                flipped += flip(mesh, pixels, records)
+        if moves and k < passes:
+            with clock.stage("move"):
+                moved += move(mesh, pixels, records, step)
+        if k < passes:
+            clock.advance("align")
+    return flipped, moved
+
+
+def _finish(
+    mesh: ClosedMesh, pixels: Pixels, records: FaceRecords | None, limit: float, in_plane: bool, clock: _Clock
+) -> Iterator[Round]:
+    """Collapse what alignment has made cheaper than the limit, until nothing is."""
+    while True:
+        with clock.stage("collapse"):
+            done = collapse(mesh, pixels, records, limit=limit, in_plane=in_plane)
+        if done.collapses == 0:
+            return
+        records = FaceRecords(mesh)
+        with clock.stage("evaluate"):
+            records.renew(mesh, pixels)
+        yield Round(len(mesh.vertices), done.collapses, 0, 0, done.largest_cost)
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """Where a round's collapses stop: at so many vertices, or at this cost (px⁴)."""
+
+    target: int = 0
+    limit: float = np.inf
+
+
+def _schedule(
+    normal_map: NormalMap, vertices: int | None, threshold: float | None, compression: float | None, rounds: int
+) -> list[_Goal]:
+    """One goal a round, from the one stopping rule that was given."""
+    given = {"vertices": vertices, "threshold": threshold, "compression": compression}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise NormalMeshError(
+            f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
+        )
+    if threshold is not None:
+        return [_Goal(limit=_number(threshold, "threshold") / THRESHOLD_FACTOR)] * rounds
+    if compression is not None:
+        if not (isinstance(compression, int | float | np.number) and 0 < compression < 1):
+            raise NormalMeshError(f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {compression}")
+        vertices = max(round((1 - compression) * normal_map.foreground), 3)
+    final = _whole(vertices, 3, "vertices")
+    # A pixel has at most four vertices of its own.
+    first = min(10 * final, 4 * normal_map.foreground)
+    shares = np.linspace(0, 1, rounds) if rounds > 1 else np.ones(1)
+    return [_Goal(target=max(round(first * (final / first) ** share), final)) for share in shares]
+
+
+def _locked_vertices(locked: ArrayLike | None, start: ScreenMesh, normal_map: NormalMap) -> NDArray[np.bool_] | None:
+    """Which vertices (N,) of the start mesh are locked."""
+    if locked is None:
+        return None
+    given = np.asarray(locked)
+    chosen = np.zeros(len(start.vertices), np.bool_)
+    if given.shape == normal_map.shape and (given.dtype == np.bool_ or given.shape[1] != 2):
+        # The start mesh has two faces a foreground pixel, in the order of the pixels.
+        of_pixels = start.faces.reshape(-1, 6)[given[normal_map.mask] != 0]
+        chosen[of_pixels] = True
+        return chosen
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
+        raise NormalMeshError(
+            f"locked must be a pixel mask of {shape_text(normal_map.shape)} or pixel corners (number, 2), "
+            f"not {given.dtype} {shape_text(given.shape)}"
+        )
+    columns = normal_map.shape[1] + 1
+    corners = start.vertices[:, 1] * columns + start.vertices[:, 0]
+    wanted = given[:, 1].astype(np.float64) * columns + given[:, 0]
+    if not np.isin(wanted, corners).all():
+        missing = given[~np.isin(wanted, corners)][0]
+        raise NormalMeshError(f"locked corner {missing.tolist()} is not a pixel corner of the foreground")
+    return np.isin(corners, wanted)
+
+
+def _whole(value: object, least: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise NormalMeshError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return int(value)
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not (0 < value < np.inf):
+        raise NormalMeshError(f"{name} must be a positive number, not {value!r}")
+    return float(value)
+
+
+@dataclass
+class _Clock:
+    """Adds up the seconds of stages, and tells progress."""
+
+    progress: Progress | None
+    steps: int
+    done: int = 0
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("start", "collapse", "evaluate", "flip", "move"), 0.0)
+    )
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - began
+
+    def advance(self, name: str) -> None:
+        self.done += 1
+        if self.progress is not None:
+            self.progress(min(self.done / self.steps, 1.0), name)
+
+    def finish(self) -> None:
+        if self.progress is not None:
+            self.progress(1.0, "done")
