@@ -216,18 +216,17 @@ def merge_quadrics(a, b, u, v, vertices, quadrics):
 @njit(cache=True, nogil=True)
 def collapse_queue(
     vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, outline_of, next_point,
-    points, covered, mark, keys, items, alive, target, limit,
+    points, covered, mark, clocks, keys, items, alive, target, limit,
 ):  # fmt: skip
     """Collapse edges cheaper than the limit, cheapest first, until ``target`` vertices are alive.
 
-    ``items`` are the queued vertices and ``keys`` their lower bounds. Returns the vertices left and the largest
-    accepted cost.
+    ``items`` are the queued vertices and ``keys`` their lower bounds; ``clocks`` holds the last stamp and the last token
+    that were used. Returns the vertices left and the largest accepted cost.
     """
     size = items.size
     for place in range(size // 2 - 1, -1, -1):
         sift_down(keys, items, place, size)
-    clock = stamp.max()
-    token = mark.max()
+    clock, token = clocks[0], clocks[1]
     largest = 0.0
     while size > 0 and alive > target and keys[0] < limit:
         vertex = items[0]
@@ -265,6 +264,7 @@ def collapse_queue(
             )
         if size > 0:
             sift_down(keys, items, 0, size)
+    clocks[0], clocks[1] = clock, token
     return alive, largest
 
 

@@ -66,11 +66,11 @@ def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, 
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def gains_of_flips(vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale, gains):
-    """Gains (3M,) of all edges, each at the smaller of its two corners."""
+def gains_of_flips(vertices, faces, real_faces, opposite, flags, records, active, frame, towards_viewer, scale, gains):
+    """Gains (3M,) of all edges of active faces, each at one of its two corners; zero elsewhere."""
     for corner in prange(3 * real_faces):
         gains[corner] = 0.0
-        if corner < opposite[corner]:
+        if active[corner // 3] and (corner < opposite[corner] or not active[opposite[corner] // 3]):
             gains[corner] = gain_of_flip(
                 corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale
             )
@@ -79,13 +79,14 @@ def gains_of_flips(vertices, faces, real_faces, opposite, flags, records, frame,
 @njit(cache=True, nogil=True)
 def flip_in_order(
     order, vertices, faces, real_faces, opposite, corner_of, flags, records, normals, mask, frame, towards_viewer,
-    scale, regularisation,
+    scale, regularisation, active,
 ):  # fmt: skip
     """Flip the edges across from the given corners that still gain by it; the number of flips.
 
     The records of the two faces are renewed at once. A flip that these would reverse is taken back: otherwise such
-    edges would turn for ever.
+    edges would turn for ever. ``active`` (F,) becomes the faces that flips changed.
     """
+    active[:] = False
     flips = 0
     for corner in order:
         gain = gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale)
@@ -105,5 +106,6 @@ def flip_in_order(
             flip_edge(back, faces, opposite, corner_of)
             records[one], records[two] = before_two, before_one
         else:
+            active[one] = active[two] = True
             flips += 1
     return flips

@@ -8,7 +8,7 @@ from normalmesh._outline import change_outline, near_outline
 from normalmesh._validity import keeps_faces_upright
 
 #: Steps shorter than this (px) are not taken: the faces around keep their records.
-LEAST_STEP = 1e-3
+LEAST_STEP = 0.02
 #: How often a step that is not allowed is halved before it is given up.
 HALVINGS = 5
 

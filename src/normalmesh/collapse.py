@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh import _collapse
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
+
+#: Vertices in a tile: their data and their queue fit into a core's cache.
+TILE = 16384
+#: Factor between the cost levels to which all tiles are brought one after another.
+LEVEL = 2.0
+#: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
+MARGIN = 2.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,9 @@ def collapse(
     Vertices carry the sum of the quadrics that they replace. Stops early where no edge may collapse without turning a
     face over, closing a hole, pinching the mesh, or laying two faces over one pixel. The mesh is compact afterwards.
 
+    Large meshes are worked on tile by tile, which spares the cache, to cost levels that all tiles share and that rise
+    by and by; the last part is done in the order of cost over the whole mesh.
+
     Parameters
     ----------
     records
@@ -43,30 +55,39 @@ def collapse(
     quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
     count = alive = len(mesh.vertices)
     stamp = np.arange(count, dtype=np.int32)
+    clocks = np.array([count, 0])
+    costing = (*mesh.topology, quadrics, mesh.flags, stamp, pixels.normal_map.mask, in_plane)
+    outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.points, mesh.covered)
     mark = np.zeros(count + 1, np.int32)
     keys = np.empty(count)
-    largest = 0.0
-    costing = (*mesh.topology, quadrics, mesh.flags, stamp, pixels.normal_map.mask, in_plane)
+    largest = level = 0.0
     while alive > target:
         _collapse.lower_bounds(*costing, keys)
-        queued = np.flatnonzero(keys < limit).astype(np.int32)
-        left, cost = _collapse.collapse_queue(
-            *costing,
-            mesh.outline_of,
-            mesh.outline.next_point,
-            mesh.outline.points,
-            mesh.covered,
-            mark,
-            keys[queued],
-            queued,
-            alive,
-            target,
-            limit,
-        )
-        largest = max(largest, cost)
-        if left == alive:
+        level = min(LEVEL * level or float(np.median(keys)), limit)
+        in_tiles = level < limit and alive > max(MARGIN * target, TILE)
+        if not in_tiles:
+            level = limit
+        left = alive
+        for queued in _tiles(mesh.vertices, keys < level, alive) if in_tiles else [np.flatnonzero(keys < limit)]:
+            items = queued.astype(np.int32)
+            left, cost = _collapse.collapse_queue(
+                *costing, *outline, mark, clocks, keys[items], items, left, target, level
+            )
+            largest = max(largest, cost)
+        if left == alive and not in_tiles:
             break
         # Collapses may have made room for edges that were refused before: look at all of them again.
         alive = left
     mesh.compact()
     return Collapsed(count - alive, largest)
+
+
+def _tiles(vertices: NDArray[np.float64], chosen: NDArray[np.bool_], alive: int) -> Iterator[NDArray[np.int64]]:
+    """The chosen vertices, by squares of the screen that hold about :data:`TILE` vertices each."""
+    queued = np.flatnonzero(chosen)
+    extent = np.prod(np.ptp(vertices, axis=0)) or 1.0
+    squares = np.floor(vertices[queued] / np.sqrt(extent * TILE / alive)).astype(np.int64)
+    number = (squares[:, 1] - squares[:, 1].min(initial=0)) * 2**20 + squares[:, 0]
+    order = np.argsort(number, kind="stable")
+    starts = np.flatnonzero(np.diff(number[order], prepend=-(2**40)))
+    return (queued[part] for part in np.split(order, starts[1:]))

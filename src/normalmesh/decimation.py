@@ -22,7 +22,7 @@ from normalmesh.screenmesh import ScreenMesh
 
 #: κ: an edge collapses below the threshold T when κ·cost < T. Fitted once, so that the thresholds of the paper's tables
 #: give the vertex counts of the authors' program.
-THRESHOLD_FACTOR = 1.0
+THRESHOLD_FACTOR = 2.0
 
 #: Told how much is done, from 0 to 1, and what is being done.
 Progress = Callable[[float, str], None]

@@ -19,10 +19,19 @@ def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
     up to the limit of sweeps. The records must be up to date, and are so afterwards.
     """
     gains = np.empty(3 * mesh.real_faces)
+    active = np.ones(len(mesh.faces), np.bool_)
     flips = 0
     for _ in range(MOST_SWEEPS):
         _flip.gains_of_flips(
-            mesh.vertices, mesh.faces, mesh.real_faces, mesh.opposite, mesh.flags, records.table, *pixels.camera, gains
+            mesh.vertices,
+            mesh.faces,
+            mesh.real_faces,
+            mesh.opposite,
+            mesh.flags,
+            records.table,
+            active,
+            *pixels.camera,
+            gains,
         )
         candidates = np.flatnonzero(gains > 0)
         order = candidates[np.argsort(-gains[candidates], kind="stable")]
@@ -36,6 +45,7 @@ def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
             mesh.flags,
             records.table,
             *pixels.arguments,
+            active,
         )
         flips += flipped
         if flipped == 0:
