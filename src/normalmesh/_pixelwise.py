@@ -41,23 +41,17 @@ def slopes(normals, mask, frame, half_steps, mobility):
                     half_steps[i, j, 2 * k + 1] = half
 
 
-@njit(cache=True, nogil=True)
-def _edge_weight(a, b):
-    """Harmonic mean of ⟨n, r⟩² of two pixels: the less certain one decides."""
-    return np.float32(2 * a * b / (a + b))
-
-
 @njit(cache=True, nogil=True, parallel=True)
 def weights_of(mask, mobility, right, down):
-    """Weights of all edges between foreground pixels."""
+    """Weights of all edges between foreground pixels: the mean of ⟨n, r⟩² of the two."""
     rows, columns = mask.shape
     for i in prange(rows):
         for j in range(columns):
             if mask[i, j]:
                 if j + 1 < columns and mask[i, j + 1]:
-                    right[i, j] = _edge_weight(mobility[i, j], mobility[i, j + 1])
+                    right[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i, j + 1]))
                 if i + 1 < rows and mask[i + 1, j]:
-                    down[i, j] = _edge_weight(mobility[i, j], mobility[i + 1, j])
+                    down[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i + 1, j]))
 
 
 @njit(cache=True, nogil=True, parallel=True)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from normalmesh._cholesky import assign_tasks, borders, factorise, layout, postorder, substitute
 from normalmesh._dissection import dissect, landmark_coordinates
 from normalmesh.errors import NormalMeshError
+from normalmesh.threads import threads_for
 
 Float = NDArray[np.float64]
 
@@ -69,7 +70,10 @@ class Cholesky:
             self._factor = np.empty(int(self._place[0][-1]))
         workspace = np.empty(self._workspace)
         parts = (matrix.indptr, matrix.indices, matrix.data)
-        failed = factorise(parts, extra, self._tree, self._place, self._schedule, self._tasks, self._factor, workspace)
+        with threads_for(self._factor.size):
+            failed = factorise(
+                parts, extra, self._tree, self._place, self._schedule, self._tasks, self._factor, workspace
+            )
         if failed >= 0:
             self._factor = None
             unknown = self._tree[0][failed]

@@ -27,12 +27,14 @@ from normalmesh._multigrid import (
 )
 from normalmesh.cholesky import Cholesky
 from normalmesh.gauge import Gauge
+from normalmesh.threads import threads_for
 
 Float32 = NDArray[np.float32]
 Int = NDArray[np.int32]
 
-#: Constant interpolation overrates the energy of smooth corrections by two; slightly less is safe on any graph.
-OVERCORRECTION = np.float32(1.9)
+#: By what corrections are enlarged. Constant interpolation over square cells overrates the energy of smooth ones by two;
+#: pairs by strength, on graphs of uneven weights, by no common factor.
+_ENLARGED_CELLS, _ENLARGED_PAIRS = np.float32(1.9), np.float32(1.0)
 
 _BOTTOM = 4000  # unknowns that are solved directly
 _REPEATED_WORK = 0.35  # a level is visited twice if that costs at most this share of a sweep over the finest one
@@ -61,6 +63,9 @@ class Graph:
         excess = diagonal + np.asarray(beside.sum(axis=1)).ravel()
         # What rounding left of a row that sums to zero would tie the coarse levels down.
         excess[np.abs(excess) < 1e-12 * diagonal] = 0
+        # Cotangents of obtuse angles are negative; without them the rest is still close, and safe to aggregate.
+        beside.data = np.minimum(beside.data, 0)
+        beside.eliminate_zeros()
         return cls(beside.indptr, beside.indices, (-beside.data).astype(np.float32), excess.astype(np.float32))
 
 
@@ -89,6 +94,7 @@ class Multigrid:
 
     def __init__(self, graph: Graph, cells: Int | None = None, finest: int | None = None) -> None:
         self.levels: list[_Level] = []
+        self._enlarged = _ENLARGED_PAIRS if cells is None else _ENLARGED_CELLS
         work = finest or graph.size
         visits = 1
         while graph.size > _BOTTOM:
@@ -107,6 +113,11 @@ class Multigrid:
         """An approximation (n,) of the solution for the right side b (n,) on the graph ``depth`` levels down."""
         if depth == len(self.levels):
             return self._bottom.solve(b.astype(np.float64)).astype(np.float32)
+        with threads_for(b.size):
+            return self._solve_level(b, depth)
+
+    def _solve_level(self, b: Float32, depth: int) -> Float32:
+        """One cycle, or two combined by conjugate gradients."""
         level = self.levels[depth]
         x = self.cycle(b, depth)
         if not level.repeated:
@@ -146,7 +157,7 @@ class Multigrid:
     def factor(self, depth: int) -> np.float32:
         """By what a correction from this depth is enlarged: not where conjugate gradients found its length."""
         found = depth < len(self.levels) and self.levels[depth].repeated
-        return np.float32(1) if found else OVERCORRECTION
+        return np.float32(1) if found else self._enlarged
 
 
 def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]:

@@ -24,6 +24,7 @@ from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError
 from normalmesh.multigrid import Graph, Multigrid
 from normalmesh.normalmap import NormalMap
+from normalmesh.threads import threads_for
 
 Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
@@ -38,7 +39,7 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0) -> Float:
     Minimises ``Σ_pq m_pq (z_q − z_p − g_pq)²`` over edges between adjacent foreground pixels, the functional
     ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` of the paper (equation E_Int). Each pixel is a plane through its centre;
     ``g_pq`` runs on it from p to the midpoint of the common side, and from there on the plane of q to its centre, so
-    that planes are exact for both cameras. ``m_pq`` is the harmonic mean of ``⟨n, r⟩²``.
+    that planes are exact for both cameras. ``m_pq`` is the mean of ``⟨n, r⟩²`` of both.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0) -> Float:
     """
     if not (np.isfinite(distance) and distance > 0):
         raise NormalMeshError(f"distance must be a positive number, not {distance}")
-    unknown = _integrated(normal_map)
+    with threads_for(normal_map.mask.size):
+        unknown = _integrated(normal_map)
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()
     pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)
