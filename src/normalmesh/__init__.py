@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.normalmap import NormalMap, Repairs
+    from normalmesh.pixelwise import integrate_pixels
     from normalmesh.raster import pixel_faces
     from normalmesh.screenmesh import MeshCheck, ScreenMesh
     from normalmesh.surface import Surface
@@ -36,6 +37,7 @@ _HOMES = {
     "Surface": "surface",
     "decimate": "decimation",
     "diagnose": "diagnosis",
+    "integrate_pixels": "pixelwise",
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
 }
@@ -56,6 +58,7 @@ __all__ = [
     "Surface",
     "decimate",
     "diagnose",
+    "integrate_pixels",
     "pixel_faces",
     "read_normal_map",
 ]

@@ -1,0 +1,169 @@
+"""Kernels of nested dissection: an elimination order of few fill-ins for graphs drawn in the plane.
+
+Graphs are given as CSR arrays ``indptr`` (n + 1,) and ``indices``, symmetric; entries on the diagonal do no harm.
+"""
+
+import numpy as np
+from numba import njit
+
+#: Parts of at most so many unknowns are eliminated as one dense block.
+LEAF = 16
+
+
+@njit(cache=True, nogil=True)
+def _select(order, low, high, middle, key):
+    """Reorder ``order[low:high]`` so that keys before ``middle`` are at most those from it on; ties by index."""
+    left, right = low, high - 1
+    while left < right:
+        pivot = order[(left + right) // 2]
+        value = key[pivot]
+        i, j = left, right
+        while i <= j:
+            while key[order[i]] < value or (key[order[i]] == value and order[i] < pivot):
+                i += 1
+            while key[order[j]] > value or (key[order[j]] == value and order[j] > pivot):
+                j -= 1
+            if i <= j:
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            right = j
+        elif middle >= i:
+            left = i
+        else:
+            return
+
+
+@njit(cache=True, nogil=True)
+def _crosses(indptr, indices, side, v):
+    """Whether the unknown v has a neighbour on the other side."""
+    for e in range(indptr[v], indptr[v + 1]):
+        if side[indices[e]] == -side[v]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _split(indptr, indices, order, low, high, side, spare):
+    """Cut ``order[low:high]`` into first half, second half and separator, in this order; where the latter two start.
+
+    ``side`` is +1 and −1 on the halves, 0 elsewhere, before; 0 everywhere after.
+    """
+    at_first, at_second = 0, 0
+    for s in range(low, high):
+        if _crosses(indptr, indices, side, order[s]):
+            if side[order[s]] > 0:
+                at_first += 1
+            else:
+                at_second += 1
+    taken = 1 if at_first <= at_second else -1
+    kept, cut, second = low, 0, low
+    for s in range(low, high):
+        v = order[s]
+        if side[v] == taken and _crosses(indptr, indices, side, v):
+            spare[cut] = v
+            cut += 1
+        else:
+            if side[v] > 0:
+                second += 1
+            order[kept] = v
+            kept += 1
+    order[kept:high] = spare[:cut]
+    for s in range(low, high):
+        side[order[s]] = 0
+    return second, kept
+
+
+@njit(cache=True, nogil=True)
+def dissect(indptr, indices, coordinates):
+    """Elimination order by recursive coordinate bisection.
+
+    The unknowns are halved across their longer extent; those of one half that touch the other are the separator and
+    come last. Returns ``order`` (n,), and first and last-plus-one position of each block (B,): separators and leaves,
+    ascending.
+    """
+    n = coordinates.shape[0]
+    u, v = coordinates[:, 0].copy(), coordinates[:, 1].copy()
+    order = np.arange(n).astype(np.int32)
+    spare = np.empty(n, np.int32)
+    side = np.zeros(n, np.int8)
+    start, stop = np.empty(n, np.int64), np.empty(n, np.int64)
+    blocks = 0
+    parts = [(0, n)]
+    while len(parts) > 0:
+        low, high = parts.pop()
+        if high - low <= LEAF:
+            if high > low:
+                start[blocks], stop[blocks] = low, high
+                blocks += 1
+            continue
+        u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
+        for s in range(low, high):
+            w = order[s]
+            u_low, u_high = min(u_low, u[w]), max(u_high, u[w])
+            v_low, v_high = min(v_low, v[w]), max(v_high, v[w])
+        middle = (low + high) // 2
+        _select(order, low, high, middle, u if u_high - u_low >= v_high - v_low else v)
+        for s in range(low, high):
+            side[order[s]] = 1 if s < middle else -1
+        second, separator = _split(indptr, indices, order, low, high, side, spare)
+        if separator < high:
+            start[blocks], stop[blocks] = separator, high
+            blocks += 1
+        parts.append((low, second))
+        parts.append((second, separator))
+    ascending = np.argsort(start[:blocks])
+    return order, start[:blocks][ascending], stop[:blocks][ascending]
+
+
+@njit(cache=True, nogil=True)
+def _distances(indptr, indices, source):
+    """Steps from the source to every unknown, and the unknown reached last. Further components follow one another."""
+    n = indptr.size - 1
+    steps = np.full(n, -1, np.int32)
+    queue = np.empty(n, np.int32)
+    head, tail, fresh = 0, 1, 0
+    queue[0] = source
+    steps[source] = 0
+    while head < n:
+        if head == tail:
+            while steps[fresh] >= 0:
+                fresh += 1
+            queue[tail] = fresh
+            steps[fresh] = steps[queue[tail - 1]] + 2
+            tail += 1
+        v = queue[head]
+        head += 1
+        for e in range(indptr[v], indptr[v + 1]):
+            w = indices[e]
+            if steps[w] < 0:
+                steps[w] = steps[v] + 1
+                queue[tail] = w
+                tail += 1
+    return steps, queue[n - 1]
+
+
+@njit(cache=True, nogil=True)
+def landmark_coordinates(indptr, indices):
+    """(n, 2) positions for a graph that has none: differences of the distances to two pairs of far unknowns."""
+    n = indptr.size - 1
+    _, west = _distances(indptr, indices, 0)
+    from_west, east = _distances(indptr, indices, west)
+    from_east, _ = _distances(indptr, indices, east)
+    # The unknown that is far from both ends lies off the line between them.
+    north = np.argmax(np.minimum(from_west, from_east))
+    from_north, south = _distances(indptr, indices, north)
+    from_south, _ = _distances(indptr, indices, south)
+    positions = np.empty((n, 2))
+    positions[:, 0] = from_west - from_east
+    positions[:, 1] = from_north - from_south
+    # Averages over neighbours break the ties of whole numbers in favour of straight separators.
+    for _ in range(4):
+        smooth = positions.copy()
+        for v in range(n):
+            for e in range(indptr[v], indptr[v + 1]):
+                smooth[v] += positions[indices[e]]
+            smooth[v] /= 1 + indptr[v + 1] - indptr[v]
+        positions = smooth
+    return positions

@@ -1,0 +1,259 @@
+"""Kernels of the integration on the pixel grid. Arrays are (H, W); pixels outside the mask have no edges.
+
+``right[i, j]`` is the weight of the edge from pixel (i, j) to (i, j + 1), ``down[i, j]`` of that to (i + 1, j).
+"""
+
+import numpy as np
+from numba import njit, prange
+
+#: Half a step may change the depth behind a pinhole by this share at most; only grazing normals reach it.
+_STEEPEST = 0.9
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def slopes(normals, mask, frame, half_steps, mobility):
+    """Per foreground pixel: what half a step changes the unknown by, and ⟨n, r⟩².
+
+    ``half_steps`` (H, W, 4): from left edge to centre, centre to right edge, upper edge to centre, centre to lower
+    edge, on the plane through the pixel. The unknown is linear there for parallel rays, a logarithm behind a pinhole.
+    """
+    perspective = np.any(frame[3:] != 0)
+    for i in prange(mask.shape[0]):
+        for j in range(mask.shape[1]):
+            if not mask[i, j]:
+                continue
+            along_ray = 0.0
+            along = np.zeros(2)
+            for k in range(3):
+                n = np.float64(normals[i, j, k])
+                along_ray += n * (frame[2, k] + (j + 0.5) * frame[3, k] + (i + 0.5) * frame[4, k])
+                along[0] += n * frame[0, k]
+                along[1] += n * frame[1, k]
+            mobility[i, j] = along_ray * along_ray
+            for k in range(2):
+                half = -0.5 * along[k] / along_ray
+                if perspective:
+                    half = min(max(half, -_STEEPEST), _STEEPEST)
+                    half_steps[i, j, 2 * k] = np.log1p(half)
+                    half_steps[i, j, 2 * k + 1] = -np.log1p(-half)
+                else:
+                    half_steps[i, j, 2 * k] = half
+                    half_steps[i, j, 2 * k + 1] = half
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def weights_of(mask, mobility, right, down):
+    """Weights of all edges between foreground pixels: the mean of ⟨n, r⟩² of the two."""
+    rows, columns = mask.shape
+    for i in prange(rows):
+        for j in range(columns):
+            if mask[i, j]:
+                if j + 1 < columns and mask[i, j + 1]:
+                    right[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i, j + 1]))
+                if i + 1 < rows and mask[i + 1, j]:
+                    down[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i + 1, j]))
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def divergence(half_steps, right, down, b):
+    """b = right side of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
+    rows, columns = right.shape
+    for i in prange(rows):
+        for j in range(columns):
+            total = 0.0
+            if j + 1 < columns:
+                total -= right[i, j] * (half_steps[i, j, 1] + half_steps[i, j + 1, 0])
+            if j > 0:
+                total += right[i, j - 1] * (half_steps[i, j - 1, 1] + half_steps[i, j, 0])
+            if i + 1 < rows:
+                total -= down[i, j] * (half_steps[i, j, 3] + half_steps[i + 1, j, 2])
+            if i > 0:
+                total += down[i - 1, j] * (half_steps[i - 1, j, 3] + half_steps[i, j, 2])
+            b[i, j] = total
+
+
+@njit(cache=True, nogil=True)
+def aggregate_pixels(mask):
+    """Aggregates (H, W): the connected parts of each 2×2 block of pixels, −1 outside; and their blocks (m, 2)."""
+    rows, columns = mask.shape
+    aggregate = np.full((rows, columns), -1, np.int32)
+    # Two parts only where two pixels touch at a corner alone: never more parts than half the pixels, rounded up.
+    cells = np.empty((((rows + 1) // 2) * ((columns + 1) // 2) * 2, 2), np.int32)
+    count = 0
+    for i in range(0, rows, 2):
+        for j in range(0, columns, 2):
+            right, below = j + 1 < columns, i + 1 < rows
+            a, b = mask[i, j], right and mask[i, j + 1]
+            c, d = below and mask[i + 1, j], right and below and mask[i + 1, j + 1]
+            if not (a or b or c or d):
+                continue
+            corner = (a and d and not b and not c) or (b and c and not a and not d)
+            if a:
+                aggregate[i, j] = count
+            if b:
+                aggregate[i, j + 1] = count
+            if c:
+                aggregate[i + 1, j] = count + corner
+            if d:
+                aggregate[i + 1, j + 1] = count + corner
+            for _ in range(1 + corner):
+                cells[count] = i // 2, j // 2
+                count += 1
+    return aggregate, cells[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def _link(indptr, filled, indices, weights, a, b, weight):
+    """Add an edge a → b, or its weight to the one that is there."""
+    for e in range(indptr[a], filled[a]):
+        if indices[e] == b:
+            weights[e] += weight
+            return
+    indices[filled[a]] = b
+    weights[filled[a]] = weight
+    filled[a] += 1
+
+
+@njit(cache=True, nogil=True)
+def coarse_graph(aggregate, right, down, count):
+    """Graph of the aggregates: indptr, indices, weights."""
+    rows, columns = aggregate.shape
+    indptr = np.zeros(count + 1, np.int32)
+    filled = np.empty(count, np.int32)
+    indices, weights = np.empty(0, np.int32), np.empty(0, np.float32)
+    for filling in range(2):
+        for i in range(rows):
+            for j in range(columns):
+                a = aggregate[i, j]
+                if a < 0:
+                    continue
+                for below in range(2):
+                    weight = down[i, j] if below else right[i, j]
+                    if weight == 0:
+                        continue
+                    b = aggregate[i + below, j + 1 - below]
+                    if a == b:
+                        continue
+                    if filling:
+                        _link(indptr, filled, indices, weights, a, b, weight)
+                        _link(indptr, filled, indices, weights, b, a, weight)
+                    else:
+                        indptr[a + 1] += 1
+                        indptr[b + 1] += 1
+        if not filling:
+            for a in range(count):
+                indptr[a + 1] += indptr[a]
+            filled[:] = indptr[:-1]
+            indices, weights = np.empty(indptr[count], np.int32), np.empty(indptr[count], np.float32)
+    end = 0
+    for a in range(count):
+        begin = end
+        for e in range(indptr[a], filled[a]):
+            indices[end], weights[end] = indices[e], weights[e]
+            end += 1
+        indptr[a] = begin
+    indptr[count] = end
+    return indptr, indices[:end].copy(), weights[:end].copy()
+
+
+@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"}, error_model="numpy")
+def relax(right, down, b, z, colour):
+    """Gauss–Seidel on the pixels of one colour of the chequerboard, z float32."""
+    rows, columns = z.shape
+    for i in prange(rows):
+        for j in range((i + colour) % 2, columns, 2):
+            total, diagonal = np.float32(b[i, j]), np.float32(0)
+            if j + 1 < columns:
+                total += right[i, j] * z[i, j + 1]
+                diagonal += right[i, j]
+            if j > 0:
+                total += right[i, j - 1] * z[i, j - 1]
+                diagonal += right[i, j - 1]
+            if i + 1 < rows:
+                total += down[i, j] * z[i + 1, j]
+                diagonal += down[i, j]
+            if i > 0:
+                total += down[i - 1, j] * z[i - 1, j]
+                diagonal += down[i - 1, j]
+            if diagonal > 0:
+                z[i, j] = total / diagonal
+
+
+@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+def restrict_residual(right, down, b, z, aggregate, coarse):
+    """coarse (m,) = sums of b − A z over the aggregates. A pair of rows holds its aggregates alone."""
+    rows, columns = z.shape
+    coarse[:] = 0
+    for pair in prange((rows + 1) // 2):
+        for i in range(2 * pair, min(2 * pair + 2, rows)):
+            for j in range(columns):
+                if aggregate[i, j] < 0:
+                    continue
+                total, here = np.float32(b[i, j]), z[i, j]
+                if j + 1 < columns:
+                    total += right[i, j] * (z[i, j + 1] - here)
+                if j > 0:
+                    total += right[i, j - 1] * (z[i, j - 1] - here)
+                if i + 1 < rows:
+                    total += down[i, j] * (z[i + 1, j] - here)
+                if i > 0:
+                    total += down[i - 1, j] * (z[i - 1, j] - here)
+                coarse[aggregate[i, j]] += total
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def apply(right, down, p, product):
+    """product = A p; returns ⟨p, A p⟩. Sums run along rows, then over them: the same for any number of threads."""
+    rows, columns = p.shape
+    sums = np.zeros(rows)
+    for i in prange(rows):
+        energy = 0.0
+        for j in range(columns):
+            here, total = p[i, j], 0.0
+            if j + 1 < columns:
+                total += right[i, j] * (here - p[i, j + 1])
+            if j > 0:
+                total += right[i, j - 1] * (here - p[i, j - 1])
+            if i + 1 < rows:
+                total += down[i, j] * (here - p[i + 1, j])
+            if i > 0:
+                total += down[i - 1, j] * (here - p[i - 1, j])
+            product[i, j] = total
+            energy += total * here
+        sums[i] = energy
+    return sums.sum()
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def advance(z, rest, p, product, length):
+    """z += length · p, rest −= length · A p; returns ‖rest‖²."""
+    sums = np.zeros(z.shape[0])
+    for i in prange(z.shape[0]):
+        total = 0.0
+        for j in range(z.shape[1]):
+            z[i, j] += length * p[i, j]
+            rest[i, j] -= length * product[i, j]
+            total += rest[i, j] * rest[i, j]
+        sums[i] = total
+    return sums.sum()
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def two_dots(rest, product, step):
+    """⟨rest, step⟩ and ⟨product, step⟩."""
+    sums = np.zeros((rest.shape[0], 2))
+    for i in prange(rest.shape[0]):
+        first, second = 0.0, 0.0
+        for j in range(rest.shape[1]):
+            first += rest[i, j] * step[i, j]
+            second += product[i, j] * step[i, j]
+        sums[i, 0], sums[i, 1] = first, second
+    return sums[:, 0].sum(), sums[:, 1].sum()
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def turn(p, step, factor):
+    """p = step + factor · p."""
+    for i in prange(p.shape[0]):
+        for j in range(p.shape[1]):
+            p[i, j] = step[i, j] + factor * p[i, j]

@@ -1,0 +1,69 @@
+"""Gauge: which parts of a system have a free constant, and how it is fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+Float = NDArray[np.float64]
+
+#: Row sums below this share of the diagonal are rounding errors.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """Connected components of a symmetric matrix; those whose rows all sum to zero float.
+
+    Attributes
+    ----------
+    component : (n,) int
+        Component of each unknown: connected by nonzero entries.
+    floating : (C,) bool
+        The component determines its unknowns only up to a constant.
+    """
+
+    component: NDArray[np.int32]
+    floating: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, matrix: csr_matrix) -> Gauge:
+        """Gauge of a matrix (n, n)."""
+        count, component = connected_components(_without_zeros(matrix), directed=False)
+        tied = np.abs(matrix.sum(axis=1)).A1 > _ROUNDING * np.abs(matrix.diagonal())
+        return cls(component, np.bincount(component, tied, count) == 0)
+
+    def pins(self, diagonal: Float, last: NDArray[np.integer]) -> Float:
+        """What to add to the diagonal (n,) so that floating components become definite.
+
+        One unknown of each gets its own diagonal once more. For a right side that sums to zero the solution is the
+        one in which that unknown is zero, exactly. It is the one eliminated last, where no error can grow from it.
+        """
+        by_component = np.lexsort((last, self.component))
+        ends = np.flatnonzero(np.diff(self.component[by_component], append=-1))
+        pinned = by_component[ends][self.floating]
+        extra = np.zeros(diagonal.size)
+        # A row of zeros, an unknown that nothing determines, gets one.
+        extra[pinned] = np.where(diagonal[pinned] > 0, diagonal[pinned], 1.0)
+        return extra
+
+    def centred(self, values: Float) -> Float:
+        """Values (n,) less their mean over each floating component."""
+        if not self.floating.any():
+            return values
+        count = np.bincount(self.component)
+        mean = np.where(self.floating, np.bincount(self.component, values) / count, 0.0)
+        return values - mean[self.component]
+
+
+def _without_zeros(matrix: csr_matrix) -> csr_matrix:
+    """The matrix itself, or a copy that stores no zeros: a stored zero connects nothing."""
+    if np.all(matrix.data):
+        return matrix
+    stripped = matrix.copy()
+    stripped.eliminate_zeros()
+    return stripped
