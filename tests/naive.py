@@ -134,3 +134,137 @@ def vertex_quadric(position, triangles, records, camera):
     normal = clamped((records[:, 3:4] * records[:, :3]).sum(axis=0), ray, camera.towards_viewer)
     J = jacobian(normal, ray, *camera.tangents)
     return np.concatenate([(J.T @ A @ J)[np.triu_indices(2)], J.T @ b, [c]])
+
+
+def quadric_value(quadric, step):
+    """Q̃(δu) of six numbers: A as uu, uv, vv, then b, then c."""
+    A = np.array([[quadric[0], quadric[1]], [quadric[1], quadric[2]]])
+    return step @ A @ step + 2 * quadric[3:5] @ step + quadric[5]
+
+
+def collapse_cost(p, q, a, b, position):
+    """Q̃_v + Q̃_w at a position, eq. (19)."""
+    return quadric_value(p, position - a) + quadric_value(q, position - b)
+
+
+def best_on_segment(p, q, a, b):
+    """Cost and place of the best point between a and b: the parabola through three values, cut off at the ends."""
+    start, middle, end = (collapse_cost(p, q, a, b, a + t * (b - a)) for t in (0.0, 0.5, 1.0))
+    bend, slope = 2 * (start - 2 * middle + end), 4 * middle - 3 * start - end
+    place = a + np.clip(-slope / (2 * bend), 0, 1) * (b - a) if bend > 0 else (a + b) / 2
+    return collapse_cost(p, q, a, b, place), place
+
+
+def moved_quadric(quadric, step):
+    """The same function around a point that is ``step`` away."""
+    A = np.array([[quadric[0], quadric[1]], [quadric[1], quadric[2]]])
+    return np.array([*quadric[:3], *(quadric[3:5] + A @ step), quadric_value(quadric, step)])
+
+
+def greedy_collapse(vertices, faces, quadrics, locked, target):
+    """Collapse the cheapest edge again and again, looking at all edges each time, until ``target`` vertices are left.
+
+    Locked vertices stay, and edges between two of them. Returns the positions left and the costs in their order.
+    """
+    place = dict(enumerate(np.array(vertices)))
+    quadric = dict(enumerate(np.array(quadrics)))
+    faces = [tuple(int(k) for k in face) for face in faces]
+    costs = []
+    while len(place) > target:
+        options = []
+        for a, b in {(min(e), max(e)) for f in faces for e in ((f[0], f[1]), (f[1], f[2]), (f[2], f[0]))}:
+            if locked[a] and locked[b]:
+                continue
+            if locked[a] or locked[b]:
+                position = place[a] if locked[a] else place[b]
+                cost = collapse_cost(quadric[a], quadric[b], place[a], place[b], position)
+            else:
+                cost, position = best_on_segment(quadric[a], quadric[b], place[a], place[b])
+            options.append((cost, a, b, position))
+        for cost, a, b, position in sorted(options, key=lambda option: option[:3]):
+            if stays_valid(a, b, position, place, faces):
+                break
+        else:
+            break
+        keep, drop = (a, b) if locked[a] or not locked[b] else (b, a)
+        quadric[keep] = sum(moved_quadric(quadric[k], position - place[k]) for k in (a, b))
+        place[keep] = position
+        del place[drop]
+        faces = [tuple(keep if k == drop else k for k in f) for f in faces if not (a in f and b in f)]
+        costs.append(cost)
+    return np.array(list(place.values())), costs
+
+
+def stays_valid(a, b, position, place, faces):
+    """Whether the edge ab may become a vertex: two common neighbours, and no face tiny, flat or turned over."""
+    around = {k: {n for f in faces if k in f for n in f} - {k} for k in (a, b)}
+    if len(around[a] & around[b]) != 2:
+        return False
+    for face in faces:
+        if (a in face) != (b in face):
+            corners = np.array([position if k in (a, b) else place[k] for k in face])
+            x, y, z = corners
+            double_area = (y[1] - x[1]) * (z[0] - x[0]) - (y[0] - x[0]) * (z[1] - x[1])
+            longest = max(((corners - np.roll(corners, 1, axis=0)) ** 2).sum(axis=1))
+            if double_area < max(2e-3, 1e-3 * longest):
+                return False
+    return True
+
+
+def edge_metric(p, q, position, camera):
+    """G_e of two faces' records: eqs. (17), (18)."""
+    ray = camera.rays(*position)
+    normal = clamped(p[3] * p[:3] + q[3] * q[:3], ray, camera.towards_viewer)
+    M = np.zeros((3, 3))
+    M[np.triu_indices(3)] = p[4:10] + q[4:10]
+    M = M + np.triu(M, 1).T
+    J = jacobian(normal, ray, *camera.tangents)
+    return J.T @ M @ J
+
+
+def crossing(a, b, c, d):
+    """s and t with a + s(b − a) = c + t(d − c)."""
+    return np.linalg.solve(np.column_stack([b - a, c - d]), c - a)
+
+
+def lowered_by_flip(a, b, c, d, G):
+    """By how much the lifted diagonal cd lies below ab where they cross; the lift is x ↦ xᵀGx."""
+    s, t = crossing(a, b, c, d)
+    za, zb, zc, zd = ((x - a) @ G @ (x - a) for x in (a, b, c, d))
+    return (1 - s) * za + s * zb - (1 - t) * zc - t * zd
+
+
+def in_circle(a, b, c, d):
+    """Positive where d lies in the circle through a, b, c, of any orientation: the classical determinant."""
+    rows = [[*(x - d), (x - d) @ (x - d)] for x in (a, b, c)]
+    turn = np.linalg.det([[*x, 1] for x in (a, b, c)])
+    return np.linalg.det(rows) * np.sign(turn)
+
+
+def distance_to_segment(position, start, end):
+    along = end - start
+    t = np.clip((position - start) @ along / (along @ along), 0, 1) if along.any() else 0.0
+    return np.linalg.norm(position - start - t * along)
+
+
+def outline_segments(mask):
+    """Unit segments (S, 2, 2) as u, v between foreground and background pixels."""
+    inside = np.pad(mask, 1)
+    segments = []
+    for i in range(mask.shape[0] + 1):
+        for j in range(mask.shape[1] + 1):
+            if inside[i, j + 1] != inside[i + 1, j + 1]:
+                segments.append([(j, i), (j + 1, i)])
+            if inside[i + 1, j] != inside[i + 1, j + 1]:
+                segments.append([(j, i), (j, i + 1)])
+    return np.array(segments, float)
+
+
+def winding_numbers(polygon, shape):
+    """How often a polygon turns around each pixel centre, counter-clockwise as the viewer sees it (v down)."""
+    v, u = np.indices(shape) + 0.5
+    total = np.zeros(shape)
+    for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        x, y = (start[0] - u) + 1j * (v - start[1]), (end[0] - u) + 1j * (v - end[1])
+        total += np.angle(y / x)
+    return np.rint(total / (2 * np.pi)).astype(int)

@@ -133,6 +133,13 @@ def test_hard_masks(mask):
         assert_sound(decimate(normal_map, vertices=target), normal_map)
 
 
+def test_specks_keep_their_pixels():
+    """Components and holes of one or two pixels, with vertices to spare."""
+    mask = np.random.default_rng(0).random((50, 50)) > 0.6
+    mesh = decimate(bumpy(mask), vertices=len(ScreenMesh.from_mask(mask).vertices) * 9 // 10)
+    assert np.array_equal(pixel_faces(mesh, mask.shape) >= 0, mask)
+
+
 def test_compression():
     normal_map = Medallion(100).normal_map
     mesh = decimate(normal_map, compression=0.98)
@@ -245,6 +252,8 @@ def test_report_and_progress():
         ({"vertices": 9, "regularisation": -1}, "regularisation must be"),
         ({"vertices": 9, "locked": np.ones((3, 3))}, "locked must be a pixel mask of 6×6 or pixel corners"),
         ({"vertices": 9, "locked": [[50, 1]]}, r"locked corner \[50, 1\] is not a pixel corner"),
+        ({"vertices": 9, "locked": [[8, 1]]}, r"locked corner \[8, 1\] is not a pixel corner"),
+        ({"vertices": 9, "locked": [[2, 2], [2.5, 2]]}, r"locked corner \[2.5, 2.0\] is not a pixel corner"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -220,8 +220,8 @@ def collapse_queue(
 ):  # fmt: skip
     """Collapse edges cheaper than the limit, cheapest first, until ``target`` vertices are alive.
 
-    ``items`` are the queued vertices and ``keys`` their lower bounds; ``clocks`` holds the last stamp and the last token
-    that were used. Returns the vertices left and the largest accepted cost.
+    ``items`` are the queued vertices and ``keys`` their lower bounds; ``clocks`` holds the last stamp and the last
+    token that were used. Returns the vertices left and the largest accepted cost.
     """
     size = items.size
     for place in range(size // 2 - 1, -1, -1):

@@ -1,5 +1,6 @@
 """Kernels of :mod:`normalmesh.flip`: the in-circle test in the metric of the normals."""
 
+import numpy as np
 from numba import njit, prange
 
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
@@ -12,9 +13,8 @@ LEAST_GAIN = 1e-3
 
 
 @njit(cache=True, nogil=True)
-def edge_metric(one, two, records, u, v, frame, towards_viewer, scale):
-    """G_e = J_eᵀ M_e J_e of the patch of two faces, eqs. (17) and (18), as uu, uv, vv."""
-    p, q = records[one], records[two]
+def edge_metric(p, q, u, v, frame, towards_viewer, scale):
+    """G_e = J_eᵀ M_e J_e of the patch of two faces, from their records: eqs. (17) and (18), as uu, uv, vv."""
     nx, ny, nz = facing(
         p[3] * p[0] + q[3] * q[0], p[3] * p[1] + q[3] * q[1], p[3] * p[2] + q[3] * q[2], u, v, frame, towards_viewer
     )
@@ -31,19 +31,12 @@ def edge_metric(one, two, records, u, v, frame, towards_viewer, scale):
 
 
 @njit(cache=True, nogil=True)
-def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale):
-    """How much lower the other diagonal lies where the two cross, lifted by d ↦ dᵀ G_e d; 0 where it cannot be taken.
+def gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale):
+    """How much lower the diagonal cd of a patch lies than ab where the two cross; 0 where it cannot be taken.
 
-    The height of a diagonal ab over the paraboloid at a + s(b − a) is s(1 − s)‖b − a‖² in the metric.
+    The patch is lifted by x ↦ xᵀ G_e x: the height of a diagonal over the paraboloid at a + s(b − a) is s(1 − s)‖b − a‖²
+    in the metric. p and q are the records of the two faces, which share ab.
     """
-    other = opposite[corner]
-    one, two = corner // 3, other // 3
-    if one >= real_faces or two >= real_faces:
-        return 0.0
-    a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-    if flags[a] & flags[b] & LOCKED:
-        return 0.0
-    c, d = vertex_at(corner, faces), vertex_at(other, faces)
     au, av, cu, cv = vertices[a, 0], vertices[a, 1], vertices[c, 0], vertices[c, 1]
     bu, bv = vertices[b, 0] - au, vertices[b, 1] - av
     du, dv = vertices[d, 0] - cu, vertices[d, 1] - cv
@@ -57,12 +50,26 @@ def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, 
     # The new faces (c, a, d) and (d, b, c) share out the area of the patch as s divides the edge ab.
     if not is_fit(min(s, 1.0 - s) * abs(cross), max(bu * bu + bv * bv, du * du + dv * dv)):
         return 0.0
-    uu, uv, vv = edge_metric(one, two, records, au + s * bu, av + s * bv, frame, towards_viewer, scale)
+    uu, uv, vv = edge_metric(p, q, au + s * bu, av + s * bv, frame, towards_viewer, scale)
     now = s * (1.0 - s) * (uu * bu * bu + 2.0 * uv * bu * bv + vv * bv * bv)
     then = t * (1.0 - t) * (uu * du * du + 2.0 * uv * du * dv + vv * dv * dv)
     if then < (1.0 - LEAST_GAIN) * now:
         return now - then
     return 0.0
+
+
+@njit(cache=True, nogil=True)
+def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale):
+    """The gain by flipping the edge across from a corner; 0 at the outline and between locked vertices."""
+    other = opposite[corner]
+    one, two = corner // 3, other // 3
+    if one >= real_faces or two >= real_faces:
+        return 0.0
+    a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    if flags[a] & flags[b] & LOCKED:
+        return 0.0
+    c, d = vertex_at(corner, faces), vertex_at(other, faces)
+    return gain_of_diagonal(a, b, c, d, records[one], records[two], vertices, frame, towards_viewer, scale)
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -83,29 +90,32 @@ def flip_in_order(
 ):  # fmt: skip
     """Flip the edges across from the given corners that still gain by it; the number of flips.
 
-    The records of the two faces are renewed at once. A flip that these would reverse is taken back: otherwise such
-    edges would turn for ever. ``active`` (F,) becomes the faces that flips changed.
+    Flips change the records of their two faces. One that these would reverse is not made: such edges would turn for
+    ever. ``active`` (F,) becomes the faces that flips changed.
     """
     active[:] = False
     flips = 0
+    new_faces = np.empty((2, 3), np.int32)
+    new_records = np.empty((2, 14))
     for corner in order:
         gain = gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale)
         if gain <= 0.0:
             continue
-        one, two = corner // 3, opposite[corner] // 3
-        if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), faces, opposite, corner_of):
+        a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+        c, d = vertex_at(corner, faces), vertex_at(opposite[corner], faces)
+        if are_neighbours(c, d, faces, opposite, corner_of):
             continue
-        before_one, before_two = records[one].copy(), records[two].copy()
+        new_faces[0, 0], new_faces[0, 1], new_faces[0, 2] = c, a, d
+        new_faces[1, 0], new_faces[1, 1], new_faces[1, 2] = d, b, c
+        for k in range(2):
+            face_record(
+                vertices, new_faces, k, normals, mask, frame, towards_viewer, scale, regularisation, new_records[k]
+            )
+        if gain_of_diagonal(d, c, a, b, new_records[0], new_records[1], vertices, frame, towards_viewer, scale) > 0.0:
+            continue
+        one, two = corner // 3, opposite[corner] // 3
         flip_edge(corner, faces, opposite, corner_of)
-        for f in (one, two):
-            face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, records[f])
-        back = next_corner(corner)
-        gain = gain_of_flip(back, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale)
-        if gain > 0.0:
-            # A second flip restores the edge, with the two faces exchanged.
-            flip_edge(back, faces, opposite, corner_of)
-            records[one], records[two] = before_two, before_one
-        else:
-            active[one] = active[two] = True
-            flips += 1
+        records[one], records[two] = new_records[0], new_records[1]
+        active[one] = active[two] = True
+        flips += 1
     return flips

@@ -73,14 +73,12 @@ def sample_pixel(mask, u, v):
 def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, record):
     """Fill the record of face f from the pixels that it owns: eqs. (11) to (13), supplement B."""
     rows, columns = mask.shape
-    top, middle, bottom = by_height(vertices, faces, f)
-    start_row = first_row(vertices[top, 1], rows)
-    middle_row = first_row(vertices[middle, 1], rows)
-    end_row = first_row(vertices[bottom, 1], rows)
+    top, middle, bottom = by_height(vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]])
+    start_row, middle_row, end_row = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
     sum_x, sum_y, sum_z = 0.0, 0.0, 0.0
     pixels = 0
     for row in range(start_row, end_row):
-        start, end = row_span(vertices, top, middle, bottom, row, middle_row, columns)
+        start, end = row_span(top, middle, bottom, row, middle_row, columns)
         for column in range(start, end):
             # Normals are zero outside the mask.
             pixels += mask[row, column]
@@ -109,7 +107,7 @@ def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale,
             pixels = 1
     else:
         for row in range(start_row, end_row):
-            start, end = row_span(vertices, top, middle, bottom, row, middle_row, columns)
+            start, end = row_span(top, middle, bottom, row, middle_row, columns)
             for column in range(start, end):
                 if mask[row, column]:
                     _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, record)

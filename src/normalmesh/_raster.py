@@ -13,14 +13,13 @@ from normalmesh._predicates import orientation
 
 
 @njit(cache=True, nogil=True)
-def by_height(vertices, faces, f):
-    """The vertices of face f from top to bottom of the screen."""
-    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-    if vertices[b, 1] < vertices[a, 1]:
+def by_height(a, b, c):
+    """Three points from top to bottom of the screen."""
+    if b[1] < a[1]:
         a, b = b, a
-    if vertices[c, 1] < vertices[b, 1]:
+    if c[1] < b[1]:
         b, c = c, b
-        if vertices[b, 1] < vertices[a, 1]:
+        if b[1] < a[1]:
             a, b = b, a
     return a, b, c
 
@@ -47,13 +46,10 @@ def first_column(top, bottom, row, columns):
 
 
 @njit(cache=True, nogil=True)
-def row_span(vertices, top, middle, bottom, row, middle_row, columns):
-    """Columns start … end − 1 of the row that a face owns; rows from the middle vertex on use its lower edge."""
-    one = first_column(vertices[top], vertices[bottom], row, columns)
-    if row < middle_row:
-        other = first_column(vertices[top], vertices[middle], row, columns)
-    else:
-        other = first_column(vertices[middle], vertices[bottom], row, columns)
+def row_span(top, middle, bottom, row, middle_row, columns):
+    """Columns start … end − 1 of the row that a face owns; rows from the middle corner on use its lower edge."""
+    one = first_column(top, bottom, row, columns)
+    other = first_column(top, middle, row, columns) if row < middle_row else first_column(middle, bottom, row, columns)
     return min(one, other), max(one, other)
 
 
@@ -62,15 +58,12 @@ def fill_pixel_faces(vertices, faces, owner):
     """Write the index of each face into the pixels (H, W) int32 that it owns. Inverted faces own nothing."""
     rows, columns = owner.shape
     for f in prange(faces.shape[0]):
-        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-        if (
-            orientation(vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1], vertices[c, 0], vertices[c, 1])
-            <= 0
-        ):
+        a, b, c = vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]]
+        if orientation(a[0], a[1], b[0], b[1], c[0], c[1]) <= 0:
             continue
-        top, middle, bottom = by_height(vertices, faces, f)
-        middle_row = first_row(vertices[middle, 1], rows)
-        for row in range(first_row(vertices[top, 1], rows), first_row(vertices[bottom, 1], rows)):
-            start, end = row_span(vertices, top, middle, bottom, row, middle_row, columns)
+        top, middle, bottom = by_height(a, b, c)
+        middle_row = first_row(middle[1], rows)
+        for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
+            start, end = row_span(top, middle, bottom, row, middle_row, columns)
             for column in range(start, end):
                 owner[row, column] = f

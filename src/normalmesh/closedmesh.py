@@ -14,6 +14,8 @@ from normalmesh.screenmesh import ScreenMesh
 
 #: Passes of smoothing (1, 2, 1)/4 that level the stairs of a slanted outline.
 SMOOTHINGS = 3
+#: Smoothing moves no point of the outline farther (px): stairs need less, and specks must not shrink to nothing.
+FARTHEST = 0.5
 #: Pixels that the outline must run straight on both sides of a true corner; stairs have a short side.
 STRAIGHT = 4
 
@@ -136,7 +138,9 @@ def _without_stairs(points: NDArray[np.float64], next_point: NDArray[np.int32]) 
     for _ in range(SMOOTHINGS):
         smooth = (smooth[previous_point] + 2 * smooth + smooth[next_point]) / 4
         smooth[corners] = points[corners]
-    return smooth
+    moved = smooth - points
+    distance = np.hypot(moved[:, 0], moved[:, 1])
+    return points + moved * np.minimum(1.0, FARTHEST / np.maximum(distance, FARTHEST))[:, None]
 
 
 def _ends_straight_side(points: NDArray[np.float64], following: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -16,6 +16,8 @@ from normalmesh.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quad
 TILE = 16384
 #: Factor between the cost levels to which all tiles are brought one after another.
 LEVEL = 2.0
+#: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.
+LEAST_PROGRESS = 0.02
 #: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
 MARGIN = 2.0
 
@@ -55,18 +57,20 @@ def collapse(
     quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
     count = alive = len(mesh.vertices)
     stamp = np.arange(count, dtype=np.int32)
-    clocks = np.array([count, 0])
+    clocks = np.array([count, 0], np.int64)
     costing = (*mesh.topology, quadrics, mesh.flags, stamp, pixels.normal_map.mask, in_plane)
     outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.points, mesh.covered)
     mark = np.zeros(count + 1, np.int32)
     keys = np.empty(count)
     largest = level = 0.0
+    enough = True
     while alive > target:
         _collapse.lower_bounds(*costing, keys)
         level = min(LEVEL * level or float(np.median(keys)), limit)
-        in_tiles = level < limit and alive > max(MARGIN * target, TILE)
+        in_tiles = enough and 0.0 < level < limit and alive > max(MARGIN * target, TILE)
         if not in_tiles:
             level = limit
+        mark[:] = clocks[1] = 0
         left = alive
         for queued in _tiles(mesh.vertices, keys < level, alive) if in_tiles else [np.flatnonzero(keys < limit)]:
             items = queued.astype(np.int32)
@@ -76,6 +80,7 @@ def collapse(
             largest = max(largest, cost)
         if left == alive and not in_tiles:
             break
+        enough = alive - left >= LEAST_PROGRESS * alive
         # Collapses may have made room for edges that were refused before: look at all of them again.
         alive = left
     mesh.compact()

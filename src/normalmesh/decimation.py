@@ -268,12 +268,12 @@ def _locked_vertices(locked: ArrayLike | None, start: ScreenMesh, normal_map: No
             f"locked must be a pixel mask of {shape_text(normal_map.shape)} or pixel corners (number, 2), "
             f"not {given.dtype} {shape_text(given.shape)}"
         )
-    columns = normal_map.shape[1] + 1
-    corners = start.vertices[:, 1] * columns + start.vertices[:, 0]
-    wanted = given[:, 1].astype(np.float64) * columns + given[:, 0]
-    if not np.isin(wanted, corners).all():
-        missing = given[~np.isin(wanted, corners)][0]
-        raise NormalMeshError(f"locked corner {missing.tolist()} is not a pixel corner of the foreground")
+    # Complex numbers compare both coordinates at once.
+    corners = start.vertices @ [1, 1j]
+    wanted = given.astype(np.float64) @ [1, 1j]
+    missing = given[~np.isin(wanted, corners)]
+    if len(missing):
+        raise NormalMeshError(f"locked corner {missing[0].tolist()} is not a pixel corner of the foreground")
     return np.isin(corners, wanted)
 
 

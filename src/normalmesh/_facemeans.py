@@ -1,0 +1,67 @@
+"""Kernel of :mod:`normalmesh.facemeans`."""
+
+import numpy as np
+from numba import njit, prange
+
+from normalmesh._quadrics import sample_pixel
+from normalmesh._raster import by_height, first_row, row_span
+
+#: Numbers that are summed over the pixels of a face: 1; n; ∂_u z, ∂_v z; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
+SUMS = 10
+
+
+@njit(cache=True, nogil=True)
+def add_pixel(normals, row, column, frame, sums):
+    """Add one pixel to the sums of a face."""
+    nx = np.float64(normals[row, column, 0])
+    ny = np.float64(normals[row, column, 1])
+    nz = np.float64(normals[row, column, 2])
+    u, v = column + 0.5, row + 0.5
+    w = (
+        nx * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
+        + ny * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
+        + nz * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
+    )
+    along_u = nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]
+    along_v = nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]
+    sums[0] += 1.0
+    sums[1] += nx
+    sums[2] += ny
+    sums[3] += nz
+    sums[4] -= along_u / w
+    sums[5] -= along_v / w
+    sums[6] += 1.0 / (w * w)
+    sums[7] += w * w
+    sums[8] += w * along_u
+    sums[9] += w * along_v
+
+
+@njit(cache=True, nogil=True)
+def add_face(a, b, c, normals, mask, frame, sums):
+    """Add the foreground pixels of the face with corners a, b, c, or the one nearest to its centroid if it owns none."""
+    rows, columns = mask.shape
+    top, middle, bottom = by_height(a, b, c)
+    middle_row = first_row(middle[1], rows)
+    before = sums[0]
+    for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
+        start, end = row_span(top, middle, bottom, row, middle_row, columns)
+        for column in range(start, end):
+            if mask[row, column]:
+                add_pixel(normals, row, column, frame, sums)
+    if sums[0] == before:
+        row, column = sample_pixel(mask, (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0)
+        if row >= 0:
+            add_pixel(normals, row, column, frame, sums)
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def face_means(vertices, faces, normals, mask, frame, means):
+    """Means (M, 10) over the foreground pixels of each face; the first number becomes their count."""
+    for f in prange(faces.shape[0]):
+        sums = np.zeros(SUMS)
+        add_face(
+            vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]], normals, mask, frame, sums
+        )
+        means[f, 0] = sums[0]
+        for k in range(1, SUMS):
+            means[f, k] = sums[k] / max(sums[0], 1.0)

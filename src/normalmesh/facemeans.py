@@ -1,0 +1,73 @@
+"""Means of the normals over the faces of a mesh: all that integration needs to know of the pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh._facemeans import SUMS, face_means
+from normalmesh.camera import Camera
+from normalmesh.screenmesh import ScreenMesh
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FaceMeans:
+    """Geometry and mean normals of the faces of a mesh.
+
+    Attributes
+    ----------
+    mesh, camera
+    table : (M, 10) float64
+        As :mod:`normalmesh._facemeans` counts them.
+    """
+
+    mesh: ScreenMesh
+    camera: Camera
+    table: Float
+
+    @classmethod
+    def of(
+        cls, mesh: ScreenMesh, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera
+    ) -> FaceMeans:
+        """Means of normals (H, W, 3) on a mask (H, W) over the faces."""
+        table = np.empty((len(mesh.faces), SUMS))
+        face_means(mesh.vertices, mesh.faces, normals, mask, camera.frame, table)
+        # A face far from all foreground knows nothing: it is taken to face the viewer, and hardly counts.
+        nothing = ~table[:, 1:4].any(axis=1)
+        rays = camera.rays(*mesh.vertices[mesh.faces[nothing]].mean(axis=1).T)
+        squared = (rays**2).sum(axis=1)
+        table[nothing, 1:4] = camera.towards_viewer * rays / np.sqrt(squared)[:, None]
+        table[nothing, 6] = 1e6 / squared
+        table[nothing, 7] = 1e-6 * squared
+        return cls(mesh, camera, table)
+
+    @cached_property
+    def areas(self) -> Float:
+        """(M,) in px²."""
+        return self.mesh.areas
+
+    @cached_property
+    def centroids(self) -> Float:
+        """(M, 2) in px."""
+        return self.mesh.vertices[self.mesh.faces].mean(axis=1)
+
+    @property
+    def gradients(self) -> Float:
+        """(M, 2): mean of ∂z/∂u, ∂z/∂v = −⟨n, τ⟩/⟨n, r⟩."""
+        return self.table[:, 4:6]
+
+    @property
+    def mobilities(self) -> Float:
+        """(M,): m_f = 1 / mean ⟨r, n⟩⁻², the weight of a face: steep ones count less."""
+        return 1.0 / self.table[:, 6]
+
+    @cached_property
+    def normals(self) -> Float:
+        """(M, 3): unit mean normals n_f, eq. (11)."""
+        normals = self.table[:, 1:4]
+        return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)

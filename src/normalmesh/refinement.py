@@ -1,0 +1,55 @@
+"""Refinement: with depths known, flips and moves that lower the angle between the normals of pixels and faces."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh import _refinement
+from normalmesh.camera import Perspective
+from normalmesh.closedmesh import ClosedMesh
+from normalmesh.normalmap import NormalMap
+
+#: How far vertices look in each round, as a share of their mean edge length; later rounds repeat the last ones.
+REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
+
+
+def refine(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, turn: int) -> tuple[int, int]:
+    """One round: flip edges, then move inner vertices; the numbers of both.
+
+    The mesh and the unknown (N,) of its vertices are changed in place; no face is inverted, boundary and locked
+    vertices stay. Afterwards the mesh should be integrated anew.
+    """
+    looking = (
+        normal_map.normals,
+        normal_map.mask,
+        normal_map.camera.frame,
+        isinstance(normal_map.camera, Perspective),
+    )
+    faces = mesh.faces[: mesh.real_faces]
+    angles, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces)
+    _refinement.face_angles(mesh.vertices, unknown, faces, *looking, angles)
+    state = (mesh.vertices, unknown, mesh.faces, mesh.real_faces, mesh.opposite)
+    _refinement.gains_of_flips(*state, mesh.flags, angles, *looking, gains)
+    candidates = np.flatnonzero(gains > 0)
+    order = candidates[np.argsort(-gains[candidates], kind="stable")]
+    flips = _refinement.flip_in_order(order, *state, mesh.corner_of, mesh.flags, angles, *looking)
+
+    colour = _refinement.colours(mesh.faces, mesh.opposite, mesh.corner_of, len(mesh.vertices))
+    moves = 0
+    for shade in range(int(colour.max()) + 1):
+        chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
+        moved = np.zeros(len(chosen), np.bool_)
+        _refinement.move_vertices(
+            chosen,
+            REACH[turn % len(REACH)],
+            mesh.vertices,
+            unknown,
+            mesh.faces,
+            mesh.opposite,
+            mesh.corner_of,
+            *looking,
+            moved,
+        )
+        moves += int(np.count_nonzero(moved))
+    return flips, moves

@@ -1,0 +1,83 @@
+"""Small meshes and maps to test kernels on."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import ndimage
+from scipy.spatial import Delaunay
+
+from normalmesh import NormalMap, Orthographic, ScreenMesh
+from normalmesh._topology import corner_table
+from normalmesh.closedmesh import ClosedMesh
+from normalmesh.collapse import collapse
+from normalmesh.quadrics import FaceRecords, Pixels
+
+
+def bumpy_map(shape=(24, 26), seed=0, mask=None, camera=None, height=3.0):
+    """Smooth random normals."""
+    rng = np.random.default_rng(seed)
+    slopes = ndimage.gaussian_filter(rng.normal(size=(2, *shape)), (0, 2, 2)) * height
+    normals = np.stack([slopes[0], slopes[1], np.ones(shape)], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    return NormalMap(normals, np.ones(shape, bool) if mask is None else mask, camera or Orthographic())
+
+
+def disc(size=60, radius=25.0):
+    """The mask of a disc."""
+    return np.hypot(*(np.indices((size, size)) + 0.5 - size / 2)) < radius
+
+
+def start_mesh(normal_map, locked=None):
+    """Two triangles a pixel, closed."""
+    return ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape, locked)
+
+
+def coarse_mesh(normal_map, vertices):
+    """A collapsed mesh and the records of its faces."""
+    mesh = start_mesh(normal_map)
+    pixels = Pixels(normal_map)
+    collapse(mesh, pixels, target=vertices)
+    records = FaceRecords(mesh)
+    records.renew(mesh, pixels)
+    return mesh, pixels, records
+
+
+def point_mesh(shape, count, seed=0):
+    """A Delaunay mesh of random points in a rectangle, its four corners among them."""
+    rng = np.random.default_rng(seed)
+    size = np.array(shape[::-1], float)
+    corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) * size
+    points = np.concatenate([corners, rng.uniform(0.02, 0.98, (count, 2)) * size])
+    # Without the flat faces that rounding may put on the rectangle's sides.
+    faces = Delaunay(points).simplices.astype(np.int32)
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    turned = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) < (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
+    faces[turned] = faces[turned][:, ::-1]
+    return ScreenMesh(points, faces)
+
+
+def triangles(vertices, faces, shape=(8, 8)):
+    """A closed mesh of the triangles given by hand; they are turned counter-clockwise."""
+    points = np.array(vertices, float)
+    upright = []
+    for a, b, c in faces:
+        area = (points[b, 1] - points[a, 1]) * (points[c, 0] - points[a, 0]) - (points[b, 0] - points[a, 0]) * (
+            points[c, 1] - points[a, 1]
+        )
+        upright.append((a, b, c) if area > 0 else (a, c, b))
+    return ClosedMesh.from_screen(ScreenMesh(points, np.array(upright, np.int32)), shape)
+
+
+def assert_consistent(mesh):
+    """The corner table is the one that the faces define, and every vertex points to a corner of its own."""
+    alive = np.flatnonzero(mesh.faces[:, 0] >= 0)
+    expected, non_manifold, misoriented = corner_table(mesh.faces[alive], mesh.ghost + 1)
+    assert non_manifold == misoriented == 0
+    corners = (3 * alive[:, None] + np.arange(3)).ravel()
+    assert np.array_equal(mesh.opposite[corners], corners[expected])
+    used = np.unique(mesh.faces[alive])
+    assert np.array_equal(np.flatnonzero(mesh.corner_of[:-1] >= 0), used[used != mesh.ghost])
+    for vertex in used:
+        corner = mesh.corner_of[vertex]
+        assert mesh.faces[corner // 3, 0] >= 0
+        assert mesh.faces[corner // 3, corner % 3] == vertex
