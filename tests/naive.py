@@ -181,11 +181,10 @@ def greedy_collapse(vertices, faces, quadrics, locked, target):
             else:
                 cost, position = best_on_segment(quadric[a], quadric[b], place[a], place[b])
             options.append((cost, a, b, position))
-        for cost, a, b, position in sorted(options, key=lambda option: option[:3]):
-            if stays_valid(a, b, position, place, faces):
-                break
-        else:
+        allowed = [option for option in options if stays_valid(*option[1:], place, faces)]
+        if not allowed:
             break
+        cost, a, b, position = min(allowed, key=lambda option: option[:3])
         keep, drop = (a, b) if locked[a] or not locked[b] else (b, a)
         quadric[keep] = sum(moved_quadric(quadric[k], position - place[k]) for k in (a, b))
         place[keep] = position

@@ -1,5 +1,7 @@
 """What keeps the outline: distances, coverage of pixels, quadrics and the fit."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ def test_outline_quadrics():
         points = mesh.outline.smooth[pieces(mesh, vertex)]
         place = mesh.vertices[vertex] + step
         expected = 0.0
-        for start, end in zip(points, points[1:], strict=False):
+        for start, end in pairwise(points):
             area = np.linalg.det([end - start, place - start])
             expected += 0.7 * area**2 / np.linalg.norm(end - start)
         assert np.isclose(naive.quadric_value(added[vertex], step), expected, rtol=1e-9)

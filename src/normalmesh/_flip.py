@@ -34,8 +34,8 @@ def edge_metric(p, q, u, v, frame, towards_viewer, scale):
 def gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale):
     """How much lower the diagonal cd of a patch lies than ab where the two cross; 0 where it cannot be taken.
 
-    The patch is lifted by x ↦ xᵀ G_e x: the height of a diagonal over the paraboloid at a + s(b − a) is s(1 − s)‖b − a‖²
-    in the metric. p and q are the records of the two faces, which share ab.
+    The patch is lifted by x ↦ xᵀ G_e x: the height of a diagonal over the paraboloid at a + s(b − a) is then
+    s(1 − s)‖b − a‖² in the metric. p and q are the records of the two faces, which share ab.
     """
     au, av, cu, cv = vertices[a, 0], vertices[a, 1], vertices[c, 0], vertices[c, 1]
     bu, bv = vertices[b, 0] - au, vertices[b, 1] - av
