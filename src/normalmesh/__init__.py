@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from normalmesh.decimation import DecimatedMesh, decimate
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.files.normal_maps import read_normal_map
+    from normalmesh.integration import Integration, integrate
     from normalmesh.normalmap import NormalMap, Repairs
     from normalmesh.pixelwise import integrate_pixels
     from normalmesh.raster import pixel_faces
+    from normalmesh.reconstruction import reconstruct
     from normalmesh.screenmesh import MeshCheck, ScreenMesh
     from normalmesh.surface import Surface
 
@@ -28,6 +30,7 @@ _HOMES = {
     "Convention": "conventions",
     "DecimatedMesh": "decimation",
     "Diagnosis": "diagnosis",
+    "Integration": "integration",
     "MeshCheck": "screenmesh",
     "NormalMap": "normalmap",
     "Orthographic": "camera",
@@ -38,8 +41,10 @@ _HOMES = {
     "decimate": "decimation",
     "diagnose": "diagnosis",
     "integrate_pixels": "pixelwise",
+    "integrate": "integration",
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
+    "reconstruct": "reconstruction",
 }
 
 __all__ = [
@@ -47,6 +52,7 @@ __all__ = [
     "Convention",
     "DecimatedMesh",
     "Diagnosis",
+    "Integration",
     "MeshCheck",
     "NormalMap",
     "NormalMeshError",
@@ -58,9 +64,11 @@ __all__ = [
     "Surface",
     "decimate",
     "diagnose",
+    "integrate",
     "integrate_pixels",
     "pixel_faces",
     "read_normal_map",
+    "reconstruct",
 ]
 
 

@@ -38,7 +38,7 @@ def add_pixel(normals, row, column, frame, sums):
 
 @njit(cache=True, nogil=True)
 def add_face(a, b, c, normals, mask, frame, sums):
-    """Add the foreground pixels of the face with corners a, b, c, or the one nearest to its centroid if it owns none."""
+    """Add the foreground pixels of the face abc, or the one nearest to its centroid if it owns none."""
     rows, columns = mask.shape
     top, middle, bottom = by_height(a, b, c)
     middle_row = first_row(middle[1], rows)
@@ -59,9 +59,7 @@ def face_means(vertices, faces, normals, mask, frame, means):
     """Means (M, 10) over the foreground pixels of each face; the first number becomes their count."""
     for f in prange(faces.shape[0]):
         sums = np.zeros(SUMS)
-        add_face(
-            vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]], normals, mask, frame, sums
-        )
+        add_face(vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]], normals, mask, frame, sums)
         means[f, 0] = sums[0]
         for k in range(1, SUMS):
             means[f, k] = sums[k] / max(sums[0], 1.0)

@@ -13,8 +13,9 @@ from normalmesh._validity import is_fit
 
 #: Directions in which a vertex looks for a better place.
 DIRECTIONS = 8
-#: A change must lower the summed angle by this share.
+#: A change must lower the summed angle by this share, and by this part of what noise does to it.
 LEAST_GAIN = 1e-3
+NOISE_GAIN = 0.25
 #: No face becomes smaller than this by a move (px²): below it the pixels say nothing.
 LEAST_AREA = 0.3
 
@@ -79,10 +80,16 @@ def face_angles(vertices, unknown, faces, normals, mask, frame, perspective, ang
 
 
 @njit(cache=True, nogil=True)
+def goal(angle, area, noise):
+    """The summed angle (radians) that a change must reach. Noise adds its deviation times √pixels to such a sum."""
+    return (1.0 - LEAST_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area)
+
+
+@njit(cache=True, nogil=True)
 def gain_of_flip(
-    corner, vertices, unknown, faces, real_faces, opposite, flags, angles, normals, mask, frame, perspective
+    corner, vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame, perspective
 ):  # fmt: skip
-    """By how much the summed angle falls when the edge across from a corner is flipped; 0 where it does not or cannot."""
+    """By how much the summed angle falls when the edge across from a corner is flipped; 0 where it should not be."""
     other = opposite[corner]
     one, two = corner // 3, other // 3
     if one >= real_faces or two >= real_faces:
@@ -109,35 +116,36 @@ def gain_of_flip(
     ) + sum_of_angles(
         vertices[d], vertices[b], vertices[c], unknown[d], unknown[b], unknown[c], normals, mask, frame, perspective
     )
-    return now - then if then < (1.0 - LEAST_GAIN) * now else 0.0
+    return now - then if then < goal(now, 0.5 * abs(cross), noise) else 0.0
 
 
 @njit(cache=True, parallel=True, nogil=True)
 def gains_of_flips(
-    vertices, unknown, faces, real_faces, opposite, flags, angles, normals, mask, frame, perspective, gains
+    vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame, perspective, gains
 ):  # fmt: skip
     """Gains (3M,) of all edges, each at the smaller of its two corners."""
     for corner in prange(3 * real_faces):
         gains[corner] = 0.0
         if corner < opposite[corner]:
             gains[corner] = gain_of_flip(
-                corner, vertices, unknown, faces, real_faces, opposite, flags, angles, normals, mask, frame, perspective
-            )
+                corner, vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
+                perspective,
+            )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def flip_in_order(
-    order, vertices, unknown, faces, real_faces, opposite, corner_of, flags, angles, normals, mask, frame, perspective
+    order, vertices, unknown, faces, real_faces, opposite, corner_of, flags, angles, noise, normals, mask, frame,
+    perspective,
 ):  # fmt: skip
     """Flip the edges across from the given corners that still gain by it; the number of flips."""
     flips = 0
     for corner in order:
-        if (
-            gain_of_flip(
-                corner, vertices, unknown, faces, real_faces, opposite, flags, angles, normals, mask, frame, perspective
-            )
-            <= 0.0
-        ):
+        gain = gain_of_flip(
+            corner, vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
+            perspective,
+        )  # fmt: skip
+        if gain <= 0.0:
             continue
         one, two = corner // 3, opposite[corner] // 3
         if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), faces, opposite, corner_of):
@@ -160,6 +168,8 @@ def colours(faces, opposite, corner_of, vertex_count):
     taken = np.full(4096, -1, np.int64)
     for vertex in range(vertex_count):
         start = corner_of[vertex]
+        if start < 0:
+            continue
         corner = start
         while True:
             other = vertex_at(next_corner(corner), faces)
@@ -228,7 +238,7 @@ def star_angle(vertex, position, own, vertices, unknown, faces, opposite, corner
 
 @njit(cache=True, parallel=True, nogil=True)
 def move_vertices(
-    chosen, reach, vertices, unknown, faces, opposite, corner_of, normals, mask, frame, perspective, moved
+    chosen, reach, vertices, unknown, faces, opposite, corner_of, noise, normals, mask, frame, perspective, moved
 ):  # fmt: skip
     """Move vertices, no two of them neighbours, to the best of eight places around, if that lowers the summed angle.
 
@@ -236,14 +246,17 @@ def move_vertices(
     """
     for k in prange(chosen.size):
         vertex = chosen[k]
-        length = 0.0
+        length = area = 0.0
         valence = 0
         start = corner_of[vertex]
         corner = start
         while True:
             other = vertex_at(next_corner(corner), faces)
-            length += math.hypot(
-                vertices[other, 0] - vertices[vertex, 0], vertices[other, 1] - vertices[vertex, 1]
+            after = vertex_at(previous_corner(corner), faces)
+            du, dv = vertices[other, 0] - vertices[vertex, 0], vertices[other, 1] - vertices[vertex, 1]
+            length += math.hypot(du, dv)
+            area += 0.5 * (
+                dv * (vertices[after, 0] - vertices[vertex, 0]) - du * (vertices[after, 1] - vertices[vertex, 1])
             )
             valence += 1
             corner = turn(corner, opposite)
@@ -252,9 +265,10 @@ def move_vertices(
         radius = reach * length / valence
         here = vertices[vertex].copy()
         best_own = unknown[vertex]
-        best = (1.0 - LEAST_GAIN) * star_angle(
+        now = star_angle(
             vertex, here, best_own, vertices, unknown, faces, opposite, corner_of, normals, mask, frame, perspective
         )
+        best = goal(now, area, noise)
         best_place = here
         moved[k] = False
         for direction in range(DIRECTIONS):

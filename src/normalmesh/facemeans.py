@@ -31,9 +31,7 @@ class FaceMeans:
     table: Float
 
     @classmethod
-    def of(
-        cls, mesh: ScreenMesh, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera
-    ) -> FaceMeans:
+    def of(cls, mesh: ScreenMesh, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> FaceMeans:
         """Means of normals (H, W, 3) on a mask (H, W) over the faces."""
         table = np.empty((len(mesh.faces), SUMS))
         face_means(mesh.vertices, mesh.faces, normals, mask, camera.frame, table)

@@ -64,7 +64,8 @@ class FacetSystem:
         """(M,)"""
         count = len(self.means.mesh.faces)
         pull = self.weights * self.steps
-        return np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
+        right: Float = np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
+        return right
 
     def at_vertices(self, offsets: Float) -> Float:
         """Values (N,) at the vertices: the mean of their faces' planes there, weighted by area · m_f."""
@@ -78,3 +79,11 @@ class FacetSystem:
             total += np.bincount(faces[:, k], weight * value, len(vertices))
             weights += np.bincount(faces[:, k], weight, len(vertices))
         return total / np.where(weights > 0, weights, 1.0)
+
+    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
+        """The surface at points (K, 2) on faces (K,): rows (K, M) that multiply the offsets, and what is known."""
+        reach = screen - self.means.centroids[faces]
+        row = csr_matrix(
+            (np.ones(len(faces)), faces, np.arange(len(faces) + 1)), shape=(len(faces), len(self.means.areas))
+        )
+        return row, (self.means.gradients[faces] * reach).sum(axis=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,13 +16,26 @@ from normalmesh.normalmap import NormalMap
 REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
 
 
-def refine(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, turn: int) -> tuple[int, int]:
+def refine(
+    mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, turn: int, noise: float = 0.0
+) -> tuple[int, int]:
     """One round: flip edges, then move inner vertices; the numbers of both.
 
     The mesh and the unknown (N,) of its vertices are changed in place; no face is inverted, boundary and locked
     vertices stay. Afterwards the mesh should be integrated anew.
+
+    Parameters
+    ----------
+    normal_map
+        Judges the faces; without noise as far as possible.
+    turn
+        Number of the round, from 0.
+    noise
+        Deviation in degrees that the normals had before it was averaged away: gains that it may have caused do not
+        count.
     """
     looking = (
+        math.radians(noise),
         normal_map.normals,
         normal_map.mask,
         normal_map.camera.frame,
@@ -28,7 +43,7 @@ def refine(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap
     )
     faces = mesh.faces[: mesh.real_faces]
     angles, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces)
-    _refinement.face_angles(mesh.vertices, unknown, faces, *looking, angles)
+    _refinement.face_angles(mesh.vertices, unknown, faces, *looking[1:], angles)
     state = (mesh.vertices, unknown, mesh.faces, mesh.real_faces, mesh.opposite)
     _refinement.gains_of_flips(*state, mesh.flags, angles, *looking, gains)
     candidates = np.flatnonzero(gains > 0)

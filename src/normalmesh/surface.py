@@ -19,6 +19,7 @@ from normalmesh.screenmesh import ScreenMesh
 
 if TYPE_CHECKING:
     from normalmesh.files.meshes import Texture
+    from normalmesh.integration import Integration
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,8 @@ class Surface:
     components
         (N,) connected component of each vertex; default: found from the faces, numbered in the order of their first
         vertices.
+    integration
+        How the depths were found, where they were.
 
     The arrays are copied and become read-only: float64, int32, float64 and int32.
 
@@ -58,6 +61,7 @@ class Surface:
     shape: tuple[int, int]
     units: str = "px"
     components: NDArray[np.int32] = None  # type: ignore[assignment]  # an array always, once made
+    integration: Integration | None = None
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -82,7 +86,13 @@ class Surface:
 
     @classmethod
     def from_unknown(
-        cls, mesh: ScreenMesh, unknown: ArrayLike, camera: Camera, shape: tuple[int, int], units: str = "px"
+        cls,
+        mesh: ScreenMesh,
+        unknown: ArrayLike,
+        camera: Camera,
+        shape: tuple[int, int],
+        units: str = "px",
+        integration: Integration | None = None,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -92,13 +102,25 @@ class Surface:
             N vertices on the screen.
         unknown
             (N,) what the camera solves for: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units
+        camera, shape, units, integration
             As for the surface.
         """
         unknown = _per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
         return cls(
-            camera.points(mesh.vertices, unknown), mesh.faces, mesh.vertices, camera, shape, units, mesh.components
+            camera.points(mesh.vertices, unknown),
+            mesh.faces,
+            mesh.vertices,
+            camera,
+            shape,
+            units,
+            mesh.components,
+            integration,
         )
+
+    @cached_property
+    def mesh(self) -> ScreenMesh:
+        """The mesh on the screen."""
+        return ScreenMesh(self.screen, self.faces)
 
     @property
     def texture_coordinates(self) -> NDArray[np.float64]:

@@ -1,0 +1,199 @@
+"""Integration: depth at the vertices of a mesh from the normals of its pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.camera import Perspective
+from normalmesh.closedmesh import ClosedMesh
+from normalmesh.cotangent import CotangentSystem
+from normalmesh.errors import NormalMeshError
+from normalmesh.facemeans import FaceMeans
+from normalmesh.facets import FacetSystem
+from normalmesh.noise import estimate_noise, without_noise
+from normalmesh.normalmap import NormalMap
+from normalmesh.prior import Prior
+from normalmesh.refinement import refine as refine_once
+from normalmesh.screenmesh import ScreenMesh
+from normalmesh.solve import solve_spd
+from normalmesh.surface import Surface
+
+Float = NDArray[np.float64]
+
+FORMULATIONS = ("facets", "vertices")
+
+#: Rounds of refinement, and the share of vertices that must still improve for another round.
+ROUNDS = 6
+LEAST_CHANGE = 0.005
+
+
+@dataclass(frozen=True)
+class Integration:
+    """How a surface was integrated.
+
+    Attributes
+    ----------
+    noise
+        Noise of the normals in degrees, estimated or as given.
+    method
+        Solver that was used last.
+    residual
+        Its residual, relative to the right side.
+    refinements
+        Flips and moves of each round.
+    """
+
+    noise: float
+    method: str
+    residual: float
+    refinements: tuple[tuple[int, int], ...]
+
+
+def integrate(
+    mesh: ScreenMesh,
+    normal_map: NormalMap,
+    *,
+    formulation: str = "facets",
+    parameters: str = "gradient",
+    metric: str = "screen",
+    clamp: tuple[float, float] | None = None,
+    noise: float | None = None,
+    refine: int = ROUNDS,
+    prior: ArrayLike | None = None,
+    prior_weight: float | None = None,
+    distance: float = 1.0,
+    units: str = "px",
+) -> Surface:
+    """Depth for a mesh, so that its faces fit the normals of the pixels that they cover.
+
+    Minimises ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` (eq. 10) over the mesh; then, with depths known, improves it.
+
+    Parameters
+    ----------
+    mesh
+        On the screen; from :func:`decimate`, or any other sound mesh.
+    formulation
+        ``"facets"``: every face is a plane with the mean gradient of its pixels, and neighbours agree where they meet.
+        ``"vertices"``: the paper's cotangent system (supplement A).
+    parameters, metric, clamp
+        Of the vertex formulation, see :class:`normalmesh.cotangent.CotangentSystem`.
+    noise
+        Deviation of the normals' noise in degrees; default: estimated. Above 1° normals are averaged before gradients
+        are taken from them.
+    refine
+        Rounds of flips and moves that lower the angle between the normals of pixels and faces, at most; 0: none.
+        Boundary vertices, and locked ones of a :class:`DecimatedMesh`, stay.
+    prior
+        Control points (K, 3 or 4) as u, v, depth[, weight], or a depth map (H, W), NaN where unknown. Depth as
+        ``Surface.depth_map`` counts it. Added as a quadratic term.
+    prior_weight
+        Weight of each point (default 100) or pixel of the depth map (default 0.01).
+    distance
+        Mean distance along the optical axis behind a perspective camera, of each component without prior.
+    units
+        Name of the unit of the surface.
+
+    Returns
+    -------
+    Surface
+        Components without prior: orthographic, mean height zero; perspective, mean distance ``distance``; means are
+        taken over the area on the screen. ``surface.integration`` says how it was made.
+    """
+    if formulation not in FORMULATIONS:
+        raise NormalMeshError(f"formulation must be one of {', '.join(FORMULATIONS)}, not {formulation!r}")
+    if not (np.isfinite(distance) and distance > 0):
+        raise NormalMeshError(f"distance must be a positive number, not {distance}")
+    if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or refine < 0:
+        raise NormalMeshError(f"refine must be a number of rounds, zero or more, not {refine!r}")
+    _check_mesh(mesh)
+    noise = estimate_noise(normal_map) if noise is None else noise
+    clean = without_noise(normal_map, noise)
+    points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
+    solver = _Solver(clean, formulation, parameters, metric, clamp, points)
+    unknown = solver.solve(mesh)
+    history = []
+    if refine:
+        closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
+        for turn in range(refine):
+            history.append(refine_once(closed, unknown, clean, turn, noise))
+            mesh = closed.to_screen()
+            unknown = solver.solve(mesh)
+            if sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices):
+                break
+    unknown = _without_gauge(mesh, unknown, solver.fixed, normal_map, distance)
+    made = Integration(noise, solver.method, solver.residual, tuple(history))
+    return Surface.from_unknown(mesh, unknown, normal_map.camera, normal_map.shape, units, made)
+
+
+def _check_mesh(mesh: ScreenMesh) -> None:
+    faults = [fault for fault in mesh.check().problems if "without a face" not in fault]
+    if faults or len(mesh.faces) == 0:
+        raise NormalMeshError(f"the mesh cannot be integrated: {', '.join(faults) or 'it has no faces'}")
+
+
+@dataclass(eq=False)
+class _Solver:
+    """Assembles and solves the system of a mesh; keeps what the last solution needed."""
+
+    normal_map: NormalMap
+    formulation: str
+    parameters: str
+    metric: str
+    clamp: tuple[float, float] | None
+    prior: Prior | None
+    method: str = ""
+    residual: float = 0.0
+    fixed: NDArray[np.int32] | None = None
+
+    def solve(self, mesh: ScreenMesh) -> Float:
+        """The unknown (N,) at the vertices."""
+        means = FaceMeans.of(mesh, self.normal_map.normals, self.normal_map.mask, self.normal_map.camera)
+        if self.formulation == "facets":
+            facets = FacetSystem.of(means)
+            matrix, right = self._with_prior(means, facets.matrix(), facets.right_side(), facets.prior_rows)
+            return facets.at_vertices(self._solved(matrix, right, means.centroids))
+        vertices = CotangentSystem.of(means, self.parameters, self.metric, self.clamp)
+        matrix, right = self._with_prior(means, vertices.matrix(), vertices.right_side(), vertices.prior_rows)
+        return self._solved(matrix, right, mesh.vertices)
+
+    def _with_prior(self, means: FaceMeans, matrix: csr_matrix, right: Float, rows: object) -> tuple[csr_matrix, Float]:
+        """Add ``Σ weight (row · x + known − value)²`` for the points of the prior."""
+        if self.prior is None:
+            return matrix, right
+        points, faces = self.prior.on_faces(means.mesh, self.normal_map.shape)
+        self.fixed = means.mesh.components[means.mesh.faces[faces, 0]]
+        row, known = rows(points.screen, faces)  # type: ignore[operator]
+        weighted = row.multiply(points.weights[:, None]).tocsr()
+        return csr_matrix(matrix + row.T @ weighted), right + weighted.T @ (points.unknown - known)
+
+    def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float) -> Float:
+        solution = solve_spd(matrix, right, coordinates=coordinates)
+        self.method, self.residual = solution.method, solution.residual
+        return solution.x
+
+
+def _without_gauge(
+    mesh: ScreenMesh, unknown: Float, fixed: NDArray[np.int32] | None, normal_map: NormalMap, distance: float
+) -> Float:
+    """Give each component without prior its documented mean."""
+    perspective = isinstance(normal_map.camera, Perspective)
+    component = mesh.components
+    count = int(component.max()) + 1
+    of_face = component[mesh.faces[:, 0]]
+
+    def means(values: Float) -> Float:
+        weight = np.bincount(of_face, mesh.areas, count)
+        total = np.bincount(of_face, mesh.areas * values[mesh.faces].mean(axis=1), count)
+        return total / np.where(weight > 0, weight, 1.0)
+
+    # Logarithms are centred first, so that their exponentials stay in range.
+    shift = means(unknown)
+    if perspective:
+        shift += np.log(np.maximum(means(np.exp(unknown - shift[component])), 1e-300) / distance)
+    if fixed is not None:
+        shift[fixed] = 0.0
+    return unknown - shift[component]

@@ -1,0 +1,99 @@
+"""Depth priors: control points or a coarse depth map that fix what normals leave open, and hold what they bend."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from normalmesh.camera import Perspective
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.normalmap import NormalMap
+from normalmesh.raster import pixel_faces
+from normalmesh.screenmesh import ScreenMesh
+
+Float = NDArray[np.float64]
+
+#: Weight of a control point, and of a pixel of a depth map, beside the px of edges that normals weigh.
+POINT_WEIGHT = 100.0
+PIXEL_WEIGHT = 0.01
+#: How far (px) a control point may lie outside the mesh.
+REACH = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Values that the surface should have at points of the screen.
+
+    Attributes
+    ----------
+    screen : (K, 2)
+        u, v in pixels.
+    unknown : (K,)
+        Height, or logarithm of the depth.
+    weights : (K,)
+    """
+
+    screen: Float
+    unknown: Float
+    weights: Float
+
+    @classmethod
+    def of(cls, prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> Prior:
+        """From control points (K, 3 or 4) as u, v, depth[, weight], or a depth map (H, W) with NaN where it is unknown.
+
+        Depth is height towards the viewer (orthographic) or distance along the optical axis (perspective), as
+        ``Surface.depth_map`` gives it. ``weight`` is used where a point has none of its own.
+        """
+        given = np.asarray(prior, np.float64)
+        if weight is not None and not (np.isfinite(weight) and weight > 0):
+            raise NormalMeshError(f"prior_weight must be a positive number, not {weight}")
+        if given.shape == normal_map.shape:
+            rows, columns = np.nonzero(np.isfinite(given) & normal_map.mask)
+            depth, weights = given[rows, columns], np.full(len(rows), PIXEL_WEIGHT if weight is None else weight)
+            screen = np.stack([columns + 0.5, rows + 0.5], axis=1)
+        elif given.ndim == 2 and given.shape[1] in (3, 4):
+            screen, depth = given[:, :2], given[:, 2]
+            weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
+            weights = given[:, 3] if given.shape[1] == 4 else weights
+        else:
+            raise NormalMeshError(
+                f"prior must be control points (number, 3 or 4) as u, v, depth[, weight], or a depth map of "
+                f"{shape_text(normal_map.shape)}, not {shape_text(given.shape)}"
+            )
+        if not (
+            np.isfinite(screen).all() and np.isfinite(depth).all() and np.all(np.isfinite(weights) & (weights > 0))
+        ):
+            raise NormalMeshError("control points must be finite numbers, with positive weights")
+        if len(depth) == 0:
+            raise NormalMeshError("the prior holds no finite depth on the foreground")
+        if isinstance(normal_map.camera, Perspective):
+            if depth.min() <= 0:
+                raise NormalMeshError("depths of the prior must be positive distances along the optical axis")
+            depth = np.log(depth)
+        return cls(screen, depth, weights)
+
+    def on_faces(self, mesh: ScreenMesh, shape: tuple[int, int]) -> tuple[Prior, NDArray[np.int32]]:
+        """The part of the prior that lies on a mesh, and the face (K,) of each point; the rest is warned about."""
+        owner = pixel_faces(mesh, shape)
+        distance, (row, column) = ndimage.distance_transform_edt(owner < 0, return_indices=True)
+        j = np.clip(self.screen[:, 0].astype(np.int64), 0, shape[1] - 1)
+        i = np.clip(self.screen[:, 1].astype(np.int64), 0, shape[0] - 1)
+        off = np.hypot(self.screen[:, 0] - j - 0.5, self.screen[:, 1] - i - 0.5) > 1
+        far = off | (distance[i, j] > REACH)
+        if far.any():
+            if far.all():
+                raise NormalMeshError(
+                    "no control point lies on the foreground; are they u (right), v (down) in pixels?"
+                )
+            warnings.warn(
+                f"{np.count_nonzero(far)} control points lie off the foreground and are left out",
+                NormalMeshWarning,
+                stacklevel=4,
+            )
+        near = ~far
+        faces = owner[row[i, j], column[i, j]][near]
+        return Prior(self.screen[near], self.unknown[near], self.weights[near]), faces
