@@ -76,3 +76,41 @@ def _fan(vertex, around, edges):
             if vertex in edge and len(uses) == 2 and face in (uses[0][0], uses[1][0]) and uses[0][1] != uses[1][1]:
                 todo += [f for f, _ in uses if f not in reached]
     return reached
+
+
+# Integration and solves
+
+
+def dense_solution(matrix, right_side):
+    """Least-squares solution of smallest norm: zero mean on each component with a free constant."""
+    return np.linalg.lstsq(matrix.toarray(), right_side, rcond=None)[0]
+
+
+def pixel_depths(normals, mask, camera):
+    """The unknown at foreground pixels by dense least squares over pairs of neighbours, zero mean a component."""
+    pixels = [tuple(p) for p in np.argwhere(mask)]
+    number = {p: k for k, p in enumerate(pixels)}
+    rows, steps = [], []
+    tangents = camera.tangents
+    for i, j in pixels:
+        for axis, q in ((0, (i, j + 1)), (1, (i + 1, j))):
+            if q not in number:
+                continue
+            weight, step = 0.0, 0.0
+            for (y, x), towards in (((i, j), 1), (q, -1)):
+                n = np.asarray(normals[y, x], np.float64)
+                along_ray = n @ camera.rays(x + 0.5, y + 0.5)
+                half = (0.5, 0.0) if axis == 0 else (0.0, 0.5)
+                middle = n @ camera.rays(x + 0.5 + towards * half[0], y + 0.5 + towards * half[1])
+                weight += along_ray**2 / 2
+                if middle == along_ray:
+                    step += -0.5 * (n @ tangents[axis]) / along_ray
+                else:
+                    step += towards * np.log(along_ray / middle)
+            row = np.zeros(len(pixels))
+            row[number[q]], row[number[i, j]] = np.sqrt(weight), -np.sqrt(weight)
+            rows.append(row)
+            steps.append(np.sqrt(weight) * step)
+    if not rows:
+        return np.zeros(len(pixels))
+    return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]

@@ -168,7 +168,9 @@ class PreparedSystem:
     def _vector(self, values: ArrayLike, name: str) -> Float:
         vector = np.ascontiguousarray(values, np.float64)
         if vector.shape != (self._matrix.shape[0],):
-            raise NormalMeshError(f"the {name} is {shape_text(vector.shape)} but the matrix has {self._matrix.shape[0]} rows")
+            raise NormalMeshError(
+                f"the {name} is {shape_text(vector.shape)} but the matrix has {self._matrix.shape[0]} rows"
+            )
         if not np.all(np.isfinite(vector)):
             raise NormalMeshError(f"the {name} holds NaN or infinite values")
         return vector
