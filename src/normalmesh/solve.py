@@ -29,7 +29,7 @@ METHODS = ("auto", "cholesky", "multigrid")
 TOLERANCE = 1e-8
 
 _ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
-_STALE_STEPS = 8  # with the factor of an earlier matrix; more cost as much as a new one
+_STALE_STEPS = 4  # with the factor of an earlier matrix; more cost as much as a new one
 _STEPS = {"cholesky": 20, "multigrid": 500}
 
 
