@@ -267,3 +267,41 @@ def winding_numbers(polygon, shape):
         x, y = (start[0] - u) + 1j * (v - start[1]), (end[0] - u) + 1j * (v - end[1])
         total += np.angle(y / x)
     return np.rint(total / (2 * np.pi)).astype(int)
+
+
+# Integration and solves
+
+
+def dense_solution(matrix, right_side):
+    """Least-squares solution of smallest norm: zero mean on each component with a free constant."""
+    return np.linalg.lstsq(matrix.toarray(), right_side, rcond=None)[0]
+
+
+def pixel_depths(normals, mask, camera):
+    """The unknown at foreground pixels by dense least squares over pairs of neighbours, zero mean a component."""
+    pixels = [tuple(p) for p in np.argwhere(mask)]
+    number = {p: k for k, p in enumerate(pixels)}
+    rows, steps = [], []
+    tangents = camera.tangents
+    for i, j in pixels:
+        for axis, q in ((0, (i, j + 1)), (1, (i + 1, j))):
+            if q not in number:
+                continue
+            weight, step = 0.0, 0.0
+            for (y, x), towards in (((i, j), 1), (q, -1)):
+                n = np.asarray(normals[y, x], np.float64)
+                along_ray = n @ camera.rays(x + 0.5, y + 0.5)
+                half = (0.5, 0.0) if axis == 0 else (0.0, 0.5)
+                middle = n @ camera.rays(x + 0.5 + towards * half[0], y + 0.5 + towards * half[1])
+                weight += along_ray**2 / 2
+                if middle == along_ray:
+                    step += -0.5 * (n @ tangents[axis]) / along_ray
+                else:
+                    step += towards * np.log(along_ray / middle)
+            row = np.zeros(len(pixels))
+            row[number[q]], row[number[i, j]] = np.sqrt(weight), -np.sqrt(weight)
+            rows.append(row)
+            steps.append(np.sqrt(weight) * step)
+    if not rows:
+        return np.zeros(len(pixels))
+    return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]

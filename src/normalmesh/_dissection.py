@@ -38,10 +38,11 @@ def _select(order, low, high, middle, key):
 @njit(cache=True, nogil=True)
 def _crosses(indptr, indices, side, v):
     """Whether the unknown v has a neighbour on the other side."""
+    other = -side[v]
+    crosses = False
     for e in range(indptr[v], indptr[v + 1]):
-        if side[indices[e]] == -side[v]:
-            return True
-    return False
+        crosses |= side[indices[e]] == other
+    return crosses
 
 
 @njit(cache=True, nogil=True)

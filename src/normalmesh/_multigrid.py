@@ -1,8 +1,8 @@
 """Kernels of the multigrid on graphs: aggregates, Galerkin matrices, smoothing and transfers, in float32.
 
 A graph is (indptr, indices, weights, diagonal): the matrix with −weights beside the diagonal. An aggregate is a
-connected set of unknowns that share one unknown of the next coarser graph; −1 marks unknowns without neighbours,
-which smoothing alone solves.
+connected set of unknowns that share one unknown of the next coarser graph; −1 marks unknowns without neighbours, which
+need none.
 """
 
 import numpy as np
@@ -10,6 +10,7 @@ from numba import njit, prange
 
 #: Unknowns are smoothed one after the other within so many pieces, and side by side across them.
 _PIECES = 64
+_SMALLEST_PIECE = 2048
 
 
 @njit(cache=True, nogil=True)
@@ -54,16 +55,17 @@ def aggregate_cells(indptr, indices, cells):
 
 
 @njit(cache=True, nogil=True)
-def aggregate_pairs(indptr, indices, weights):
+def aggregate_pairs(indptr, indices, weights, excess):
     """Aggregates (n,) of two: each unknown with the most strongly coupled neighbour that is still free; their count.
 
-    One that has no free neighbour of at least a quarter of its strongest coupling stays alone.
+    One that has no free neighbour of at least a quarter of its strongest coupling stays alone. So does one without
+    neighbours, if it is tied by its excess.
     """
     n = indptr.size - 1
     aggregate = np.full(n, -1, np.int32)
     count = 0
     for v in range(n):
-        if aggregate[v] >= 0 or indptr[v] == indptr[v + 1]:
+        if aggregate[v] >= 0 or (indptr[v] == indptr[v + 1] and excess[v] == 0):
             continue
         strongest, best, partner = np.float32(0), np.float32(0), -1
         for e in range(indptr[v], indptr[v + 1]):
@@ -134,17 +136,23 @@ def smooth(graph, b, before, x, backwards):
     """
     indptr, indices, weights, diagonal = graph
     n = b.size
-    for piece in prange(_PIECES):
-        low, high = piece * n // _PIECES, (piece + 1) * n // _PIECES
+    pieces = max(1, min(_PIECES, n // _SMALLEST_PIECE))
+    for piece in prange(pieces):
+        low, high = piece * n // pieces, (piece + 1) * n // pieces
         x[low:high] = before[low:high]
         for k in range(high - low):
             v = high - 1 - k if backwards else low + k
-            total = b[v]
+            total, scale = b[v] - diagonal[v] * x[v], diagonal[v]
             for e in range(indptr[v], indptr[v + 1]):
                 w = indices[e]
-                # In-piece unknowns of x hold the old value until their turn, then the new one.
-                total += weights[e] * (x[w] if low <= w < high else before[w])
-            x[v] = total / diagonal[v]
+                if low <= w < high:
+                    # Unknowns of the piece hold the old value until their turn, then the new one.
+                    total += weights[e] * x[w]
+                else:
+                    total += weights[e] * before[w]
+                    # Old values on both sides of an edge overshoot; so much damping makes the sweep converge always.
+                    scale += np.float32(0.5) * weights[e]
+            x[v] += total / scale
 
 
 @njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
@@ -180,6 +188,15 @@ def apply(graph, x, product):
         product[v] = total
 
 
+@njit(cache=True, nogil=True)
+def total_of(sums):
+    """Sum in order. Inside a parallel kernel ``sums.sum()`` would be split among the threads."""
+    total = 0.0
+    for value in sums:
+        total += value
+    return total
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def dot(a, b):
     """⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
@@ -189,4 +206,4 @@ def dot(a, b):
         for v in range(piece * a.size // _PIECES, (piece + 1) * a.size // _PIECES):
             total += np.float64(a[v]) * np.float64(b[v])
         sums[piece] = total
-    return sums.sum()
+    return total_of(sums)

@@ -6,6 +6,8 @@
 import numpy as np
 from numba import njit, prange
 
+from normalmesh._multigrid import total_of
+
 #: Half a step may change the depth behind a pinhole by this share at most; only grazing normals reach it.
 _STEEPEST = 0.9
 
@@ -103,57 +105,55 @@ def aggregate_pixels(mask):
 
 
 @njit(cache=True, nogil=True)
-def _link(indptr, filled, indices, weights, a, b, weight):
-    """Add an edge a → b, or its weight to the one that is there."""
-    for e in range(indptr[a], filled[a]):
-        if indices[e] == b:
-            weights[e] += weight
-            return
-    indices[filled[a]] = b
-    weights[filled[a]] = weight
-    filled[a] += 1
-
-
-@njit(cache=True, nogil=True)
-def coarse_graph(aggregate, right, down, count):
-    """Graph of the aggregates: indptr, indices, weights."""
+def _neighbours(a, cell, aggregate, right, down, found, weights):
+    """Aggregates that a touches and the weights between them, at most 8; their number."""
     rows, columns = aggregate.shape
+    count = 0
+    for k in range(4):
+        i, j = 2 * cell[0] + k // 2, 2 * cell[1] + k % 2
+        if i >= rows or j >= columns or aggregate[i, j] != a:
+            continue
+        for side in range(4):
+            if side == 0 and j + 1 < columns:
+                b, weight = aggregate[i, j + 1], right[i, j]
+            elif side == 1 and j > 0:
+                b, weight = aggregate[i, j - 1], right[i, j - 1]
+            elif side == 2 and i + 1 < rows:
+                b, weight = aggregate[i + 1, j], down[i, j]
+            elif side == 3 and i > 0:
+                b, weight = aggregate[i - 1, j], down[i - 1, j]
+            else:
+                continue
+            if b < 0 or b == a:
+                continue
+            slot = 0
+            while slot < count and found[slot] != b:
+                slot += 1
+            if slot == count:
+                found[slot], weights[slot] = b, 0
+                count += 1
+            weights[slot] += weight
+    return count
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def coarse_graph(aggregate, cells, right, down):
+    """Graph of the aggregates: indptr, indices, weights."""
+    count = cells.shape[0]
+    pieces = min(64, count)
     indptr = np.zeros(count + 1, np.int32)
-    filled = np.empty(count, np.int32)
-    indices, weights = np.empty(0, np.int32), np.empty(0, np.float32)
-    for filling in range(2):
-        for i in range(rows):
-            for j in range(columns):
-                a = aggregate[i, j]
-                if a < 0:
-                    continue
-                for below in range(2):
-                    weight = down[i, j] if below else right[i, j]
-                    if weight == 0:
-                        continue
-                    b = aggregate[i + below, j + 1 - below]
-                    if a == b:
-                        continue
-                    if filling:
-                        _link(indptr, filled, indices, weights, a, b, weight)
-                        _link(indptr, filled, indices, weights, b, a, weight)
-                    else:
-                        indptr[a + 1] += 1
-                        indptr[b + 1] += 1
-        if not filling:
-            for a in range(count):
-                indptr[a + 1] += indptr[a]
-            filled[:] = indptr[:-1]
-            indices, weights = np.empty(indptr[count], np.int32), np.empty(indptr[count], np.float32)
-    end = 0
+    for piece in prange(pieces):
+        found, between = np.empty(8, np.int32), np.empty(8, np.float32)
+        for a in range(piece * count // pieces, (piece + 1) * count // pieces):
+            indptr[a + 1] = _neighbours(a, cells[a], aggregate, right, down, found, between)
     for a in range(count):
-        begin = end
-        for e in range(indptr[a], filled[a]):
-            indices[end], weights[end] = indices[e], weights[e]
-            end += 1
-        indptr[a] = begin
-    indptr[count] = end
-    return indptr, indices[:end].copy(), weights[:end].copy()
+        indptr[a + 1] += indptr[a]
+    indices, weights = np.empty(indptr[count], np.int32), np.empty(indptr[count], np.float32)
+    for piece in prange(pieces):
+        for a in range(piece * count // pieces, (piece + 1) * count // pieces):
+            low, high = indptr[a], indptr[a + 1]
+            _neighbours(a, cells[a], aggregate, right, down, indices[low:high], weights[low:high])
+    return indptr, indices, weights
 
 
 @njit(cache=True, nogil=True, parallel=True, fastmath={"contract"}, error_model="numpy")
@@ -221,7 +221,7 @@ def apply(right, down, p, product):
             product[i, j] = total
             energy += total * here
         sums[i] = energy
-    return sums.sum()
+    return total_of(sums)
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -235,20 +235,20 @@ def advance(z, rest, p, product, length):
             rest[i, j] -= length * product[i, j]
             total += rest[i, j] * rest[i, j]
         sums[i] = total
-    return sums.sum()
+    return total_of(sums)
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def two_dots(rest, product, step):
     """⟨rest, step⟩ and ⟨product, step⟩."""
-    sums = np.zeros((rest.shape[0], 2))
+    sums = np.zeros((2, rest.shape[0]))
     for i in prange(rest.shape[0]):
         first, second = 0.0, 0.0
         for j in range(rest.shape[1]):
             first += rest[i, j] * step[i, j]
             second += product[i, j] * step[i, j]
-        sums[i, 0], sums[i, 1] = first, second
-    return sums[:, 0].sum(), sums[:, 1].sum()
+        sums[0, i], sums[1, i] = first, second
+    return total_of(sums[0]), total_of(sums[1])
 
 
 @njit(cache=True, nogil=True, parallel=True)

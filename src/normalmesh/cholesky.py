@@ -77,7 +77,9 @@ class Cholesky:
         if failed >= 0:
             self._factor = None
             unknown = self._tree[0][failed]
-            raise NormalMeshError(f"the matrix is not positive definite: the pivot of unknown {unknown} is not positive")
+            raise NormalMeshError(
+                f"the matrix is not positive definite: the pivot of unknown {unknown} is not positive"
+            )
 
     def solve(self, right_side: Float) -> Float:
         """x (n,) with A x = right_side (n,), up to rounding."""

@@ -34,7 +34,8 @@ class Gauge:
     def of(cls, matrix: csr_matrix) -> Gauge:
         """Gauge of a matrix (n, n)."""
         count, component = connected_components(_without_zeros(matrix), directed=False)
-        tied = np.abs(matrix.sum(axis=1)).A1 > _ROUNDING * np.abs(matrix.diagonal())
+        row_sums = np.asarray(matrix.sum(axis=1)).ravel()
+        tied = np.abs(row_sums) > _ROUNDING * np.abs(matrix.diagonal())
         return cls(component, np.bincount(component, tied, count) == 0)
 
     def pins(self, diagonal: Float, last: NDArray[np.integer]) -> Float:

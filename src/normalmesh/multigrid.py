@@ -1,8 +1,9 @@
 """Multigrid by aggregation, for graphs of any shape: the preconditioner of large systems.
 
 Aggregates never join what is not connected, so cracks and holes of a mask do no harm. Constant interpolation makes
-coarse graphs too stiff; on large levels the correction is enlarged instead, and on small ones two steps of conjugate
-gradients find its length (the K-cycle of Notay, "An aggregation-based algebraic multigrid method", 2010).
+coarse graphs too stiff, by a known factor where aggregates are whole 2×2 cells: there the correction is enlarged.
+Elsewhere, as far as the work allows, two steps of conjugate gradients find its length (the K-cycle of Notay, "An
+aggregation-based algebraic multigrid method", 2010).
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ from normalmesh.threads import threads_for
 Float32 = NDArray[np.float32]
 Int = NDArray[np.int32]
 
-#: By what corrections are enlarged. Constant interpolation over square cells overrates the energy of smooth ones by two;
-#: pairs by strength, on graphs of uneven weights, by no common factor.
+#: By what corrections are enlarged. Constant interpolation over square cells overrates the energy of smooth ones by
+#: two; pairs by strength, on graphs of uneven weights, by no common factor.
 _ENLARGED_CELLS, _ENLARGED_PAIRS = np.float32(1.9), np.float32(1.0)
 
+_REGULAR = 3.0  # unknowns an aggregate, on average, from which on cells count as whole
 _BOTTOM = 4000  # unknowns that are solved directly
 _REPEATED_WORK = 0.35  # a level is visited twice if that costs at most this share of a sweep over the finest one
 
@@ -99,13 +101,15 @@ class Multigrid:
         visits = 1
         while graph.size > _BOTTOM:
             aggregate, coarse, coarse_cells = _coarsened(graph, cells)
-            if coarse.size > 0.9 * graph.size:
+            if not 0 < coarse.size <= 0.9 * graph.size:
                 break
-            repeated = 2 * visits * graph.size <= _REPEATED_WORK * work
+            regular = cells is not None and graph.size > _REGULAR * coarse.size
+            repeated = not regular and 2 * visits * graph.size <= _REPEATED_WORK * work
             visits *= 2 if repeated else 1
             diagonal = diagonal_of(graph.indptr, graph.weights, graph.excess)
             arrays = (graph.indptr, graph.indices, graph.weights, diagonal)
-            self.levels.append(_Level(arrays, aggregate, *members_of(aggregate, coarse.size), repeated))
+            first, members = members_of(aggregate, coarse.size)
+            self.levels.append(_Level(arrays, aggregate, first, members, repeated))
             graph, cells = coarse, coarse_cells
         self._bottom = _bottom(graph, cells)
 
@@ -165,10 +169,10 @@ def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]
     if cells is not None:
         aggregate, cells = aggregate_cells(graph.indptr, graph.indices, cells)
         return aggregate, _galerkin(graph, aggregate, len(cells)), cells
-    pairs, count = aggregate_pairs(graph.indptr, graph.indices, graph.weights)
+    pairs, count = aggregate_pairs(graph.indptr, graph.indices, graph.weights, graph.excess)
     half = _galerkin(graph, pairs, count)
-    again, count = aggregate_pairs(half.indptr, half.indices, half.weights)
-    aggregate = np.where(pairs >= 0, again[pairs], np.int32(-1))
+    again, count = aggregate_pairs(half.indptr, half.indices, half.weights, half.excess)
+    aggregate = np.append(again, np.int32(-1))[pairs]  # −1 stays −1
     return aggregate, _galerkin(half, again, count), None
 
 

@@ -63,8 +63,7 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0) -> Float:
     """
     if not (np.isfinite(distance) and distance > 0):
         raise NormalMeshError(f"distance must be a positive number, not {distance}")
-    with threads_for(normal_map.mask.size):
-        unknown = _integrated(normal_map)
+    unknown = _integrated(normal_map)
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()
     pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)
@@ -84,9 +83,10 @@ def _integrated(normal_map: NormalMap) -> Float:
     right, down = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, np.float32)
     b = np.empty(mask.shape)
     half_steps, mobility = np.zeros((*mask.shape, 4)), np.zeros(mask.shape)
-    slopes(normal_map.normals, mask, normal_map.camera.frame, half_steps, mobility)
-    weights_of(mask, mobility, right, down)
-    divergence(half_steps, right, down, b)
+    with threads_for(mask.size):
+        slopes(normal_map.normals, mask, normal_map.camera.frame, half_steps, mobility)
+        weights_of(mask, mobility, right, down)
+        divergence(half_steps, right, down, b)
     del half_steps, mobility
     return solve_grid(mask, right, down, b)
 
@@ -98,7 +98,8 @@ class _GridCycle:
         self.right, self.down = right, down
         self.aggregate, cells = aggregate_pixels(mask)
         count = len(cells)
-        graph = Graph(*coarse_graph(self.aggregate, right, down, count), np.zeros(count, np.float32))
+        indptr, indices, weights = coarse_graph(self.aggregate, cells, right, down)
+        graph = Graph(indptr, indices, weights, excess=np.zeros(count, np.float32))
         self.coarser = Multigrid(graph, cells, finest=mask.size)
         self.coarse = np.empty(count, np.float32)
 
@@ -119,7 +120,11 @@ def solve_grid(mask: NDArray[np.bool_], right: Float32, down: Float32, b: Float)
 
     Conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
     """
-    cycle = _GridCycle(mask, right, down)
+    with threads_for(mask.size):
+        return _solve_grid(_GridCycle(mask, right, down), b)
+
+
+def _solve_grid(cycle: _GridCycle, b: Float) -> Float:
     z, rest = np.zeros(b.shape), b.copy()
     goal = _TOLERANCE * float(np.sqrt(np.square(b).sum()))
     steps = 0
@@ -127,7 +132,7 @@ def solve_grid(mask: NDArray[np.bool_], right: Float32, down: Float32, b: Float)
     for _ in range(4):
         steps += _conjugate_gradients(cycle, z, rest, goal, _STEPS - steps)
         product = np.empty(b.shape)
-        apply(right, down, z, product)
+        apply(cycle.right, cycle.down, z, product)
         np.subtract(b, product, out=rest)
         del product
         error = float(np.sqrt(np.square(rest).sum()))
@@ -140,7 +145,7 @@ def solve_grid(mask: NDArray[np.bool_], right: Float32, down: Float32, b: Float)
 
 
 def _conjugate_gradients(cycle: _GridCycle, z: Float, rest: Float, goal: float, limit: int) -> int:
-    """Improve z until ‖rest‖ ≤ 0.7 goal, at most ``limit`` steps; their number. ``rest`` is b − A z, kept up to date."""
+    """Improve z until ‖rest‖ ≤ 0.7 goal, at most ``limit`` steps; their number. ``rest`` stays b − A z."""
     step = np.empty(z.shape, np.float32)
     p, product = np.zeros(z.shape), np.zeros(z.shape)
     size, length, factor = float(np.sqrt(np.square(rest).sum())), 0.0, 0.0
