@@ -31,12 +31,11 @@ def test_version():
 def test_demo_then_inspect(tmp_path):
     demo = run("demo", "--size", 64, "--output", tmp_path / "made")
     assert demo.returncode == 0, demo.stderr
-    assert {path.name for path in (tmp_path / "made").iterdir()} == {
-        "normals.png",
-        "medallion.ply",
-        "medallion.glb",
-        "medallion.png",
+    names = {path.name for path in (tmp_path / "made").iterdir()}
+    assert names == {"normals.png", "medallion.ply", "medallion.glb"} | {
+        f"{picture}.png" for picture in ("input", "wireframe", "shaded", "error", "overview")
     }
+    assert "RMSE" in demo.stdout
     inspect = run("inspect", tmp_path / "made" / "normals.png")
     assert inspect.returncode == 0
     assert "64 × 64 pixels" in inspect.stdout

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +17,7 @@ from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
 from normalmesh.quadrics import REGULARISATION, FaceRecords, Pixels
 from normalmesh.screenmesh import ScreenMesh
+from normalmesh.stopwatch import Stopwatch
 
 #: κ: an edge collapses below the threshold T when κ·cost < T. Fitted once, so that the thresholds of the paper's tables
 #: give the vertex counts of the authors' program.
@@ -46,7 +45,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Report:
+class Decimation:
     """What a decimation did.
 
     Attributes
@@ -91,11 +90,11 @@ class DecimatedMesh(ScreenMesh):
     ----------
     locked : (N,) bool
         Vertices that were asked to stay as they are.
-    report : Report
+    report : Decimation
     """
 
     locked: NDArray[np.bool_]
-    report: Report
+    report: Decimation
 
 
 def decimate(
@@ -176,7 +175,7 @@ def decimate(
         history += _finish(mesh, pixels, records, schedule[-1].limit, in_plane, clock)
     clock.finish()
     target = schedule[-1].target or None
-    report = Report(tuple(history), target, target in (None, len(mesh.vertices)), clock.seconds)
+    report = Decimation(tuple(history), target, target in (None, len(mesh.vertices)), clock.seconds)
     return DecimatedMesh(mesh.vertices, mesh.faces[: mesh.real_faces], (mesh.flags & LOCKED).astype(np.bool_), report)
 
 
@@ -289,22 +288,14 @@ def _number(value: object, name: str) -> float:
     return float(value)
 
 
-@dataclass
-class _Clock:
+class _Clock(Stopwatch):
     """Adds up the seconds of stages, and tells progress."""
 
-    progress: Progress | None
-    steps: int
-    done: int = 0
-    seconds: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(("start", "collapse", "evaluate", "flip", "move"), 0.0)
-    )
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.seconds[name] += time.perf_counter() - began
+    def __init__(self, progress: Progress | None, steps: int) -> None:
+        super().__init__("start", "collapse", "evaluate", "flip", "move")
+        self.progress = progress
+        self.steps = steps
+        self.done = 0
 
     def advance(self, name: str) -> None:
         self.done += 1

@@ -20,6 +20,7 @@ from normalmesh.prior import Prior
 from normalmesh.refinement import refine as refine_once
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.solve import solve_spd
+from normalmesh.stopwatch import Stopwatch
 from normalmesh.surface import Surface
 
 Float = NDArray[np.float64]
@@ -45,12 +46,15 @@ class Integration:
         Its residual, relative to the right side.
     refinements
         Flips and moves of each round.
+    seconds
+        Wall time of the stages ``noise``, ``solve`` and ``refine``.
     """
 
     noise: float
     method: str
     residual: float
     refinements: tuple[tuple[int, int], ...]
+    seconds: dict[str, float]
 
 
 def integrate(
@@ -110,23 +114,27 @@ def integrate(
     if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or refine < 0:
         raise NormalMeshError(f"refine must be a number of rounds, zero or more, not {refine!r}")
     _check_mesh(mesh)
-    noise = estimate_noise(normal_map) if noise is None else noise
-    clean = without_noise(normal_map, noise)
+    decimation = getattr(mesh, "report", None)
     points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
+    seconds = Stopwatch("noise", "solve", "refine")
+    with seconds.stage("noise"):
+        noise = estimate_noise(normal_map) if noise is None else noise
+        clean = without_noise(normal_map, noise)
     solver = _Solver(clean, formulation, parameters, metric, clamp, points)
-    unknown = solver.solve(mesh)
-    history = []
+    with seconds.stage("solve"):
+        unknown = solver.solve(mesh)
+    history: list[tuple[int, int]] = []
     if refine:
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
-        for turn in range(refine):
-            history.append(refine_once(closed, unknown, clean, turn, noise))
+    while len(history) < refine and (not history or sum(history[-1]) >= LEAST_CHANGE * len(mesh.vertices)):
+        with seconds.stage("refine"):
+            history.append(refine_once(closed, unknown, clean, len(history), noise))
             mesh = closed.to_screen()
+        with seconds.stage("solve"):
             unknown = solver.solve(mesh)
-            if sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices):
-                break
     unknown = _without_gauge(mesh, unknown, solver.fixed, normal_map, distance)
-    made = Integration(noise, solver.method, solver.residual, tuple(history))
-    return Surface.from_unknown(mesh, unknown, normal_map.camera, normal_map.shape, units, made)
+    made = Integration(noise, solver.method, solver.residual, tuple(history), seconds.seconds)
+    return Surface.from_unknown(mesh, unknown, normal_map.camera, normal_map.shape, units, made, decimation)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

@@ -18,6 +18,7 @@ from normalmesh.raster import pixel_faces
 from normalmesh.screenmesh import ScreenMesh
 
 if TYPE_CHECKING:
+    from normalmesh.decimation import Decimation
     from normalmesh.files.meshes import Texture
     from normalmesh.integration import Integration
 
@@ -43,8 +44,8 @@ class Surface:
     components
         (N,) connected component of each vertex; default: found from the faces, numbered in the order of their first
         vertices.
-    integration
-        How the depths were found, where they were.
+    integration, decimation
+        How depths and mesh were made, where :func:`integrate` and :func:`decimate` made them.
 
     The arrays are copied and become read-only: float64, int32, float64 and int32.
 
@@ -62,6 +63,7 @@ class Surface:
     units: str = "px"
     components: NDArray[np.int32] = None  # type: ignore[assignment]  # an array always, once made
     integration: Integration | None = None
+    decimation: Decimation | None = None
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -93,6 +95,7 @@ class Surface:
         shape: tuple[int, int],
         units: str = "px",
         integration: Integration | None = None,
+        decimation: Decimation | None = None,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -102,7 +105,7 @@ class Surface:
             N vertices on the screen.
         unknown
             (N,) what the camera solves for: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units, integration
+        camera, shape, units, integration, decimation
             As for the surface.
         """
         unknown = _per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
@@ -115,6 +118,7 @@ class Surface:
             units,
             mesh.components,
             integration,
+            decimation,
         )
 
     @cached_property

@@ -11,18 +11,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from normalmesh.evaluation.medallion import Medallion
+    from normalmesh.surface import Surface
+
 
 @click.command()
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"), show_default=True)
 @click.option("--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Pixels on a side.")
-def demo(output: Path, size: int) -> None:
-    """Make a normal map, read it back, build its start mesh and write the surface with pictures."""
+@click.option("--compression", type=click.FloatRange(0, 1, True, True), default=0.98, show_default=True)
+def demo(output: Path, size: int, compression: float) -> None:
+    """Make a normal map with exact ground truth, reconstruct its surface, and write files and pictures."""
     import imagecodecs
     import numpy as np
 
-    from normalmesh import ScreenMesh, Surface, diagnose, read_normal_map
+    from normalmesh import read_normal_map, reconstruct
     from normalmesh.evaluation.medallion import Medallion
     from normalmesh.files.atomic import write_atomically
+    from normalmesh.pictures.panels import normal_colours, shaded, wireframe
 
     truth = Medallion(size)
     output.mkdir(parents=True, exist_ok=True)
@@ -31,23 +36,41 @@ def demo(output: Path, size: int) -> None:
     write_atomically({output / "normals.png": bytes(imagecodecs.png_encode(np.dstack([encoded, alpha])))})
 
     normal_map = read_normal_map(output / "normals.png")
-    click.echo(f"{normal_map}\n{diagnose(normal_map)}")
-    mesh = ScreenMesh.from_mask(normal_map.mask)
-    click.echo(f"{mesh}: {mesh.check()}")
-    heights, *_ = truth.relief(mesh.vertices)
-    surface = Surface.from_unknown(mesh, heights, normal_map.camera, normal_map.shape)
-    for name in ("medallion.ply", "medallion.glb"):
-        surface.save(output / name)
-    picture = _picture(normal_map.normals, surface.normal_map())
-    write_atomically({output / "medallion.png": bytes(imagecodecs.png_encode(picture))})
-    click.echo(f"wrote {output}/normals.png, medallion.ply, medallion.glb and the picture medallion.png")
+    click.echo("reconstructing (the first run compiles the kernels)")
+    surface = reconstruct(normal_map, compression=compression)
+    surface.save(output / "medallion.ply")
+    surface.save(output / "medallion.glb", normals=normal_map)
+    error = _report(surface, truth)
+    pictures = {
+        "input": normal_colours(normal_map.normals),
+        "wireframe": wireframe(surface.mesh, normal_map.shape),
+        "shaded": shaded(surface.normal_map()),
+        "error": error,
+    }
+    panels = list(pictures.values())
+    pictures["overview"] = np.vstack([np.hstack(panels[:2]), np.hstack(panels[2:])])
+    for name, image in pictures.items():
+        write_atomically({output / f"{name}.png": bytes(imagecodecs.png_encode(image))})
+    click.echo(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {output}")
 
 
-def _picture(normals: NDArray[np.float32], of_surface: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The normal map in colours beside the surface, lit from the upper left."""
+def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:
+    """Print the figures of the run; the picture of the height error, up to one pixel."""
     import numpy as np
 
-    colours = (normals + 1) / 2
-    light = np.array([-0.5, 0.5, 0.7]) / np.linalg.norm([-0.5, 0.5, 0.7])
-    shading = np.clip(of_surface @ light, 0, 1)[..., None].repeat(3, axis=-1)
-    return np.round(255 * np.hstack([colours, shading])).astype(np.uint8)
+    from normalmesh.pictures.panels import heat
+
+    error = surface.depth_map() - truth.height
+    error -= np.nanmean(error)
+    normals = surface.normal_map()
+    both = normals.any(axis=-1) & truth.normal_map.mask
+    cosines = (normals[both] * truth.normal_map.normals[both]).sum(axis=-1)
+    seconds = {**surface.decimation.seconds, **surface.integration.seconds}  # type: ignore[union-attr]
+    pixels, span = truth.normal_map.foreground, np.nanmax(truth.height) - np.nanmin(truth.height)
+    angle = np.degrees(np.arccos(np.clip(cosines, -1, 1))).mean()
+    click.echo(f"vertices     {len(surface.vertices)} for {pixels} pixels")
+    click.echo(f"compression  {100 * (1 - len(surface.vertices) / pixels):.2f} %")
+    click.echo(f"RMSE         {np.sqrt(np.nanmean(error**2)):.4f} px of height, which spans {span:.0f} px")
+    click.echo(f"MAE          {angle:.2f}° between face and pixel normals")
+    click.echo("seconds      " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()))
+    return heat(error, 1.0)

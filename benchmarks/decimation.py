@@ -1,0 +1,67 @@
+"""Decimation on the shared cases: the ablation of the paper, and vertex counts at its thresholds.
+
+Errors are those of the unrefined surface, integrated as the paper does it: they judge the mesh.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.cases import Case, case_names, geometric_mean, load, measure
+from normalmesh import decimate, integrate
+from normalmesh.reconstruction import PRESETS
+
+ABLATION = {
+    "collapse": {"flips": False, "moves": False},
+    "+ flips": {"moves": False},
+    "+ moves": {"flips": False},
+    "full": {},
+    "full, ten passes (paper)": {"passes": 10},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out the maps of a megapixel")
+    quick = parser.parse_args().quick
+    cases = [load(name) for name in case_names() if not (quick and "1024" in name)]
+    if not cases:
+        print("the shared cases are not on this machine")
+        return
+    thresholds(cases)
+    ablation([case for case in cases if case.name.startswith(("relief", "terrain"))])
+
+
+def thresholds(cases: list[Case]) -> None:
+    """Vertices at T = 2, 64, 2048, as ratios to the authors' program."""
+    found: dict[str, list[float]] = {}
+    for case in cases:
+        for tag, reference in case.reference.items():
+            if tag.startswith("e"):
+                mesh = decimate(case.normal_map, threshold=float(tag[1:]))
+                found.setdefault(tag, []).append(len(mesh.vertices) / reference["vertices"])
+                print(
+                    f"{case.name:30} T = {tag[1:]:5} {found[tag][-1]:6.3f} of {reference['vertices']} vertices",
+                    flush=True,
+                )
+    for tag, ratios in found.items():
+        print(f"T = {tag[1:]:5} geometric mean over {len(ratios)} cases {geometric_mean(ratios):.3f}")
+
+
+def ablation(cases: list[Case]) -> None:
+    """MAE and RMSE of the parts of the algorithm, geometric means of ratios to the authors' program."""
+    _, paper = PRESETS["paper"]
+    for name, options in ABLATION.items():
+        angles, errors = [], []
+        for case in cases:
+            for tag in ("c0.25", "c1", "c4"):
+                reference = case.reference[tag]
+                mesh = decimate(case.normal_map, vertices=int(reference["vertices"]), **options)
+                found = measure(integrate(mesh, case.normal_map, **paper), case, tag)
+                angles.append(found.mae / reference["mae_deg"])
+                errors.append(found.rmse / reference["rmse"])
+        print(f"{name:26} MAE {geometric_mean(angles):.4f}  RMSE {geometric_mean(errors):.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

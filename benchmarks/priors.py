@@ -1,0 +1,55 @@
+"""Control points against the bending of measured normals: RMSE with none, one and a handful of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.cases import Case, case_names, load
+from normalmesh import Perspective, Surface, decimate, integrate
+
+
+def main() -> None:
+    if not case_names():
+        print("the shared cases are not on this machine")
+        return
+    print("RMSE in the unit of the depth; in brackets without any alignment: the surface is metric")
+    for name in ("diligent_ball_ps", "diligent_bear", "diligent_reading"):
+        case = load(name)
+        mesh = decimate(case.normal_map, vertices=int(case.reference["c4"]["vertices"]))
+        row = []
+        for count in (0, 1, 5, 20):
+            surface = integrate(mesh, case.normal_map, prior=control_points(case, count) if count else None)
+            aligned, metric = errors(surface, case)
+            row.append(f"{count} points {aligned:.4f}" + (f" ({metric:.4f})" if count else ""))
+        print(f"{name:20} " + "   ".join(row), flush=True)
+
+
+def control_points(case: Case, count: int) -> np.ndarray:
+    """Points (count, 3) as u, v, depth from the ground truth, spread evenly over the foreground."""
+    assert case.depth is not None
+    rows, columns = np.nonzero(case.normal_map.mask & np.isfinite(case.depth))
+    # Farthest points first, beginning in the middle.
+    places = np.stack([columns, rows], axis=1).astype(np.float64)
+    chosen = [int(np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1)))]
+    distance = np.full(len(places), np.inf)
+    while len(chosen) < count:
+        distance = np.minimum(distance, np.square(places - places[chosen[-1]]).sum(axis=1))
+        chosen.append(int(distance.argmax()))
+    return np.stack([columns[chosen] + 0.5, rows[chosen] + 0.5, case.depth[rows[chosen], columns[chosen]]], axis=1)
+
+
+def errors(surface: Surface, case: Case) -> tuple[float, float]:
+    """RMSE after the best offset or scale, and as it is."""
+    found = surface.depth_map()
+    both = np.isfinite(found) & np.isfinite(case.depth)
+    found, truth = found[both], case.depth[both]  # type: ignore[index]
+    metric = float(np.sqrt(np.square(found - truth).mean()))
+    if isinstance(case.normal_map.camera, Perspective):
+        found = found * (found * truth).sum() / (found * found).sum()
+    else:
+        found = found - (found - truth).mean()
+    return float(np.sqrt(np.square(found - truth).mean())), metric
+
+
+if __name__ == "__main__":
+    main()

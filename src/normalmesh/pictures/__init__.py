@@ -1,0 +1,1 @@
+"""Pictures of normal maps and surfaces."""
