@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from normalmesh import pixel_faces as real_pixel_faces
+
 
 def jacobian(normal, ray, tau_u, tau_v):
     """J(n) of one normal, DESIGN §2."""
@@ -305,3 +307,116 @@ def pixel_depths(normals, mask, camera):
     if not rows:
         return np.zeros(len(pixels))
     return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]
+
+
+def face_means(mesh, normal_map):
+    """Sums over the pixels of each face, divided by their number: (M, 10) as ``FaceMeans.table``."""
+    camera = normal_map.camera
+    owner = real_pixel_faces(mesh, normal_map.shape)
+    table = []
+    for f, corners in enumerate(mesh.vertices[mesh.faces]):
+        pixels = [tuple(p) for p in np.argwhere((owner == f) & normal_map.mask)]
+        rows = []
+        for i, j in pixels or [nearest_pixel(normal_map.mask, corners.mean(axis=0))]:
+            n = normal_map.normals[i, j].astype(np.float64)
+            w = n @ camera.rays(j + 0.5, i + 0.5)
+            s = np.array([n @ tau for tau in camera.tangents])
+            rows.append([*n, *(-s / w), w**-2, w**2, *(w * s)])
+        table.append([len(rows), *np.mean(rows, axis=0)])
+    return np.array(table)
+
+
+def inner_edges(faces):
+    """(vertex, vertex, face, face) of each edge with two faces."""
+    first: dict[frozenset[int], int] = {}
+    edges = []
+    for f, face in enumerate(faces):
+        for k in range(3):
+            edge = frozenset((int(face[k]), int(face[(k + 1) % 3])))
+            if edge in first:
+                edges.append((*edge, first[edge], f))
+            first[edge] = f
+    return edges
+
+
+def facet_offsets(mesh, table):
+    """Offsets (M,) of planar faces by dense least squares over edges, zero mean on each component."""
+    centroids = mesh.vertices[mesh.faces].mean(axis=1)
+    rows, steps = [], []
+    for a, b, f, g in inner_edges(mesh.faces):
+        middle = (mesh.vertices[a] + mesh.vertices[b]) / 2
+        weight = np.linalg.norm(mesh.vertices[a] - mesh.vertices[b]) * min(1 / table[f, 6], 1 / table[g, 6])
+        row = np.zeros(len(mesh.faces))
+        row[f], row[g] = 1, -1
+        # Both planes have the same value at the midpoint.
+        step = table[g, 4:6] @ (middle - centroids[g]) - table[f, 4:6] @ (middle - centroids[f])
+        rows.append(np.sqrt(weight) * row)
+        steps.append(np.sqrt(weight) * step)
+    return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]
+
+
+def facets_at_vertices(mesh, table, offsets):
+    """Mean (N,) of the planes around each vertex, weighted by area and mobility."""
+    values = np.zeros(len(mesh.vertices))
+    for vertex, position in enumerate(mesh.vertices):
+        around = [f for f, face in enumerate(mesh.faces) if vertex in face]
+        planes = [
+            offsets[f] + table[f, 4:6] @ (position - mesh.vertices[mesh.faces[f]].mean(axis=0)) for f in around
+        ]
+        values[vertex] = np.average(planes, weights=[mesh.areas[f] / table[f, 6] for f in around])
+    return values
+
+
+def face_parameters(mesh, f, table, camera, parameters):
+    """m_f and b_f of the vertex system, DESIGN §3.8."""
+    if parameters == "tight":
+        return table[f, 7], table[f, 8:10]
+    if parameters == "gradient":
+        return 1 / table[f, 6], -table[f, 4:6] / table[f, 6]
+    normal = table[f, 1:4] / np.linalg.norm(table[f, 1:4])
+    w = normal @ camera.rays(*mesh.vertices[mesh.faces[f]].mean(axis=0))
+    return w**2, w * np.array([normal @ tau for tau in camera.tangents])
+
+
+def vertex_unknowns(mesh, table, camera, parameters, metric, clamp=None):
+    """Solution (N,) of supplement A's equations by dense least squares, zero mean on each component."""
+    n = len(mesh.vertices)
+    matrix, right = np.zeros((n, n)), np.zeros(n)
+    for f, face in enumerate(mesh.faces):
+        m, b = face_parameters(mesh, f, table, camera, parameters)
+        lift = np.eye(2)
+        if metric == "surface":
+            normal = table[f, 1:4] / np.linalg.norm(table[f, 1:4])
+            lift = jacobian(normal, camera.rays(*mesh.vertices[face].mean(axis=0)), *camera.tangents)
+        for k in range(3):
+            apex, v, w = (int(face[(k + shift) % 3]) for shift in range(3))
+            one, two = (lift @ (mesh.vertices[end] - mesh.vertices[apex]) for end in (v, w))
+            angle = np.arccos(one @ two / np.linalg.norm(one) / np.linalg.norm(two))
+            cotangent = 1 / np.tan(angle) if clamp is None else np.clip(1 / np.tan(angle), *clamp)
+            for here, there in ((v, w), (w, v)):
+                matrix[here, here] += cotangent * m
+                matrix[here, there] -= cotangent * m
+                right[here] -= cotangent * b @ (mesh.vertices[here] - mesh.vertices[there])
+    return np.linalg.lstsq(matrix, right, rcond=1e-12)[0]
+
+
+def sum_of_angles(points, normals):
+    """Sum of the angles between normals (K, 3) and that of the triangle (3, 3) in space."""
+    normal = np.cross(points[1] - points[0], points[2] - points[0])
+    normal /= np.linalg.norm(normal)
+    return sum(np.arctan2(np.linalg.norm(np.cross(normal, n)), normal @ n) for n in normals.astype(np.float64))
+
+
+def bilateral(normals, mask, radius, width, spread):
+    """Normals averaged with their neighbours in a square window, weighted by nearness and likeness."""
+    smooth = np.zeros_like(normals, dtype=np.float64)
+    pixels = [tuple(p) for p in np.argwhere(mask)]
+    for i, j in pixels:
+        total = np.zeros(3)
+        for k, m in pixels:
+            if max(abs(k - i), abs(m - j)) <= radius:
+                near = np.hypot(k - i, m - j) / width
+                alike = np.linalg.norm(normals[k, m].astype(np.float64) - normals[i, j]) / spread
+                total += np.exp(-(near**2 + alike**2) / 2) * normals[k, m]
+        smooth[i, j] = total / np.linalg.norm(total)
+    return smooth

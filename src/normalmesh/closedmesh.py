@@ -89,7 +89,10 @@ class ClosedMesh:
     ) -> ClosedMesh:
         """Close a mesh of an image of the given shape. ``locked`` (N,) marks vertices that must stay as they are."""
         ghost = len(mesh.vertices)
-        faces = np.concatenate([mesh.faces, _closedmesh.ghost_faces(mesh.faces, mesh.opposite, ghost)])
+        # Not mesh.opposite, which the mesh would keep: on a start mesh every table counts.
+        opposite, _, _ = _topology.corner_table(mesh.faces, ghost)
+        faces = np.concatenate([mesh.faces, _closedmesh.ghost_faces(mesh.faces, opposite, ghost)])
+        del opposite
         opposite, _, _ = _topology.corner_table(faces, ghost + 1)
         corner_of = _closedmesh.any_corners(faces, ghost + 1)
         after = _closedmesh.boundary_successors(faces, len(mesh.faces), ghost)

@@ -64,7 +64,8 @@ class FacetSystem:
         """(M,)"""
         count = len(self.means.mesh.faces)
         pull = self.weights * self.steps
-        right: Float = np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
+        right = np.zeros(count)
+        right += np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
         return right
 
     def at_vertices(self, offsets: Float) -> Float:

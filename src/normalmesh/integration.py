@@ -172,7 +172,9 @@ class _Solver:
         """Add ``Σ weight (row · x + known − value)²`` for the points of the prior."""
         if self.prior is None:
             return matrix, right
-        points, faces = self.prior.on_faces(means.mesh, self.normal_map.shape)
+        # Points off the mesh are left out once and for all: its outline never changes.
+        self.prior, faces = self.prior.on_faces(means.mesh, self.normal_map.shape)
+        points = self.prior
         self.fixed = means.mesh.components[means.mesh.faces[faces, 0]]
         row, known = rows(points.screen, faces)  # type: ignore[operator]
         weighted = row.multiply(points.weights[:, None]).tocsr()
@@ -193,15 +195,18 @@ def _without_gauge(
     count = int(component.max()) + 1
     of_face = component[mesh.faces[:, 0]]
 
+    area = np.bincount(of_face, mesh.areas, count)
+    # A vertex without faces is a component without area, and gets the mean itself.
+    bare = area == 0
+
     def means(values: Float) -> Float:
-        weight = np.bincount(of_face, mesh.areas, count)
         total = np.bincount(of_face, mesh.areas * values[mesh.faces].mean(axis=1), count)
-        return total / np.where(weight > 0, weight, 1.0)
+        return total / np.where(bare, 1.0, area)
 
     # Logarithms are centred first, so that their exponentials stay in range.
     shift = means(unknown)
     if perspective:
-        shift += np.log(np.maximum(means(np.exp(unknown - shift[component])), 1e-300) / distance)
+        shift += np.log(np.where(bare, 1.0, means(np.exp(unknown - shift[component]))) / distance)
     if fixed is not None:
         shift[fixed] = 0.0
     return unknown - shift[component]

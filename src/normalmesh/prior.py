@@ -48,7 +48,10 @@ class Prior:
         Depth is height towards the viewer (orthographic) or distance along the optical axis (perspective), as
         ``Surface.depth_map`` gives it. ``weight`` is used where a point has none of its own.
         """
-        given = np.asarray(prior, np.float64)
+        try:
+            given = np.asarray(prior, np.float64)
+        except (TypeError, ValueError) as error:
+            raise NormalMeshError("prior must be an array of numbers: control points or a depth map") from error
         if weight is not None and not (np.isfinite(weight) and weight > 0):
             raise NormalMeshError(f"prior_weight must be a positive number, not {weight}")
         if given.shape == normal_map.shape:
@@ -83,7 +86,9 @@ class Prior:
         j = np.clip(self.screen[:, 0].astype(np.int64), 0, shape[1] - 1)
         i = np.clip(self.screen[:, 1].astype(np.int64), 0, shape[0] - 1)
         off = np.hypot(self.screen[:, 0] - j - 0.5, self.screen[:, 1] - i - 0.5) > 1
-        far = off | (distance[i, j] > REACH)
+        nearest = owner[row[i, j], column[i, j]]
+        # A mesh that owns no pixel centre has no nearest one either.
+        far = off | (distance[i, j] > REACH) | (nearest < 0)
         if far.any():
             if far.all():
                 raise NormalMeshError(
@@ -95,5 +100,4 @@ class Prior:
                 stacklevel=4,
             )
         near = ~far
-        faces = owner[row[i, j], column[i, j]][near]
-        return Prior(self.screen[near], self.unknown[near], self.weights[near]), faces
+        return Prior(self.screen[near], self.unknown[near], self.weights[near]), nearest[near]

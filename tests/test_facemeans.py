@@ -1,0 +1,57 @@
+"""Means over the pixels of faces, against a loop over pixels."""
+
+import numpy as np
+import pytest
+
+import naive
+from meshes import bumpy_map, disc, point_mesh
+from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh
+from normalmesh.facemeans import FaceMeans
+
+CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
+
+
+def means_of(mesh, normal_map):
+    return FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera)
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_against_loops(camera, seed):
+    mask = np.random.default_rng(seed).random((24, 26)) > 0.3
+    normal_map = bumpy_map(seed=seed, camera=camera, mask=mask, height=2.0)
+    mesh = point_mesh(normal_map.shape, 150, seed)
+    means = means_of(mesh, normal_map)
+    expected = naive.face_means(mesh, normal_map)
+    np.testing.assert_allclose(means.table, expected, rtol=1e-12, atol=1e-14)
+    owned = np.bincount(naive.real_pixel_faces(mesh, mask.shape)[mask], minlength=len(mesh.faces))
+    assert (owned == 0).any(), "no face was empty"
+    np.testing.assert_allclose(means.mobilities, 1 / expected[:, 6])
+    np.testing.assert_allclose(np.linalg.norm(means.normals, axis=1), 1)
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+def test_faces_far_from_the_foreground_hardly_count(camera):
+    mask = np.zeros((24, 26), bool)
+    mask[2:6, 2:6] = True
+    normal_map = bumpy_map(mask=mask, camera=camera)
+    far = ScreenMesh(np.array([[20.0, 12], [20, 20], [25, 12]]), np.array([[0, 1, 2]], np.int32))
+    near = ScreenMesh(np.array([[2.0, 2], [2, 6], [6, 2]]), np.array([[0, 1, 2]], np.int32))
+    alone = means_of(far, normal_map)
+    assert np.isfinite(alone.table).all()
+    assert np.array_equal(alone.gradients, [[0, 0]])
+    assert alone.mobilities[0] < 1e-5 * means_of(near, normal_map).mobilities[0]
+    assert alone.normals[0] @ (camera.towards_viewer * camera.rays(65 / 3, 44 / 3)) > 0
+
+
+def test_gradients_point_uphill():
+    """A surface that rises to the right and up the screen."""
+    normals = np.broadcast_to(np.array([-0.5, -0.25, 1.0]) / np.linalg.norm([-0.5, -0.25, 1.0]), (4, 4, 3))
+    means = means_of(ScreenMesh.from_mask(np.ones((4, 4))), NormalMap(normals.copy(), None, Orthographic(2.0)))
+    np.testing.assert_allclose(means.gradients, np.tile([1.0, -0.5], (32, 1)), rtol=1e-6)
+
+
+def test_disc_of_a_decimated_outline_has_no_empty_mean():
+    normal_map = bumpy_map((60, 60), mask=disc())
+    mesh = point_mesh((60, 60), 30)
+    assert np.isfinite(means_of(mesh, normal_map).table).all()

@@ -1,0 +1,68 @@
+"""The facet system against dense least squares."""
+
+import numpy as np
+import pytest
+
+import naive
+from meshes import bumpy_map, point_mesh
+from normalmesh import Orthographic, Perspective, ScreenMesh
+from normalmesh.facemeans import FaceMeans
+from normalmesh.facets import FacetSystem
+from normalmesh.solve import solve_spd
+
+CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
+
+
+def system_of(mesh, normal_map):
+    return FacetSystem.of(FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera))
+
+
+def two_parts(count=12):
+    """Two meshes side by side without a common vertex."""
+    left = point_mesh((24, 12), count, seed=3)
+    right = point_mesh((24, 12), count, seed=4)
+    vertices = np.concatenate([left.vertices, right.vertices + [13, 0]])
+    return ScreenMesh(vertices, np.concatenate([left.faces, right.faces + np.int32(len(left.vertices))]))
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+@pytest.mark.parametrize("mesh", [point_mesh((24, 26), 30), two_parts()], ids=["one", "two"])
+def test_against_dense_least_squares(camera, mesh):
+    normal_map = bumpy_map(camera=camera)
+    facets = system_of(mesh, normal_map)
+    table = naive.face_means(mesh, normal_map)
+    offsets = solve_spd(facets.matrix(), facets.right_side()).x
+    expected = naive.facet_offsets(mesh, table)
+    np.testing.assert_allclose(offsets, expected, atol=1e-7 * np.ptp(expected))
+    np.testing.assert_allclose(
+        facets.at_vertices(offsets), naive.facets_at_vertices(mesh, table, offsets), atol=1e-10 * np.ptp(expected)
+    )
+
+
+def test_every_inner_edge_once():
+    mesh = point_mesh((24, 26), 30)
+    facets = system_of(mesh, bumpy_map())
+    expected = {frozenset(edge[2:]) for edge in naive.inner_edges(mesh.faces)}
+    assert {frozenset(pair) for pair in facets.pairs.tolist()} == expected
+    assert len(facets.pairs) == len(expected)
+
+
+def test_prior_rows_are_the_planes_of_faces():
+    mesh = point_mesh((24, 26), 30)
+    facets = system_of(mesh, bumpy_map())
+    offsets = np.random.default_rng(0).normal(size=len(mesh.faces))
+    screen, faces = np.array([[5.0, 6.0], [11.5, 3.0]]), np.array([7, 3], np.int32)
+    rows, known = facets.prior_rows(screen, faces)
+    for k in range(2):
+        centre = mesh.vertices[mesh.faces[faces[k]]].mean(axis=0)
+        expected = offsets[faces[k]] + facets.means.gradients[faces[k]] @ (screen[k] - centre)
+        assert (rows @ offsets + known)[k] == pytest.approx(expected)
+
+
+def test_a_face_alone():
+    mesh = ScreenMesh(np.array([[2.0, 2], [2, 9], [9, 2]]), np.array([[0, 1, 2]], np.int32))
+    facets = system_of(mesh, bumpy_map())
+    assert facets.matrix().toarray().tolist() == [[0.0]]
+    assert facets.right_side().tolist() == [0.0]
+    gradient = facets.means.gradients[0]
+    np.testing.assert_allclose(np.diff(facets.at_vertices(np.zeros(1))), [7 * gradient[1], 7 * (gradient @ [1, -1])])
