@@ -360,9 +360,7 @@ def facets_at_vertices(mesh, table, offsets):
     values = np.zeros(len(mesh.vertices))
     for vertex, position in enumerate(mesh.vertices):
         around = [f for f, face in enumerate(mesh.faces) if vertex in face]
-        planes = [
-            offsets[f] + table[f, 4:6] @ (position - mesh.vertices[mesh.faces[f]].mean(axis=0)) for f in around
-        ]
+        planes = [offsets[f] + table[f, 4:6] @ (position - mesh.vertices[mesh.faces[f]].mean(axis=0)) for f in around]
         values[vertex] = np.average(planes, weights=[mesh.areas[f] / table[f, 6] for f in around])
     return values
 
