@@ -28,14 +28,17 @@ class FacetSystem:
     means : FaceMeans
     pairs : (E, 2) int32
         The two faces f, f' of each inner edge.
+    lengths : (E,)
+        Of the edges, in px.
     steps : (E,)
         t_e: by how much c_f' should exceed c_f.
     weights : (E,)
-        w_e.
+        w_e; of a continuous surface, or robust ones (:mod:`normalmesh.robust`).
     """
 
     means: FaceMeans
     pairs: NDArray[np.int32]
+    lengths: Float
     steps: Float
     weights: Float
 
@@ -49,8 +52,12 @@ class FacetSystem:
         end = means.mesh.vertices[means.mesh.faces.ravel()[corners - corners % 3 + (corners + 2) % 3]]
         middle = (start + end) / 2
         rise = [(means.gradients[side] * (middle - means.centroids[side])).sum(axis=1) for side in pairs.T]
-        weights = np.linalg.norm(end - start, axis=1) * means.mobilities[pairs].min(axis=1)
-        return cls(means, pairs, rise[0] - rise[1], weights)
+        lengths = np.linalg.norm(end - start, axis=1)
+        return cls(means, pairs, lengths, rise[0] - rise[1], lengths * means.mobilities[pairs].min(axis=1))
+
+    def misfits(self, offsets: Float) -> Float:
+        """(E,): by how much the planes of two neighbours miss each other at their edge."""
+        return offsets[self.pairs[:, 1]] - offsets[self.pairs[:, 0]] - self.steps
 
     def matrix(self) -> csr_matrix:
         """(M, M) Laplacian of the dual graph."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +19,9 @@ from normalmesh.noise import estimate_noise, without_noise
 from normalmesh.normalmap import NormalMap
 from normalmesh.prior import Prior
 from normalmesh.refinement import refine as refine_once
+from normalmesh.robust import RobustWeights
 from normalmesh.screenmesh import ScreenMesh
-from normalmesh.solve import solve_spd
+from normalmesh.solve import PreparedSystem
 from normalmesh.stopwatch import Stopwatch
 from normalmesh.surface import Surface
 
@@ -30,6 +32,11 @@ FORMULATIONS = ("facets", "vertices")
 #: Rounds of refinement, and the share of vertices that must still improve for another round.
 ROUNDS = 6
 LEAST_CHANGE = 0.005
+
+#: Solves of the two robust stages, and after each round of refinement.
+ONE_SIDED, SETTLINGS, RESETTLINGS = 10, 15, 3
+#: Misfit (px) at which an edge begins to lose its weight; noise adds its own, about 1 px for each radian.
+WIDTH = 0.05
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,7 @@ def integrate(
     parameters: str = "gradient",
     metric: str = "screen",
     clamp: tuple[float, float] | None = None,
+    robust: bool = True,
     noise: float | None = None,
     refine: int = ROUNDS,
     prior: ArrayLike | None = None,
@@ -85,6 +93,9 @@ def integrate(
         ``"vertices"``: the paper's cotangent system (supplement A).
     parameters, metric, clamp
         Of the vertex formulation, see :class:`normalmesh.cotangent.CotangentSystem`.
+    robust
+        Let faces that do not fit together come apart instead of bending the surface between them: facets only. The same
+        as without where nothing is occluded.
     noise
         Deviation of the normals' noise in degrees; default: estimated. Above 1° normals are averaged before gradients
         are taken from them.
@@ -120,7 +131,8 @@ def integrate(
     with seconds.stage("noise"):
         noise = estimate_noise(normal_map) if noise is None else noise
         clean = without_noise(normal_map, noise)
-    solver = _Solver(clean, formulation, parameters, metric, clamp, points)
+    width = WIDTH + math.radians(noise)
+    solver = _Solver(clean, formulation, parameters, metric, clamp, points, robust, width)
     with seconds.stage("solve"):
         unknown = solver.solve(mesh)
     history: list[tuple[int, int]] = []
@@ -153,35 +165,64 @@ class _Solver:
     metric: str
     clamp: tuple[float, float] | None
     prior: Prior | None
+    robust: bool
+    width: float
     method: str = ""
     residual: float = 0.0
     fixed: NDArray[np.int32] | None = None
+    last: FacetSystem | None = None
+    last_offsets: Float = field(default_factory=lambda: np.zeros(0))
 
     def solve(self, mesh: ScreenMesh) -> Float:
         """The unknown (N,) at the vertices."""
         means = FaceMeans.of(mesh, self.normal_map.normals, self.normal_map.mask, self.normal_map.camera)
         if self.formulation == "facets":
-            facets = FacetSystem.of(means)
-            matrix, right = self._with_prior(means, facets.matrix(), facets.right_side(), facets.prior_rows)
-            return facets.at_vertices(self._solved(matrix, right, means.centroids))
+            return self._solve_facets(FacetSystem.of(means))
         vertices = CotangentSystem.of(means, self.parameters, self.metric, self.clamp)
-        matrix, right = self._with_prior(means, vertices.matrix(), vertices.right_side(), vertices.prior_rows)
-        return self._solved(matrix, right, mesh.vertices)
+        added = self._prior_terms(means, vertices)
+        system = PreparedSystem(csr_matrix(vertices.matrix() + added[0]), coordinates=mesh.vertices)
+        return self._solved(system, vertices.right_side() + added[1])
 
-    def _with_prior(self, means: FaceMeans, matrix: csr_matrix, right: Float, rows: object) -> tuple[csr_matrix, Float]:
-        """Add ``Σ weight (row · x + known − value)²`` for the points of the prior."""
+    def _solve_facets(self, facets: FacetSystem) -> Float:
+        """Plain, or with weights that settle: a full schedule at first, a few steps once offsets are known."""
+        added = self._prior_terms(facets.means, facets)
+        centroids = facets.means.centroids
+        system = PreparedSystem(csr_matrix(facets.matrix() + added[0]), coordinates=centroids)
+
+        def solve(weighted: FacetSystem, guess: Float | None = None) -> Float:
+            system.update(csr_matrix(weighted.matrix() + added[0]))
+            return self._solved(system, weighted.right_side() + added[1], guess)
+
+        if not self.robust:
+            return facets.at_vertices(solve(facets))
+        weights = RobustWeights(facets)
+        if self.last is None:
+            offsets = solve(weights.even())
+            for _ in range(ONE_SIDED):
+                offsets = solve(weights.one_sided(offsets), offsets)
+            widths = np.geomspace(4 * self.width, self.width, SETTLINGS)
+        else:
+            moved = centroids - self.last.means.centroids
+            offsets = self.last_offsets + (facets.means.gradients * moved).sum(axis=1)
+            widths = np.full(RESETTLINGS, self.width)
+        for width in widths:
+            offsets = solve(weights.cauchy(offsets, float(width)), offsets)
+        self.last, self.last_offsets = facets, offsets
+        return facets.at_vertices(offsets)
+
+    def _prior_terms(self, means: FaceMeans, system: FacetSystem | CotangentSystem) -> tuple[csr_matrix, Float]:
+        """``Σ weight (row · x + known − value)²`` over the points of the prior, as matrix and right side."""
+        count = len(system.right_side())
         if self.prior is None:
-            return matrix, right
-        # Points off the mesh are left out once and for all: its outline never changes.
-        self.prior, faces = self.prior.on_faces(means.mesh, self.normal_map.shape)
-        points = self.prior
+            return csr_matrix((count, count)), np.zeros(count)
+        points, faces = self.prior.on_faces(means.mesh, self.normal_map.shape)
         self.fixed = means.mesh.components[means.mesh.faces[faces, 0]]
-        row, known = rows(points.screen, faces)  # type: ignore[operator]
+        row, known = system.prior_rows(points.screen, faces)
         weighted = row.multiply(points.weights[:, None]).tocsr()
-        return csr_matrix(matrix + row.T @ weighted), right + weighted.T @ (points.unknown - known)
+        return csr_matrix(row.T @ weighted), weighted.T @ (points.unknown - known)
 
-    def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float) -> Float:
-        solution = solve_spd(matrix, right, coordinates=coordinates)
+    def _solved(self, system: PreparedSystem, right: Float, guess: Float | None = None) -> Float:
+        solution = system.solve(right, guess)
         self.method, self.residual = solution.method, solution.residual
         return solution.x
 

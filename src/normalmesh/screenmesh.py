@@ -173,7 +173,8 @@ class MeshCheck:
             "vertices without a face": self.unused_vertices,
         }
         found = [f"{count} {name}" for name, count in counts.items() if count]
-        handles = int(np.count_nonzero(self.euler_characteristics != 1 - self.holes))
+        # A vertex without a face is a component without a boundary, too.
+        handles = int(np.count_nonzero(self.euler_characteristics != 1 - self.holes)) - self.unused_vertices
         if self.manifold and self.misoriented_edges == 0 and handles:
             found.append(f"{handles} components that do not lie in the plane")
         return tuple(found)

@@ -1,0 +1,70 @@
+"""Robust weights of the facet system: faces on two sides of an occlusion do not belong together.
+
+Where one part of an object hides another, the normals on both sides of the edge are right but the depth jumps. Edges of
+the dual graph that would have to bend too much lose their weight, in two stages (Cao et al. 2022 for pixels). On a
+smooth surface no edge does, and the solution is the plain one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.facets import FacetSystem
+
+Float = NDArray[np.float64]
+
+#: Sharpness with which a face turns away from the neighbours that it is least level with.
+SHARPNESS = 5.0
+#: Smallest share of an edge in the first stage: the system stays regular.
+LEAST_SHARE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class RobustWeights:
+    """Weights for a facet system, from offsets that were found with others."""
+
+    system: FacetSystem
+
+    @cached_property
+    def _uprightness(self) -> Float:
+        """ν_f (M,): cosine between a face's mean normal and the viewing ray, at least 1e-3."""
+        means = self.system.means
+        rays = means.camera.rays(*means.centroids.T)
+        cosine = np.abs((means.normals * rays).sum(axis=1)) / np.linalg.norm(rays, axis=1)
+        return np.maximum(cosine, 1e-3)
+
+    @cached_property
+    def _trust(self) -> Float:
+        """Length of each edge × R⁴ (E,): R is how well the normals of a face agree, 1 for a plane."""
+        agreement = np.linalg.norm(self.system.means.table[:, 1:4], axis=1)
+        return self.system.lengths * agreement[self.system.pairs].min(axis=1) ** 4
+
+    def even(self) -> FacetSystem:
+        """To begin with: both sides of an edge count the same."""
+        first, second = (self._uprightness[side] for side in self.system.pairs.T)
+        return replace(self.system, weights=self._trust * (first**2 + second**2) / 2)
+
+    def one_sided(self, offsets: Float) -> FacetSystem:
+        """First stage: each face shares its weight out among its edges, more to neighbours at its own depth."""
+        first, second = self.system.pairs.T
+        distance = np.linalg.norm(np.subtract(*self.system.means.centroids[self.system.pairs.T]), axis=1)
+        step = (offsets[second] - offsets[first]) / self.system.means.camera.pixel_length / distance
+        count = len(offsets)
+        degree = np.bincount(first, minlength=count) + np.bincount(second, minlength=count)
+        likings = [np.exp(-SHARPNESS * (self._uprightness[side] * step) ** 2) + 1e-30 for side in (first, second)]
+        total = np.bincount(first, likings[0], count) + np.bincount(second, likings[1], count)
+        weights = np.zeros(len(first))
+        for side, liking in zip((first, second), likings, strict=True):
+            share = np.maximum(0.5 * degree[side] * liking / total[side], LEAST_SHARE)
+            weights += share * self._uprightness[side] ** 2
+        return replace(self.system, weights=self._trust * weights)
+
+    def cauchy(self, offsets: Float, width: float) -> FacetSystem:
+        """Second stage: an edge loses weight as the square of its misfit, beyond a width in pixels."""
+        upright = self._uprightness[self.system.pairs].min(axis=1)
+        misfit = upright * self.system.misfits(offsets) / self.system.means.camera.pixel_length
+        return replace(self.system, weights=self._trust * upright**2 / (misfit**2 + width**2))
