@@ -21,7 +21,7 @@ def two_parts(count=12):
     """Two meshes side by side without a common vertex."""
     left = point_mesh((24, 12), count, seed=3)
     right = point_mesh((24, 12), count, seed=4)
-    vertices = np.concatenate([left.vertices, right.vertices + [13, 0]])
+    vertices = np.concatenate([left.vertices, right.vertices + np.array([13, 0])])
     return ScreenMesh(vertices, np.concatenate([left.faces, right.faces + np.int32(len(left.vertices))]))
 
 

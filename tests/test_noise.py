@@ -1,0 +1,101 @@
+"""Noise: how well its deviation is told, and what is done about it."""
+
+import numpy as np
+import pytest
+
+import naive
+from meshes import bumpy_map, disc, point_mesh
+from normalmesh import NormalMap, NormalMeshError, Perspective, integrate
+from normalmesh._noise import bilateral
+from normalmesh.evaluation.medallion import Medallion
+from normalmesh.noise import estimate_noise, without_noise
+from surfaces import angle_error, noisy, rmse, sphere, waves
+
+
+@pytest.mark.parametrize("degrees", [3, 10])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_white_noise_is_told_within_15_percent(degrees, seed):
+    for clean in (waves((128, 128))[0], waves((128, 128), mask=disc(128, 60))[0], Medallion(128).normal_map):
+        assert estimate_noise(noisy(clean, degrees, seed)) == pytest.approx(degrees, rel=0.15)
+
+
+def test_noise_behind_a_pinhole():
+    clean = sphere(128, Perspective(256.0, 256.0, 64.0, 64.0), radius=1.2)[0]
+    assert estimate_noise(noisy(clean, 5)) == pytest.approx(5, rel=0.15)
+
+
+def test_pixel_size_is_no_noise():
+    assert estimate_noise(noisy(waves((96, 96), pixel_size=0.01)[0], 5)) == pytest.approx(5, rel=0.15)
+
+
+def test_clean_maps_are_told_clean():
+    for clean in (waves((128, 128))[0], sphere(128)[0], Medallion(128).normal_map, Medallion(64).normal_map):
+        assert estimate_noise(clean) < 1
+
+
+def test_clean_and_rough_is_told_clean():
+    """Integrable detail a few pixels long: the curl tells it from noise."""
+    v, u = np.indices((128, 128)) + 0.5
+    slope_u = 0.5 * np.cos(0.8 * u + 0.3 * v) + 0.3 * np.cos(0.2 * u - 0.9 * v) * 0.2 / 0.9
+    slope_v = 0.5 * np.cos(0.8 * u + 0.3 * v) * 0.3 / 0.8 - 0.3 * np.cos(0.2 * u - 0.9 * v)
+    normals = np.stack([-slope_u, slope_v, np.ones_like(u)], axis=-1)
+    rough = NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True))
+    turned = np.degrees(np.arccos((rough.normals[:, 1:] * rough.normals[:, :-1]).sum(axis=-1).clip(-1, 1)))
+    assert turned.mean() > 8, "it is not rough"
+    assert estimate_noise(rough) < 1
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1)])
+def test_too_small_to_tell(shape):
+    assert estimate_noise(bumpy_map(shape)) == 0
+    assert estimate_noise(bumpy_map((9, 9), mask=np.indices((9, 9)).sum(axis=0) % 2 == 0)) == 0
+
+
+@pytest.mark.parametrize("camera", [None, Perspective(30.0, 28.0, 7.0, 6.0)], ids=str)
+def test_bilateral_against_loops(camera):
+    mask = np.random.default_rng(0).random((12, 14)) > 0.2
+    given = noisy(bumpy_map((12, 14), mask=mask, camera=camera), 10)
+    smooth = np.empty_like(given.normals)
+    bilateral(given.normals, given.mask, 2, 1.2, 0.5, smooth)
+    np.testing.assert_allclose(smooth, naive.bilateral(given.normals, mask, 2, 1.2, 0.5), atol=1e-6)
+
+
+def test_below_one_degree_nothing_is_averaged():
+    given = waves()[0]
+    assert without_noise(given, 0.99) is given
+    assert without_noise(given, 0) is given
+    assert without_noise(given, 1.0) is not given
+
+
+def test_averaging_takes_noise_away_and_keeps_creases():
+    clean = waves((96, 96), steepness=0.5)[0]
+    angles = []
+    for degrees in (3, 10):
+        given = noisy(clean, degrees)
+        for each in (given, without_noise(given, degrees)):
+            cosine = (each.normals * clean.normals).sum(axis=-1)
+            angles.append(np.degrees(np.arccos(np.clip(cosine, -1, 1))).mean())
+    assert angles[1] < 0.6 * angles[0]
+    assert angles[3] < 0.6 * angles[2]
+    normals = np.zeros((20, 20, 3))
+    normals[:, :10], normals[:, 10:] = [-0.6, 0, 0.8], [0.6, 0, 0.8]
+    roof = NormalMap(normals)
+    assert np.abs(without_noise(roof, 2.0).normals - roof.normals).max() < 1e-3
+
+
+def test_noise_may_be_given():
+    normal_map, height = waves((64, 64))
+    given = noisy(normal_map, 10)
+    mesh = point_mesh(given.shape, 200)
+    told, none, estimated = (integrate(mesh, given, noise=noise, refine=0) for noise in (10, 0, None))
+    assert (told.integration.noise, none.integration.noise) == (10, 0)
+    assert estimated.integration.noise == estimate_noise(given)
+    assert np.abs(told.vertices - none.vertices).max() > 0.01
+    assert rmse(told, height, given.mask) < rmse(none, height, given.mask)
+    assert angle_error(told, normal_map) < angle_error(none, normal_map)
+
+
+@pytest.mark.parametrize("noise", [-1, float("nan"), float("inf")])
+def test_wrong_noise_is_refused(noise):
+    with pytest.raises(NormalMeshError, match="noise must be an angle in degrees, zero or more"):
+        without_noise(waves((8, 8))[0], noise)
