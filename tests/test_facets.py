@@ -47,16 +47,16 @@ def test_every_inner_edge_once():
     assert len(facets.pairs) == len(expected)
 
 
-def test_prior_rows_are_the_planes_of_faces():
+def test_prior_rows_are_the_surface_that_comes_out():
+    """Not the plane of the one face: the vertices, which are means of many planes, interpolated."""
     mesh = point_mesh((24, 26), 30)
     facets = system_of(mesh, bumpy_map())
     offsets = np.random.default_rng(0).normal(size=len(mesh.faces))
-    screen, faces = np.array([[5.0, 6.0], [11.5, 3.0]]), np.array([7, 3], np.int32)
+    shares, faces = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([7, 3], np.int32)
+    screen = np.einsum("kc,kcd->kd", shares, mesh.vertices[mesh.faces[faces]])
     rows, known = facets.prior_rows(screen, faces)
-    for k in range(2):
-        centre = mesh.vertices[mesh.faces[faces[k]]].mean(axis=0)
-        expected = offsets[faces[k]] + facets.means.gradients[faces[k]] @ (screen[k] - centre)
-        assert (rows @ offsets + known)[k] == pytest.approx(expected)
+    expected = (shares * facets.at_vertices(offsets)[mesh.faces[faces]]).sum(axis=1)
+    np.testing.assert_allclose(rows @ offsets + known, expected)
 
 
 def test_a_face_alone():

@@ -35,7 +35,7 @@ PINHOLE = Perspective(90.0, 80.0, 21.0, 14.0, skew=3.0)
 def test_against_dense_twins(camera, options):
     normal_map = bumpy_map(camera=camera)
     mesh = point_mesh(normal_map.shape, 30)
-    surface = integrate(mesh, normal_map, noise=0, refine=0, distance=2.0, **options)
+    surface = integrate(mesh, normal_map, noise=0, refine=0, distance=2.0, robust=False, **options)
     table = naive.face_means(mesh, normal_map)
     if options["formulation"] == "facets":
         expected = naive.facets_at_vertices(mesh, table, naive.facet_offsets(mesh, table))
@@ -83,7 +83,9 @@ def test_slanted_perspective_planes_are_of_second_order(options):
 
 
 @pytest.mark.parametrize("options", FORMULATIONS[:2], ids=str)
-@pytest.mark.parametrize("camera", [Orthographic(), Perspective(400.0, 400.0, 128.0, 128.0)], ids=["parallel", "pinhole"])
+@pytest.mark.parametrize(
+    "camera", [Orthographic(), Perspective(400.0, 400.0, 128.0, 128.0)], ids=["parallel", "pinhole"]
+)
 def test_second_order_on_a_sphere(camera, options):
     """Cells whose diagonals miss the pixel centres. Measured: factors of 3.6 to 4.0."""
     normal_map, depth = sphere(256, camera, radius=0.8 if isinstance(camera, Orthographic) else 1.2)
@@ -96,7 +98,9 @@ def test_second_order_on_a_sphere(camera, options):
 
 
 @pytest.mark.parametrize("options", FORMULATIONS, ids=str)
-@pytest.mark.parametrize("camera", [Orthographic(0.1), Perspective(80.0, 80.0, 32.0, 32.0)], ids=["parallel", "pinhole"])
+@pytest.mark.parametrize(
+    "camera", [Orthographic(0.1), Perspective(80.0, 80.0, 32.0, 32.0)], ids=["parallel", "pinhole"]
+)
 def test_spheres_bulge_towards_the_viewer(camera, options):
     normal_map, depth = sphere(64, camera)
     surface = integrate(decimate(normal_map, vertices=150), normal_map, **options)
@@ -190,7 +194,9 @@ def test_any_number_of_threads():
 
 
 @pytest.mark.parametrize("options", FORMULATIONS, ids=str)
-@pytest.mark.parametrize("camera", [Orthographic(0.5), Perspective(90.0, 90.0, 30.0, 20.0)], ids=["parallel", "pinhole"])
+@pytest.mark.parametrize(
+    "camera", [Orthographic(0.5), Perspective(90.0, 90.0, 30.0, 20.0)], ids=["parallel", "pinhole"]
+)
 def test_components_holes_and_isolated_vertices(camera, options):
     mask = np.ones((40, 60), bool)
     mask[:, 28:31] = False
@@ -228,7 +234,7 @@ def test_components_are_alone():
     part = mesh.faces[mesh.components[mesh.faces[:, 0]] == mesh.components[np.argmin(mesh.vertices[:, 0])]]
     alone = integrate(ScreenMesh(mesh.vertices, part), waves(mask.shape, mask=left)[0], refine=0)
     used = np.unique(part)
-    np.testing.assert_allclose(alone.vertices[used], both.vertices[used], atol=1e-7)
+    np.testing.assert_allclose(alone.vertices[used], both.vertices[used], atol=1e-5)
 
 
 masks = arrays.arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 9))).filter(np.any)

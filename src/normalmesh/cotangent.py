@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.facemeans import FaceMeans
+from normalmesh.prior import barycentric_rows
 
 Float = NDArray[np.float64]
 
@@ -87,18 +88,8 @@ class CotangentSystem:
         return right
 
     def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
-        """The surface at points (K, 2) on faces (K,): rows (K, N) of barycentric weights, and nothing known."""
-        mesh = self.means.mesh
-        a, b, c = (mesh.vertices[mesh.faces[faces, k]] for k in range(3))
-        weights = np.stack([_double_area(screen, b, c), _double_area(a, screen, c), _double_area(a, b, screen)], axis=1)
-        weights /= _double_area(a, b, c)[:, None]
-        start = 3 * np.arange(len(faces) + 1)
-        row = csr_matrix((weights.ravel(), mesh.faces[faces].ravel(), start), shape=(len(faces), len(mesh.vertices)))
-        return row, np.zeros(len(faces))
-
-
-def _double_area(a: Float, b: Float, c: Float) -> Float:
-    return (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) - (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
+        """The surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and nothing known."""
+        return barycentric_rows(self.means.mesh, screen, faces), np.zeros(len(faces))
 
 
 def _cotangents(means: FaceMeans, metric: str) -> Float:

@@ -8,13 +8,15 @@ whatever the surface does inside (Crouzeix and Raviart 1973), so curved faces co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
 from normalmesh.facemeans import FaceMeans
+from normalmesh.prior import barycentric_rows
 
 Float = NDArray[np.float64]
 
@@ -75,6 +77,19 @@ class FacetSystem:
         right += np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
         return right
 
+    def scaled_like(self, other: FacetSystem) -> FacetSystem:
+        """The same system, with weights that sum to those of another: priors weigh the same beside both."""
+        return replace(self, weights=self.weights * (other.weights.sum() / max(self.weights.sum(), 1e-300)))
+
+    @cached_property
+    def _to_vertices(self) -> csr_matrix:
+        """(N, M): what each face counts at its vertices, area · m_f; rows sum to one."""
+        faces, count = self.means.mesh.faces, len(self.means.mesh.vertices)
+        weight = np.repeat(self.means.areas * self.means.mobilities, 3)
+        total = np.bincount(faces.ravel(), weight, count)
+        share = weight / total[faces.ravel()]
+        return csr_matrix((share, (faces.ravel(), np.arange(faces.size) // 3)), shape=(count, len(faces)))
+
     def at_vertices(self, offsets: Float) -> Float:
         """Values (N,) at the vertices: the mean of their faces' planes there, weighted by area · m_f."""
         means = self.means
@@ -90,8 +105,6 @@ class FacetSystem:
 
     def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
         """The surface at points (K, 2) on faces (K,): rows (K, M) that multiply the offsets, and what is known."""
-        reach = screen - self.means.centroids[faces]
-        row = csr_matrix(
-            (np.ones(len(faces)), faces, np.arange(len(faces) + 1)), shape=(len(faces), len(self.means.areas))
-        )
-        return row, (self.means.gradients[faces] * reach).sum(axis=1)
+        interpolated = barycentric_rows(self.means.mesh, screen, faces)
+        level = self.at_vertices(np.zeros(len(self.means.areas)))
+        return csr_matrix(interpolated @ self._to_vertices), interpolated @ level

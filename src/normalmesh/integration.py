@@ -185,16 +185,15 @@ class _Solver:
 
     def _solve_facets(self, facets: FacetSystem) -> Float:
         """Plain, or with weights that settle: a full schedule at first, a few steps once offsets are known."""
-        added = self._prior_terms(facets.means, facets)
+        if not self.robust:
+            return facets.at_vertices(self._held(facets))
         centroids = facets.means.centroids
-        system = PreparedSystem(csr_matrix(facets.matrix() + added[0]), coordinates=centroids)
+        system = PreparedSystem(facets.matrix(), coordinates=centroids)
 
         def solve(weighted: FacetSystem, guess: Float | None = None) -> Float:
-            system.update(csr_matrix(weighted.matrix() + added[0]))
-            return self._solved(system, weighted.right_side() + added[1], guess)
+            system.update(weighted.matrix())
+            return self._solved(system, weighted.right_side(), guess)
 
-        if not self.robust:
-            return facets.at_vertices(solve(facets))
         weights = RobustWeights(facets)
         if self.last is None:
             offsets = solve(weights.even())
@@ -206,16 +205,26 @@ class _Solver:
             offsets = self.last_offsets + (facets.means.gradients * moved).sum(axis=1)
             widths = np.full(RESETTLINGS, self.width)
         for width in widths:
-            offsets = solve(weights.cauchy(offsets, float(width)), offsets)
+            settled = weights.cauchy(offsets, float(width))
+            offsets = solve(settled, offsets)
         self.last, self.last_offsets = facets, offsets
-        return facets.at_vertices(offsets)
+        # The prior waits until weights have settled: a face that it pulls must not look like one behind an occlusion.
+        return facets.at_vertices(offsets if self.prior is None else self._held(settled.scaled_like(facets)))
+
+    def _held(self, facets: FacetSystem) -> Float:
+        """Offsets (M,) with the prior, if there is one."""
+        matrix, right = self._prior_terms(facets.means, facets)
+        system = PreparedSystem(csr_matrix(facets.matrix() + matrix), coordinates=facets.means.centroids)
+        return self._solved(system, facets.right_side() + right)
 
     def _prior_terms(self, means: FaceMeans, system: FacetSystem | CotangentSystem) -> tuple[csr_matrix, Float]:
         """``Σ weight (row · x + known − value)²`` over the points of the prior, as matrix and right side."""
         count = len(system.right_side())
         if self.prior is None:
             return csr_matrix((count, count)), np.zeros(count)
-        points, faces = self.prior.on_faces(means.mesh, self.normal_map.shape)
+        # Points off the mesh are left out, and warned about, once: refinement keeps the outline.
+        self.prior, faces = self.prior.on_faces(means.mesh, self.normal_map.shape)
+        points = self.prior
         self.fixed = means.mesh.components[means.mesh.faces[faces, 0]]
         row, known = system.prior_rows(points.screen, faces)
         weighted = row.multiply(points.weights[:, None]).tocsr()
