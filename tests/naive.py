@@ -418,3 +418,22 @@ def bilateral(normals, mask, radius, width, spread):
                 total += np.exp(-(near**2 + alike**2) / 2) * normals[k, m]
         smooth[i, j] = total / np.linalg.norm(total)
     return smooth
+
+
+def best_unknown(mesh, vertex, unknown, normal_map):
+    """The unknown of one vertex that minimises Σ area · m_f ‖∇z − ḡ_f‖² over its faces: a parabola's lowest point."""
+    table = face_means(mesh, normal_map)
+
+    def energy(own):
+        values = unknown.copy()
+        values[vertex] = own
+        total = 0.0
+        for f, face in enumerate(mesh.faces):
+            if vertex in face:
+                a, b, c = mesh.vertices[face]
+                slope = np.linalg.solve([b - a, c - a], values[face[1:]] - values[face[0]])
+                total += mesh.areas[f] / table[f, 6] * ((slope - table[f, 4:6]) ** 2).sum()
+        return total
+
+    bend, slope, _ = np.polyfit([-1, 0, 1], [energy(own) for own in (-1.0, 0.0, 1.0)], 2)
+    return -slope / (2 * bend)

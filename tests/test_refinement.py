@@ -6,7 +6,7 @@ import pytest
 import naive
 from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, integration, pixel_faces
-from normalmesh._refinement import colours, face_angles
+from normalmesh._refinement import colours, face_angles, star_optimum
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.evaluation.medallion import Medallion
 from normalmesh.noise import without_noise
@@ -38,6 +38,29 @@ def test_angles_against_loops(camera):
     # The kernel takes arccos from a polynomial, right to 7e-5.
     pixels = np.bincount(owner[mask], minlength=len(mesh.faces))
     assert (np.abs(summed_angles(mesh, unknown, normal_map) - expected) <= 1e-4 * pixels + 1e-12).all()
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+def test_a_vertex_finds_its_best_unknown(camera):
+    normal_map = bumpy_map(camera=camera)
+    mesh = point_mesh(normal_map.shape, 25)
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape)
+    unknown = np.random.default_rng(1).normal(0, 0.05, len(mesh.vertices))
+    looking = (normal_map.normals, normal_map.mask, camera.frame)
+    compared = 0
+    for vertex in np.flatnonzero(closed.flags == 0):
+        place = mesh.vertices[vertex] + np.array([0.3, -0.2])
+        state = (closed.vertices, unknown, closed.faces, closed.opposite, closed.corner_of)
+        found = star_optimum(vertex, place, *state, *looking)
+        moved = mesh.vertices.copy()
+        moved[vertex] = place
+        if not np.isnan(found):
+            expected = naive.best_unknown(ScreenMesh(moved, mesh.faces), vertex, unknown, normal_map)
+            assert found == pytest.approx(expected, abs=1e-9)
+            compared += 1
+    assert compared > 10
+    # Where a face would be turned over there is no such value.
+    assert np.isnan(star_optimum(vertex, np.array([-50.0, -50.0]), *state, *looking))
 
 
 def test_neighbours_have_different_colours():
