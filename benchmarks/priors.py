@@ -17,12 +17,13 @@ def main() -> None:
     for name in ("diligent_ball_ps", "diligent_bear", "diligent_reading"):
         case = load(name)
         mesh = decimate(case.normal_map, vertices=int(case.reference["c4"]["vertices"]))
-        row = []
-        for count in (0, 1, 5, 20):
-            surface = integrate(mesh, case.normal_map, prior=control_points(case, count) if count else None)
-            aligned, metric = errors(surface, case)
-            row.append(f"{count} points {aligned:.4f}" + (f" ({metric:.4f})" if count else ""))
-        print(f"{name:20} " + "   ".join(row), flush=True)
+        for robust in (True, False):
+            row = []
+            for count in (0, 1, 5, 20):
+                prior = control_points(case, count) if count else None
+                aligned, metric = errors(integrate(mesh, case.normal_map, prior=prior, robust=robust), case)
+                row.append(f"{count} points {aligned:.4f}" + (f" ({metric:.4f})" if count else ""))
+            print(f"{name:18} {'robust' if robust else 'plain':6} " + "   ".join(row), flush=True)
 
 
 def control_points(case: Case, count: int) -> np.ndarray:

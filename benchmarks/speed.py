@@ -14,9 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[512, 1180, 2048], help="pixels on a side")
     sizes = parser.parse_args().sizes
-    print(
-        f"{'pixels':>9} {'decimate':>9} {'s/MP':>6} {'solve':>7} {'refine':>7} {'bytes/px':>9}   decimation"
-    )
+    print(f"{'pixels':>9} {'decimate':>9} {'s/MP':>6} {'solve':>7} {'refine':>7} {'bytes/px':>9}   decimation")
     # A process of its own for each size: peak memory never falls within a process.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for line in pool.imap(measure, sizes):

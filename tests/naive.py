@@ -317,11 +317,12 @@ def face_means(mesh, normal_map):
     for f, corners in enumerate(mesh.vertices[mesh.faces]):
         pixels = [tuple(p) for p in np.argwhere((owner == f) & normal_map.mask)]
         rows = []
-        for i, j in pixels or [nearest_pixel(normal_map.mask, corners.mean(axis=0))]:
+        centroid = corners.mean(axis=0)
+        for i, j in pixels or [nearest_pixel(normal_map.mask, centroid)]:
             n = normal_map.normals[i, j].astype(np.float64)
-            w = n @ camera.rays(j + 0.5, i + 0.5)
+            w, at_centroid = n @ camera.rays(j + 0.5, i + 0.5), n @ camera.rays(*centroid)
             s = np.array([n @ tau for tau in camera.tangents])
-            rows.append([*n, *(-s / w), w**-2, w**2, *(w * s)])
+            rows.append([*n, *(-s / at_centroid), w**-2, w**2, *(w * s)])
         table.append([len(rows), *np.mean(rows, axis=0)])
     return np.array(table)
 
@@ -339,9 +340,16 @@ def inner_edges(faces):
     return edges
 
 
-def facet_offsets(mesh, table):
+def rise(mesh, table, f, position, perspective):
+    """How the plane of a face, straight or in space, rises from its centroid."""
+    linear = table[f, 4:6] @ (position - mesh.vertices[mesh.faces[f]].mean(axis=0))
+    if not perspective:
+        return linear
+    return -np.log(1 - linear) if linear < 0.5 else np.log(2) + 2 * (linear - 0.5)
+
+
+def facet_offsets(mesh, table, perspective):
     """Offsets (M,) of planar faces by dense least squares over edges, zero mean on each component."""
-    centroids = mesh.vertices[mesh.faces].mean(axis=1)
     rows, steps = [], []
     for a, b, f, g in inner_edges(mesh.faces):
         middle = (mesh.vertices[a] + mesh.vertices[b]) / 2
@@ -349,18 +357,18 @@ def facet_offsets(mesh, table):
         row = np.zeros(len(mesh.faces))
         row[f], row[g] = 1, -1
         # Both planes have the same value at the midpoint.
-        step = table[g, 4:6] @ (middle - centroids[g]) - table[f, 4:6] @ (middle - centroids[f])
+        step = rise(mesh, table, g, middle, perspective) - rise(mesh, table, f, middle, perspective)
         rows.append(np.sqrt(weight) * row)
         steps.append(np.sqrt(weight) * step)
     return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]
 
 
-def facets_at_vertices(mesh, table, offsets):
+def facets_at_vertices(mesh, table, offsets, perspective):
     """Mean (N,) of the planes around each vertex, weighted by area and mobility."""
     values = np.zeros(len(mesh.vertices))
     for vertex, position in enumerate(mesh.vertices):
         around = [f for f, face in enumerate(mesh.faces) if vertex in face]
-        planes = [offsets[f] + table[f, 4:6] @ (position - mesh.vertices[mesh.faces[f]].mean(axis=0)) for f in around]
+        planes = [offsets[f] + rise(mesh, table, f, position, perspective) for f in around]
         values[vertex] = np.average(planes, weights=[mesh.areas[f] / table[f, 6] for f in around])
     return values
 

@@ -32,10 +32,13 @@ def test_against_dense_least_squares(camera, mesh):
     facets = system_of(mesh, normal_map)
     table = naive.face_means(mesh, normal_map)
     offsets = solve_spd(facets.matrix(), facets.right_side()).x
-    expected = naive.facet_offsets(mesh, table)
+    perspective = isinstance(camera, Perspective)
+    expected = naive.facet_offsets(mesh, table, perspective)
     np.testing.assert_allclose(offsets, expected, atol=1e-7 * np.ptp(expected))
     np.testing.assert_allclose(
-        facets.at_vertices(offsets), naive.facets_at_vertices(mesh, table, offsets), atol=1e-10 * np.ptp(expected)
+        facets.at_vertices(offsets),
+        naive.facets_at_vertices(mesh, table, offsets, perspective),
+        atol=1e-10 * np.ptp(expected),
     )
 
 

@@ -6,30 +6,41 @@ from numba import njit, prange
 from normalmesh._quadrics import sample_pixel
 from normalmesh._raster import by_height, first_row, row_span
 
-#: Numbers that are summed over the pixels of a face: 1; n; ∂_u z, ∂_v z; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
+#: Numbers that are summed over the pixels of a face: 1; n; slopes ∂_u z, ∂_v z of the pixel's plane at the face's
+#: centroid; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
 SUMS = 10
+#: Share of ⟨r,n⟩ at a pixel that must be left at the centroid: beyond it the pixel's plane is seen from behind.
+LEAST_FACING = 0.2
 
 
 @njit(cache=True, nogil=True)
-def add_pixel(normals, row, column, frame, sums):
-    """Add one pixel to the sums of a face."""
-    nx = np.float64(normals[row, column, 0])
-    ny = np.float64(normals[row, column, 1])
-    nz = np.float64(normals[row, column, 2])
-    u, v = column + 0.5, row + 0.5
-    w = (
+def along_ray(nx, ny, nz, u, v, frame):
+    """⟨n, r(u, v)⟩."""
+    return (
         nx * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
         + ny * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
         + nz * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
     )
+
+
+@njit(cache=True, nogil=True)
+def add_pixel(normals, row, column, centre_u, centre_v, frame, sums):
+    """Add one pixel to the sums of a face with this centroid."""
+    nx = np.float64(normals[row, column, 0])
+    ny = np.float64(normals[row, column, 1])
+    nz = np.float64(normals[row, column, 2])
+    w = along_ray(nx, ny, nz, column + 0.5, row + 0.5, frame)
+    at_centre = along_ray(nx, ny, nz, centre_u, centre_v, frame)
+    if at_centre / w < LEAST_FACING:
+        at_centre = w
     along_u = nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]
     along_v = nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]
     sums[0] += 1.0
     sums[1] += nx
     sums[2] += ny
     sums[3] += nz
-    sums[4] -= along_u / w
-    sums[5] -= along_v / w
+    sums[4] -= along_u / at_centre
+    sums[5] -= along_v / at_centre
     sums[6] += 1.0 / (w * w)
     sums[7] += w * w
     sums[8] += w * along_u
@@ -42,16 +53,17 @@ def add_face(a, b, c, normals, mask, frame, sums):
     rows, columns = mask.shape
     top, middle, bottom = by_height(a, b, c)
     middle_row = first_row(middle[1], rows)
+    centre_u, centre_v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
     before = sums[0]
     for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
         start, end = row_span(top, middle, bottom, row, middle_row, columns)
         for column in range(start, end):
             if mask[row, column]:
-                add_pixel(normals, row, column, frame, sums)
+                add_pixel(normals, row, column, centre_u, centre_v, frame, sums)
     if sums[0] == before:
-        row, column = sample_pixel(mask, (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0)
+        row, column = sample_pixel(mask, centre_u, centre_v)
         if row >= 0:
-            add_pixel(normals, row, column, frame, sums)
+            add_pixel(normals, row, column, centre_u, centre_v, frame, sums)
 
 
 @njit(cache=True, parallel=True, nogil=True)

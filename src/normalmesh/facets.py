@@ -3,7 +3,8 @@
 Unknown is one offset c_f for each face, its plane at the centroid b_f. Two faces agree at the midpoint m_e of their
 edge: minimise ``Σ_e w_e (c_f' − c_f − t_e)²`` with ``t_e = ḡ_f·(m_e − b_f) − ḡ_f'·(m_e − b_f')`` and
 ``w_e = length_e · min(m_f, m_f')``. The mean gradient of a face fixes the differences of its three edge means exactly,
-whatever the surface does inside (Crouzeix and Raviart 1973), so curved faces cost no accuracy.
+whatever the surface does inside (Crouzeix and Raviart 1973), so curved faces cost no accuracy. Behind a pinhole, where
+the unknown is the logarithm of the depth, planes are planes in space and ``ḡ·δu`` becomes ``−log(1 − ḡ·δu)``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class FacetSystem:
         start = means.mesh.vertices[means.mesh.faces.ravel()[corners - corners % 3 + (corners + 1) % 3]]
         end = means.mesh.vertices[means.mesh.faces.ravel()[corners - corners % 3 + (corners + 2) % 3]]
         middle = (start + end) / 2
-        rise = [(means.gradients[side] * (middle - means.centroids[side])).sum(axis=1) for side in pairs.T]
+        rise = [means.rise(side, middle) for side in pairs.T]
         lengths = np.linalg.norm(end - start, axis=1)
         return cls(means, pairs, lengths, rise[0] - rise[1], lengths * means.mobilities[pairs].min(axis=1))
 
@@ -96,9 +97,9 @@ class FacetSystem:
         faces, vertices = means.mesh.faces, means.mesh.vertices
         weight = means.areas * means.mobilities
         total, weights = np.zeros(len(vertices)), np.zeros(len(vertices))
+        every = np.arange(len(faces))
         for k in range(3):
-            reach = vertices[faces[:, k]] - means.centroids
-            value = offsets + (means.gradients * reach).sum(axis=1)
+            value = offsets + means.rise(every, vertices[faces[:, k]])
             total += np.bincount(faces[:, k], weight * value, len(vertices))
             weights += np.bincount(faces[:, k], weight, len(vertices))
         return total / np.where(weights > 0, weights, 1.0)

@@ -201,8 +201,7 @@ class _Solver:
                 offsets = solve(weights.one_sided(offsets), offsets)
             widths = np.geomspace(4 * self.width, self.width, SETTLINGS)
         else:
-            moved = centroids - self.last.means.centroids
-            offsets = self.last_offsets + (facets.means.gradients * moved).sum(axis=1)
+            offsets = self.last_offsets + self.last.means.rise(np.arange(len(centroids)), centroids)
             widths = np.full(RESETTLINGS, self.width)
         for width in widths:
             settled = weights.cauchy(offsets, float(width))
