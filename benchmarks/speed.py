@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 
-from benchmarks.start_mesh import peak_memory
+from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import reconstruct
 from normalmesh.evaluation.medallion import Medallion
 
@@ -25,9 +25,9 @@ def measure(size: int) -> str:
     """One line of the table."""
     reconstruct(Medallion(64).normal_map, compression=0.9)
     normal_map = Medallion(size).normal_map
-    before = peak_memory()
+    before = forget_peak()
     surface = reconstruct(normal_map, compression=0.99)
-    used = (peak_memory() - before) / normal_map.foreground
+    used = (status_megabytes("VmHWM") - before) * 2**20 / normal_map.foreground
     assert surface.decimation is not None
     assert surface.integration is not None
     stages = surface.decimation.seconds

@@ -12,7 +12,7 @@ from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import is_fit
 
 #: Directions in which a vertex looks for a better place.
-DIRECTIONS = 8
+DIRECTIONS = 6
 #: A change must lower the summed angle by this share, and by this part of what noise does to it.
 LEAST_GAIN = 1e-3
 NOISE_GAIN = 0.25
@@ -238,11 +238,12 @@ def star_angle(vertex, position, own, vertices, unknown, faces, opposite, corner
 
 @njit(cache=True, parallel=True, nogil=True)
 def move_vertices(
-    chosen, reach, vertices, unknown, faces, opposite, corner_of, noise, normals, mask, frame, perspective, moved
+    chosen, reach, first, vertices, unknown, faces, opposite, corner_of, noise, normals, mask, frame, perspective, moved
 ):  # fmt: skip
-    """Move vertices, no two of them neighbours, to the best of eight places around, if that lowers the summed angle.
+    """Move vertices, no two of them neighbours, to the best of six places around, if that lowers the summed angle.
 
-    The places lie at ``reach`` times the mean length of the vertex's edges.
+    The places lie at ``reach`` times the mean length of the vertex's edges; ``first`` turns them by a part of the angle
+    between two.
     """
     for k in prange(chosen.size):
         vertex = chosen[k]
@@ -273,8 +274,8 @@ def move_vertices(
         moved[k] = False
         for direction in range(DIRECTIONS):
             place = np.empty(2)
-            place[0] = here[0] + radius * math.cos(2.0 * math.pi * direction / DIRECTIONS)
-            place[1] = here[1] + radius * math.sin(2.0 * math.pi * direction / DIRECTIONS)
+            place[0] = here[0] + radius * math.cos(2.0 * math.pi * (direction + first) / DIRECTIONS)
+            place[1] = here[1] + radius * math.sin(2.0 * math.pi * (direction + first) / DIRECTIONS)
             own = star_optimum(vertex, place, vertices, unknown, faces, opposite, corner_of, normals, mask, frame)
             if math.isnan(own):
                 continue

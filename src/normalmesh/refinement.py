@@ -58,6 +58,7 @@ def refine(
         _refinement.move_vertices(
             chosen,
             REACH[turn % len(REACH)],
+            0.5 * (turn % 2),
             mesh.vertices,
             unknown,
             mesh.faces,
