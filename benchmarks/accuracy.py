@@ -7,13 +7,21 @@ import time
 
 from benchmarks.cases import case_names, geometric_mean, load, measure
 from normalmesh import reconstruct
+from normalmesh.reconstruction import PRESETS
 
 TAGS = ("c0.25", "c1", "c4")
+
+SETTINGS = {
+    "default": {},
+    "unrefined": {"refine": 0},
+    "mesh": PRESETS["paper"][1],  # our mesh, integrated as the paper does it
+    "paper": {"preset": "paper"},
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--preset", default="default", choices=("default", "paper", "unrefined"))
+    parser.add_argument("--preset", default="default", choices=SETTINGS)
     parser.add_argument("--cases", nargs="*", help="names; default: all")
     parser.add_argument("--tags", nargs="*", default=TAGS, help="vertex targets in percent of the foreground")
     options = parser.parse_args()
@@ -21,7 +29,7 @@ def main() -> None:
     if not names:
         print("the shared cases are not on this machine")
         return
-    settings = {"refine": 0} if options.preset == "unrefined" else {"preset": options.preset}
+    settings = SETTINGS[options.preset]
     rows = []
     print(f"{'case':30} {'target':6} {'vertices':>8} {'MAE':>6} {'RMSE':>6} {'lost':>6} {'sound':>6} {'seconds':>7}")
     for name in names:
