@@ -13,13 +13,13 @@ from normalmesh.closedmesh import ClosedMesh
 from normalmesh.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
 
 #: Vertices in a tile: their data and their queue fit into a core's cache.
-TILE = 16384
+TILE = 4096
 #: Factor between the cost levels to which all tiles are brought one after another.
-LEVEL = 2.0
+LEVEL = 4.0
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.
 LEAST_PROGRESS = 0.02
 #: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
-MARGIN = 2.0
+MARGIN = 2.5
 
 
 @dataclass(frozen=True)
