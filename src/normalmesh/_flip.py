@@ -6,7 +6,7 @@ from numba import njit, prange
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
 from normalmesh._quadrics import face_record, facing, jacobian
 from normalmesh._topology import next_corner, previous_corner
-from normalmesh._validity import is_fit
+from normalmesh._validity import crossing
 
 #: A flip must lower the lifted diagonal by this share of its height: equal diagonals stay, and flipping ends.
 LEAST_GAIN = 1e-3
@@ -37,19 +37,12 @@ def gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale):
     The patch is lifted by x ↦ xᵀ G_e x: the height of a diagonal over the paraboloid at a + s(b − a) is then
     s(1 − s)‖b − a‖² in the metric. p and q are the records of the two faces, which share ab.
     """
-    au, av, cu, cv = vertices[a, 0], vertices[a, 1], vertices[c, 0], vertices[c, 1]
+    s, t, double_area = crossing(a, b, c, d, vertices)
+    if double_area == 0.0:
+        return 0.0
+    au, av = vertices[a, 0], vertices[a, 1]
     bu, bv = vertices[b, 0] - au, vertices[b, 1] - av
-    du, dv = vertices[d, 0] - cu, vertices[d, 1] - cv
-    cross = bu * dv - bv * du
-    if cross == 0.0:
-        return 0.0
-    s = ((cu - au) * dv - (cv - av) * du) / cross
-    t = ((cu - au) * bv - (cv - av) * bu) / cross
-    if not (0.0 < s < 1.0 and 0.0 < t < 1.0):
-        return 0.0
-    # The new faces (c, a, d) and (d, b, c) share out the area of the patch as s divides the edge ab.
-    if not is_fit(min(s, 1.0 - s) * abs(cross), max(bu * bu + bv * bv, du * du + dv * dv)):
-        return 0.0
+    du, dv = vertices[d, 0] - vertices[c, 0], vertices[d, 1] - vertices[c, 1]
     uu, uv, vv = edge_metric(p, q, au + s * bu, av + s * bv, frame, towards_viewer, scale)
     now = s * (1.0 - s) * (uu * bu * bu + 2.0 * uv * bu * bv + vv * bv * bv)
     then = t * (1.0 - t) * (uu * du * du + 2.0 * uv * du * dv + vv * dv * dv)

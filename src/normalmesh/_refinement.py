@@ -9,7 +9,7 @@ from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, turn, vert
 from normalmesh._facemeans import SUMS, add_face
 from normalmesh._raster import by_height, first_row, row_span
 from normalmesh._topology import next_corner, previous_corner
-from normalmesh._validity import is_fit
+from normalmesh._validity import crossing, is_fit
 
 #: Directions in which a vertex looks for a better place.
 DIRECTIONS = 6
@@ -98,17 +98,8 @@ def gain_of_flip(
     if flags[a] & flags[b] & LOCKED:
         return 0.0
     c, d = vertex_at(corner, faces), vertex_at(other, faces)
-    bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
-    du, dv = vertices[d, 0] - vertices[c, 0], vertices[d, 1] - vertices[c, 1]
-    cross = bu * dv - bv * du
-    if cross == 0.0:
-        return 0.0
-    s = ((vertices[c, 0] - vertices[a, 0]) * dv - (vertices[c, 1] - vertices[a, 1]) * du) / cross
-    t = ((vertices[c, 0] - vertices[a, 0]) * bv - (vertices[c, 1] - vertices[a, 1]) * bu) / cross
-    if not (0.0 < s < 1.0 and 0.0 < t < 1.0):
-        return 0.0
-    least = min(s, 1.0 - s) * abs(cross)
-    if least < 2.0 * LEAST_AREA or not is_fit(least, max(bu * bu + bv * bv, du * du + dv * dv)):
+    s, _, double_area = crossing(a, b, c, d, vertices)
+    if min(s, 1.0 - s) * double_area < 2.0 * LEAST_AREA:
         return 0.0
     now = angles[one] + angles[two]
     then = sum_of_angles(
@@ -116,7 +107,7 @@ def gain_of_flip(
     ) + sum_of_angles(
         vertices[d], vertices[b], vertices[c], unknown[d], unknown[b], unknown[c], normals, mask, frame, perspective
     )
-    return now - then if then < goal(now, 0.5 * abs(cross), noise) else 0.0
+    return now - then if then < goal(now, 0.5 * double_area, noise) else 0.0
 
 
 @njit(cache=True, parallel=True, nogil=True)

@@ -18,6 +18,27 @@ def is_fit(double_area, longest_squared):
 
 
 @njit(cache=True, nogil=True)
+def crossing(a, b, c, d, vertices):
+    """Where the diagonals ab and cd of two faces cross: shares s of ab and t of cd, and twice the area of both faces.
+
+    The area is 0 where they do not cross, or where one of the faces that a flip from ab to cd would make is not fit.
+    """
+    bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
+    cu, cv = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1]
+    du, dv = vertices[d, 0] - vertices[c, 0], vertices[d, 1] - vertices[c, 1]
+    cross = bu * dv - bv * du
+    if cross == 0.0:
+        return 0.0, 0.0, 0.0
+    s, t = (cu * dv - cv * du) / cross, (cu * bv - cv * bu) / cross
+    if not (0.0 < s < 1.0 and 0.0 < t < 1.0):
+        return s, t, 0.0
+    # The new faces (c, a, d) and (d, b, c) share out the area of the patch as s divides the edge ab.
+    if not is_fit(min(s, 1.0 - s) * abs(cross), max(bu * bu + bv * bv, du * du + dv * dv)):
+        return s, t, 0.0
+    return s, t, abs(cross)
+
+
+@njit(cache=True, nogil=True)
 def keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_of, ghost):
     """Whether all faces of a vertex, but those with the other one, stay fit when the vertex moves to (u, v).
 
