@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import warnings
 from dataclasses import dataclass
@@ -70,6 +71,17 @@ def load(name: str, folder: Path = CASES) -> Case:
         # The files count away from the camera.
         depth = -depth if isinstance(normal_map.camera, Orthographic) else depth
     return Case(name, normal_map, depth, json.loads((folder / "reference_results.json").read_text())[name])
+
+
+def cases_from_command_line(description: str | None) -> list[Case]:
+    """All cases, or with ``--quick`` those below a megapixel; says so where there are none."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="leave out the maps of a megapixel")
+    quick = parser.parse_args().quick
+    cases = [load(name) for name in case_names() if not (quick and "1024" in name)]
+    if not cases:
+        print("the shared cases are not on this machine")
+    return cases
 
 
 def measure(surface: Surface, case: Case, tag: str = "", folder: Path = CASES) -> Measures:

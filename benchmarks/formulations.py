@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-
-from benchmarks.cases import Case, case_names, geometric_mean, load, measure
+from benchmarks.cases import Case, cases_from_command_line, geometric_mean, measure
 from benchmarks.noise import with_noise
 from normalmesh import decimate, integrate
 from normalmesh.cotangent import PAPER_CLAMP
@@ -23,12 +21,8 @@ FORMULATIONS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out the maps of a megapixel")
-    quick = parser.parse_args().quick
-    cases = [load(name) for name in case_names() if not (quick and "1024" in name)]
+    cases = cases_from_command_line(__doc__)
     if not cases:
-        print("the shared cases are not on this machine")
         return
     groups = {
         "orthographic, no occlusion": [case for case in cases if case.occlusion_free],
