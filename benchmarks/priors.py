@@ -21,7 +21,7 @@ def main() -> None:
             row = []
             for count in (0, 1, 5, 20):
                 prior = control_points(case, count) if count else None
-                aligned, metric = errors(integrate(mesh, case.normal_map, prior=prior, robust=robust), case)
+                aligned, metric = errors(integrate(mesh, case.normal_map, prior=prior, discontinuities=robust), case)
                 row.append(f"{count} points {aligned:.4f}" + (f" ({metric:.4f})" if count else ""))
             print(f"{name:18} {'robust' if robust else 'plain':6} " + "   ".join(row), flush=True)
 

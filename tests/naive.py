@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from normalmesh import ScreenMesh
 from normalmesh import pixel_faces as real_pixel_faces
 
 
@@ -309,13 +310,23 @@ def pixel_depths(normals, mask, camera):
     return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]
 
 
-def face_means(mesh, normal_map):
-    """Sums over the pixels of each face, divided by their number: (M, 10) as ``FaceMeans.table``."""
+def face_means(mesh, normal_map, samples=1):
+    """Sums over the pixels of each face, divided by their number: (M, 10) as ``FaceMeans.table``.
+
+    Faces below 64 px² take several samples of each pixel.
+    """
     camera = normal_map.camera
     owner = real_pixel_faces(mesh, normal_map.shape)
+    fine_owner = real_pixel_faces(
+        ScreenMesh(samples * mesh.vertices, mesh.faces), tuple(samples * length for length in normal_map.shape)
+    )
     table = []
     for f, corners in enumerate(mesh.vertices[mesh.faces]):
-        pixels = [tuple(p) for p in np.argwhere((owner == f) & normal_map.mask)]
+        if mesh.areas[f] < 64:
+            pixels = [tuple(p // samples) for p in np.argwhere(fine_owner == f)]
+            pixels = [p for p in pixels if normal_map.mask[p]]
+        else:
+            pixels = [tuple(p) for p in np.argwhere((owner == f) & normal_map.mask)]
         rows = []
         centroid = corners.mean(axis=0)
         for i, j in pixels or [nearest_pixel(normal_map.mask, centroid)]:

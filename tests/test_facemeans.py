@@ -11,18 +11,18 @@ from normalmesh.facemeans import FaceMeans
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
 
 
-def means_of(mesh, normal_map):
-    return FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera)
+def means_of(mesh, normal_map, samples=1):
+    return FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera, samples)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_against_loops(camera, seed):
+@pytest.mark.parametrize(("seed", "samples"), [(0, 1), (1, 1), (2, 2)])
+def test_against_loops(camera, seed, samples):
     mask = np.random.default_rng(seed).random((24, 26)) > 0.3
     normal_map = bumpy_map(seed=seed, camera=camera, mask=mask, height=2.0)
     mesh = point_mesh(normal_map.shape, 150, seed)
-    means = means_of(mesh, normal_map)
-    expected = naive.face_means(mesh, normal_map)
+    means = means_of(mesh, normal_map, samples)
+    expected = naive.face_means(mesh, normal_map, samples)
     np.testing.assert_allclose(means.table, expected, rtol=1e-12, atol=1e-14)
     owned = np.bincount(naive.real_pixel_faces(mesh, mask.shape)[mask], minlength=len(mesh.faces))
     assert (owned == 0).any(), "no face was empty"
@@ -42,6 +42,17 @@ def test_faces_far_from_the_foreground_hardly_count(camera):
     assert np.array_equal(alone.gradients, [[0, 0]])
     assert alone.mobilities[0] < 1e-5 * means_of(near, normal_map).mobilities[0]
     assert alone.normals[0] @ (camera.towards_viewer * camera.rays(65 / 3, 44 / 3)) > 0
+
+
+def test_large_faces_take_pixel_centres():
+    normal_map = bumpy_map((40, 40))
+    mesh = point_mesh((40, 40), 8)
+    large = mesh.areas >= 64
+    assert large.any()
+    assert not large.all()
+    one, two = (means_of(mesh, normal_map, samples).table for samples in (1, 2))
+    assert np.array_equal(one[large], two[large])
+    np.testing.assert_allclose(two, naive.face_means(mesh, normal_map, 2), rtol=1e-12, atol=1e-14)
 
 
 def test_gradients_point_uphill():

@@ -83,9 +83,9 @@ def test_a_heavy_point_wins_over_a_light_one():
     plane = plane_map((0, 0, 1), (32, 32))
     mesh = point_mesh((32, 32), 40)
     points = np.array([[8.5, 8.5, 0.0, 1000.0], [24.5, 24.5, 1.0, 0.001]])
-    one = integrate(mesh, plane, prior=points, robust=False).vertices[:, 2]
+    one = integrate(mesh, plane, prior=points, discontinuities=False).vertices[:, 2]
     points[:, 3] = points[::-1, 3]
-    other = integrate(mesh, plane, prior=points, robust=False).vertices[:, 2]
+    other = integrate(mesh, plane, prior=points, discontinuities=False).vertices[:, 2]
     assert np.abs(one).max() < 1e-3
     assert np.abs(other - 1).max() < 1e-3
 
@@ -118,7 +118,7 @@ def bent_waves():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"robust": False}, {"formulation": "vertices"}], ids=["robust", "plain", "vertices"]
+    "options", [{}, {"discontinuities": False}, {"formulation": "vertices"}], ids=["robust", "plain", "vertices"]
 )
 def test_points_straighten_bent_normals(options):
     """Measured: 1.30 px without, 0.82 px with nine points, 0.59 px with sixteen."""
@@ -132,7 +132,7 @@ def test_points_straighten_bent_normals(options):
     assert errors[2] < 0.5 * errors[0]
 
 
-@pytest.mark.parametrize("options", [{}, {"robust": False}, {"formulation": "vertices"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"discontinuities": False}, {"formulation": "vertices"}], ids=str)
 def test_heavy_points_are_on_the_surface(options):
     """Points that contradict the normals, and each other: with a large weight the surface still goes through them."""
     normal_map = waves((48, 48))[0]

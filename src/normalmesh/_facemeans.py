@@ -9,6 +9,8 @@ from normalmesh._raster import by_height, first_row, row_span
 #: Numbers that are summed over the pixels of a face: 1; n; slopes ∂_u z, ∂_v z of the pixel's plane at the face's
 #: centroid; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
 SUMS = 10
+#: Faces below this many pixels are sampled more finely than at pixel centres: few centres say little about an area.
+SMALL_FACE = 64.0
 #: Share of ⟨r,n⟩ at a pixel that must be left at the centroid: beyond it the pixel's plane is seen from behind.
 LEAST_FACING = 0.2
 
@@ -48,18 +50,21 @@ def add_pixel(normals, row, column, centre_u, centre_v, frame, sums):
 
 
 @njit(cache=True, nogil=True)
-def add_face(a, b, c, normals, mask, frame, sums):
-    """Add the foreground pixels of the face abc, or the one nearest to its centroid if it owns none."""
-    rows, columns = mask.shape
+def add_face(a, b, c, fine, normals, mask, frame, sums):
+    """Add the foreground pixels of the face abc, or the one nearest to its centroid if it owns none.
+
+    ``fine`` × ``fine`` samples a pixel; the corners are given in samples.
+    """
+    rows, columns = fine * mask.shape[0], fine * mask.shape[1]
     top, middle, bottom = by_height(a, b, c)
     middle_row = first_row(middle[1], rows)
-    centre_u, centre_v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
+    centre_u, centre_v = (a[0] + b[0] + c[0]) / (3.0 * fine), (a[1] + b[1] + c[1]) / (3.0 * fine)
     before = sums[0]
     for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
         start, end = row_span(top, middle, bottom, row, middle_row, columns)
         for column in range(start, end):
-            if mask[row, column]:
-                add_pixel(normals, row, column, centre_u, centre_v, frame, sums)
+            if mask[row // fine, column // fine]:
+                add_pixel(normals, row // fine, column // fine, centre_u, centre_v, frame, sums)
     if sums[0] == before:
         row, column = sample_pixel(mask, centre_u, centre_v)
         if row >= 0:
@@ -67,11 +72,16 @@ def add_face(a, b, c, normals, mask, frame, sums):
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def face_means(vertices, faces, normals, mask, frame, means):
-    """Means (M, 10) over the foreground pixels of each face; the first number becomes their count."""
+def face_means(vertices, faces, areas, samples, normals, mask, frame, means):
+    """Means (M, 10) over the foreground pixels of each face; the first number becomes the count of what was summed.
+
+    Small faces take ``samples`` × ``samples`` samples of each pixel.
+    """
     for f in prange(faces.shape[0]):
         sums = np.zeros(SUMS)
-        add_face(vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]], normals, mask, frame, sums)
+        fine = samples if areas[f] < SMALL_FACE else 1
+        a, b, c = fine * vertices[faces[f, 0]], fine * vertices[faces[f, 1]], fine * vertices[faces[f, 2]]
+        add_face(a, b, c, fine, normals, mask, frame, sums)
         means[f, 0] = sums[0]
         for k in range(1, SUMS):
             means[f, k] = sums[k] / max(sums[0], 1.0)

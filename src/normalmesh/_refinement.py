@@ -1,4 +1,8 @@
-"""Kernels of :mod:`normalmesh.refinement`: flips and moves judged by the angle between pixel and face normals."""
+"""Kernels of :mod:`normalmesh.refinement`: flips and moves judged by the angle between pixel and face normals.
+
+``unknown`` and ``strain`` are (3M,), for each corner: the value there, the same in all faces around a vertex that no
+cut edge parts, and the strain of the edge across, which is cut from a strain of :data:`normalmesh.cutting.CUT` on.
+"""
 
 import math
 
@@ -10,6 +14,7 @@ from normalmesh._facemeans import SUMS, add_face
 from normalmesh._raster import by_height, first_row, row_span
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import crossing, is_fit
+from normalmesh.cutting import CUT
 
 #: Directions in which a vertex looks for a better place.
 DIRECTIONS = 6
@@ -69,14 +74,20 @@ def _angle(cosine):
     return angle if cosine >= 0.0 else math.pi - angle
 
 
+@njit(cache=True, nogil=True)
+def face_angle(f, vertices, unknown, faces, normals, mask, frame, perspective):
+    """Summed angle of one face."""
+    a, b, c = vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]]
+    return sum_of_angles(
+        a, b, c, unknown[3 * f], unknown[3 * f + 1], unknown[3 * f + 2], normals, mask, frame, perspective
+    )
+
+
 @njit(cache=True, parallel=True, nogil=True)
 def face_angles(vertices, unknown, faces, normals, mask, frame, perspective, angles):
     """Summed angles (M,) of all faces."""
     for f in prange(angles.size):
-        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-        angles[f] = sum_of_angles(
-            vertices[a], vertices[b], vertices[c], unknown[a], unknown[b], unknown[c], normals, mask, frame, perspective
-        )
+        angles[f] = face_angle(f, vertices, unknown, faces, normals, mask, frame, perspective)
 
 
 @njit(cache=True, nogil=True)
@@ -87,12 +98,13 @@ def goal(angle, area, noise):
 
 @njit(cache=True, nogil=True)
 def gain_of_flip(
-    corner, vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame, perspective
+    corner, vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
+    perspective,
 ):  # fmt: skip
     """By how much the summed angle falls when the edge across from a corner is flipped; 0 where it should not be."""
     other = opposite[corner]
     one, two = corner // 3, other // 3
-    if one >= real_faces or two >= real_faces:
+    if one >= real_faces or two >= real_faces or strain[corner] >= CUT:
         return 0.0
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     if flags[a] & flags[b] & LOCKED:
@@ -102,38 +114,38 @@ def gain_of_flip(
     if min(s, 1.0 - s) * double_area < 2.0 * LEAST_AREA:
         return 0.0
     now = angles[one] + angles[two]
+    za, zb, zc, zd = unknown[next_corner(corner)], unknown[previous_corner(corner)], unknown[corner], unknown[other]
     then = sum_of_angles(
-        vertices[c], vertices[a], vertices[d], unknown[c], unknown[a], unknown[d], normals, mask, frame, perspective
-    ) + sum_of_angles(
-        vertices[d], vertices[b], vertices[c], unknown[d], unknown[b], unknown[c], normals, mask, frame, perspective
-    )
+        vertices[c], vertices[a], vertices[d], zc, za, zd, normals, mask, frame, perspective
+    ) + sum_of_angles(vertices[d], vertices[b], vertices[c], zd, zb, zc, normals, mask, frame, perspective)
     return now - then if then < goal(now, 0.5 * double_area, noise) else 0.0
 
 
 @njit(cache=True, parallel=True, nogil=True)
 def gains_of_flips(
-    vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame, perspective, gains
+    vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame, perspective,
+    gains,
 ):  # fmt: skip
     """Gains (3M,) of all edges, each at the smaller of its two corners."""
     for corner in prange(3 * real_faces):
         gains[corner] = 0.0
         if corner < opposite[corner]:
             gains[corner] = gain_of_flip(
-                corner, vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
-                perspective,
+                corner, vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask,
+                frame, perspective,
             )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def flip_in_order(
-    order, vertices, unknown, faces, real_faces, opposite, corner_of, flags, angles, noise, normals, mask, frame,
-    perspective,
+    order, vertices, unknown, strain, faces, real_faces, opposite, corner_of, flags, angles, noise, normals, mask,
+    frame, perspective,
 ):  # fmt: skip
     """Flip the edges across from the given corners that still gain by it; the number of flips."""
     flips = 0
     for corner in order:
         gain = gain_of_flip(
-            corner, vertices, unknown, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
+            corner, vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
             perspective,
         )  # fmt: skip
         if gain <= 0.0:
@@ -141,15 +153,22 @@ def flip_in_order(
         one, two = corner // 3, opposite[corner] // 3
         if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), faces, opposite, corner_of):
             continue
+        carry_corners(corner, opposite, unknown, strain)
         flip_edge(corner, faces, opposite, corner_of)
         for f in (one, two):
-            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-            angles[f] = sum_of_angles(
-                vertices[a], vertices[b], vertices[c], unknown[a], unknown[b], unknown[c], normals, mask, frame,
-                perspective,
-            )  # fmt: skip
+            angles[f] = face_angle(f, vertices, unknown, faces, normals, mask, frame, perspective)
         flips += 1
     return flips
+
+
+@njit(cache=True, nogil=True)
+def carry_corners(corner, opposite, unknown, strain):
+    """Give corners the values that they will stand for once the edge across from one is flipped."""
+    other = opposite[corner]
+    unknown[previous_corner(corner)], unknown[previous_corner(other)] = unknown[other], unknown[corner]
+    at_start, at_end = next_corner(corner), next_corner(other)
+    strain[corner], strain[other] = strain[at_end], strain[at_start]
+    strain[at_start] = strain[at_end] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -177,59 +196,89 @@ def colours(faces, opposite, corner_of, vertex_count):
 
 
 @njit(cache=True, nogil=True)
-def star_optimum(vertex, position, vertices, unknown, faces, opposite, corner_of, normals, mask, frame):
-    """The unknown of a vertex at a position that fits the mean gradients of its faces best, its neighbours fixed.
-
-    NaN where a face would become too small. The functional of each face is area · m_f ‖∇z − ḡ_f‖².
-    """
-    sums = np.empty(SUMS)
-    bend = 0.0
-    pull = 0.0
-    start = corner_of[vertex]
-    corner = start
-    while True:
-        b, c = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-        bu, bv = vertices[b, 0] - position[0], vertices[b, 1] - position[1]
-        cu, cv = vertices[c, 0] - position[0], vertices[c, 1] - position[1]
-        double_area = bv * cu - bu * cv
-        longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
-        if double_area < 2.0 * LEAST_AREA or not is_fit(double_area, longest):
-            return np.nan
-        sums[:] = 0.0
-        add_face(position, vertices[b], vertices[c], normals, mask, frame, sums)
-        if sums[0] > 0.0:
-            # Gradients of the hat functions: of the vertex itself, and of b and c.
-            hat_u, hat_v = (cv - bv) / double_area, (bu - cu) / double_area
-            known_u = (bv * unknown[c] - cv * unknown[b]) / double_area
-            known_v = (cu * unknown[b] - bu * unknown[c]) / double_area
-            weight = double_area * sums[0] / sums[6]
-            bend += weight * (hat_u * hat_u + hat_v * hat_v)
-            pull += weight * (hat_u * (sums[4] / sums[0] - known_u) + hat_v * (sums[5] / sums[0] - known_v))
+def star_of(vertex, faces, opposite, corner_of, strain):
+    """The corners of a vertex, counter-clockwise; the first one comes after a cut edge if there is any."""
+    first = corner_of[vertex]
+    corner = first
+    valence = 0
+    while valence == 0 or corner != corner_of[vertex]:
+        if strain[previous_corner(corner)] >= CUT:
+            first = corner
         corner = turn(corner, opposite)
-        if corner == start:
-            break
-    return pull / bend if bend > 0.0 else np.nan
+        valence += 1
+    star = np.empty(valence, np.int32)
+    for k in range(valence):
+        star[k] = first
+        first = turn(first, opposite)
+    return star
 
 
 @njit(cache=True, nogil=True)
-def star_angle(vertex, position, own, vertices, unknown, faces, opposite, corner_of, normals, mask, frame, perspective):
-    """Summed angle of the faces around a vertex, if it were at a position with an unknown of its own."""
+def star_optima(star, place, vertices, unknown, strain, faces, normals, mask, frame, own):
+    """Fill ``own`` with the unknown at each corner of a star that fits the mean gradients best, its neighbours fixed.
+
+    Corners between two cut edges share one. False where a face would become too small. The functional of each face is
+    area · m_f ‖∇z − ḡ_f‖².
+    """
+    sums = np.empty(SUMS)
+    bend = pull = 0.0
+    begin = 0
+    for k in range(star.size):
+        at_b, at_c = next_corner(star[k]), previous_corner(star[k])
+        b, c = vertices[vertex_at(at_b, faces)], vertices[vertex_at(at_c, faces)]
+        bu, bv = b[0] - place[0], b[1] - place[1]
+        cu, cv = c[0] - place[0], c[1] - place[1]
+        double_area = bv * cu - bu * cv
+        longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
+        if double_area < 2.0 * LEAST_AREA or not is_fit(double_area, longest):
+            return False
+        sums[:] = 0.0
+        add_face(place, b, c, 1, normals, mask, frame, sums)
+        if sums[0] > 0.0:
+            # Gradients of the hat functions: of the vertex itself, and of b and c.
+            hat_u, hat_v = (cv - bv) / double_area, (bu - cu) / double_area
+            known_u = (bv * unknown[at_c] - cv * unknown[at_b]) / double_area
+            known_v = (cu * unknown[at_b] - bu * unknown[at_c]) / double_area
+            weight = double_area * sums[0] / sums[6]
+            bend += weight * (hat_u * hat_u + hat_v * hat_v)
+            pull += weight * (hat_u * (sums[4] / sums[0] - known_u) + hat_v * (sums[5] / sums[0] - known_v))
+        if k == star.size - 1 or strain[at_b] >= CUT:
+            if bend == 0.0:
+                return False
+            own[begin : k + 1] = pull / bend
+            bend = pull = 0.0
+            begin = k + 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def star_angle(star, place, own, vertices, unknown, faces, normals, mask, frame, perspective):
+    """Summed angle of the faces around a vertex, if it were at a place with unknowns of its own."""
     total = 0.0
-    start = corner_of[vertex]
-    corner = start
-    while True:
-        b, c = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-        total += sum_of_angles(
-            position, vertices[b], vertices[c], own, unknown[b], unknown[c], normals, mask, frame, perspective
-        )
-        corner = turn(corner, opposite)
-        if corner == start:
-            return total
+    for k in range(star.size):
+        at_b, at_c = next_corner(star[k]), previous_corner(star[k])
+        b, c = vertices[vertex_at(at_b, faces)], vertices[vertex_at(at_c, faces)]
+        total += sum_of_angles(place, b, c, own[k], unknown[at_b], unknown[at_c], normals, mask, frame, perspective)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def star_size(star, vertices, faces):
+    """Mean length of the edges of a star, and its area."""
+    length = area = 0.0
+    for corner in star:
+        here = vertices[vertex_at(corner, faces)]
+        b, c = vertices[vertex_at(next_corner(corner), faces)], vertices[vertex_at(previous_corner(corner), faces)]
+        bu, bv = b[0] - here[0], b[1] - here[1]
+        length += math.hypot(bu, bv)
+        area += 0.5 * (bv * (c[0] - here[0]) - bu * (c[1] - here[1]))
+    return length / star.size, area
 
 
 @njit(cache=True, parallel=True, nogil=True)
 def move_vertices(
-    chosen, reach, first, vertices, unknown, faces, opposite, corner_of, noise, normals, mask, frame, perspective, moved
+    chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask, frame,
+    perspective, moved,
 ):  # fmt: skip
     """Move vertices, no two of them neighbours, to the best of six places around, if that lowers the summed angle.
 
@@ -238,44 +287,27 @@ def move_vertices(
     """
     for k in prange(chosen.size):
         vertex = chosen[k]
-        length = area = 0.0
-        valence = 0
-        start = corner_of[vertex]
-        corner = start
-        while True:
-            other = vertex_at(next_corner(corner), faces)
-            after = vertex_at(previous_corner(corner), faces)
-            du, dv = vertices[other, 0] - vertices[vertex, 0], vertices[other, 1] - vertices[vertex, 1]
-            length += math.hypot(du, dv)
-            area += 0.5 * (
-                dv * (vertices[after, 0] - vertices[vertex, 0]) - du * (vertices[after, 1] - vertices[vertex, 1])
-            )
-            valence += 1
-            corner = turn(corner, opposite)
-            if corner == start:
-                break
-        radius = reach * length / valence
+        star = star_of(vertex, faces, opposite, corner_of, strain)
+        length, area = star_size(star, vertices, faces)
         here = vertices[vertex].copy()
-        best_own = unknown[vertex]
-        now = star_angle(
-            vertex, here, best_own, vertices, unknown, faces, opposite, corner_of, normals, mask, frame, perspective
-        )
+        own, best_own = np.empty(star.size), unknown[star]
+        now = star_angle(star, here, best_own, vertices, unknown, faces, normals, mask, frame, perspective)
         best = goal(now, area, noise)
         best_place = here
         moved[k] = False
         for direction in range(DIRECTIONS):
+            angle_on_screen = 2.0 * math.pi * (direction + first) / DIRECTIONS
             place = np.empty(2)
-            place[0] = here[0] + radius * math.cos(2.0 * math.pi * (direction + first) / DIRECTIONS)
-            place[1] = here[1] + radius * math.sin(2.0 * math.pi * (direction + first) / DIRECTIONS)
-            own = star_optimum(vertex, place, vertices, unknown, faces, opposite, corner_of, normals, mask, frame)
-            if math.isnan(own):
+            place[0] = here[0] + reach * length * math.cos(angle_on_screen)
+            place[1] = here[1] + reach * length * math.sin(angle_on_screen)
+            if not star_optima(star, place, vertices, unknown, strain, faces, normals, mask, frame, own):
                 continue
-            angle = star_angle(
-                vertex, place, own, vertices, unknown, faces, opposite, corner_of, normals, mask, frame, perspective
-            )
+            angle = star_angle(star, place, own, vertices, unknown, faces, normals, mask, frame, perspective)
             if angle < best:
-                best, best_own, best_place = angle, own, place
+                best, best_place = angle, place
+                best_own[:] = own
                 moved[k] = True
         if moved[k]:
             vertices[vertex, 0], vertices[vertex, 1] = best_place[0], best_place[1]
-            unknown[vertex] = best_own
+            for j in range(star.size):
+                unknown[star[j]] = best_own[j]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.cutting import CutMesh
 from normalmesh.errors import NormalMeshError
 from normalmesh.facemeans import FaceMeans
 from normalmesh.prior import barycentric_rows
@@ -87,9 +88,9 @@ class CotangentSystem:
             right += np.bincount(q, pull, len(vertices)) - np.bincount(p, pull, len(vertices))
         return right
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: NDArray[np.int32], whole: CutMesh) -> tuple[csr_matrix, Float]:
         """The surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and nothing known."""
-        return barycentric_rows(self.means.mesh, screen, faces), np.zeros(len(faces))
+        return barycentric_rows(whole.mesh, screen, faces), np.zeros(len(faces))
 
 
 def _cotangents(means: FaceMeans, metric: str) -> Float:

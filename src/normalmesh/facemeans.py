@@ -34,10 +34,21 @@ class FaceMeans:
     table: Float
 
     @classmethod
-    def of(cls, mesh: ScreenMesh, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> FaceMeans:
-        """Means of normals (H, W, 3) on a mask (H, W) over the faces."""
+    def of(
+        cls,
+        mesh: ScreenMesh,
+        normals: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        camera: Camera,
+        samples: int = 1,
+    ) -> FaceMeans:
+        """Means of normals (H, W, 3) on a mask (H, W) over the faces.
+
+        One sample is the pixel's centre, as in the paper; more of them, ``samples`` × ``samples``, share the pixels at
+        the edges of small faces out by area.
+        """
         table = np.empty((len(mesh.faces), SUMS))
-        face_means(mesh.vertices, mesh.faces, normals, mask, camera.frame, table)
+        face_means(mesh.vertices, mesh.faces, mesh.areas, samples, normals, mask, camera.frame, table)
         # A face far from all foreground knows nothing: it is taken to face the viewer, and hardly counts.
         nothing = ~table[:, 1:4].any(axis=1)
         rays = camera.rays(*mesh.vertices[mesh.faces[nothing]].mean(axis=1).T)

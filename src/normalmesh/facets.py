@@ -9,13 +9,14 @@ the unknown is the logarithm of the depth, planes are planes in space and ``岣÷
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
+from normalmesh.cutting import CutMesh, following, preceding
 from normalmesh.facemeans import FaceMeans
 from normalmesh.prior import barycentric_rows
 
@@ -29,6 +30,8 @@ class FacetSystem:
     Attributes
     ----------
     means : FaceMeans
+    corners : (E,) int32
+        The corner of f across from each inner edge.
     pairs : (E, 2) int32
         The two faces f, f' of each inner edge.
     lengths : (E,)
@@ -40,6 +43,7 @@ class FacetSystem:
     """
 
     means: FaceMeans
+    corners: NDArray[np.int32]
     pairs: NDArray[np.int32]
     lengths: Float
     steps: Float
@@ -49,14 +53,19 @@ class FacetSystem:
     def of(cls, means: FaceMeans) -> FacetSystem:
         """The system with the weights of a continuous surface."""
         opposite = means.mesh.opposite
-        corners = np.flatnonzero(opposite > np.arange(len(opposite)))
+        corners = np.flatnonzero(opposite > np.arange(len(opposite))).astype(np.int32)
         pairs = np.stack([corners // 3, opposite[corners] // 3], axis=1).astype(np.int32)
-        start = means.mesh.vertices[means.mesh.faces.ravel()[corners - corners % 3 + (corners + 1) % 3]]
-        end = means.mesh.vertices[means.mesh.faces.ravel()[corners - corners % 3 + (corners + 2) % 3]]
-        middle = (start + end) / 2
-        rise = [means.rise(side, middle) for side in pairs.T]
+        start, end = (
+            means.mesh.vertices[means.mesh.faces.ravel()[turned(corners)]] for turned in (following, preceding)
+        )
+        rise = [means.rise(side, (start + end) / 2) for side in pairs.T]
         lengths = np.linalg.norm(end - start, axis=1)
-        return cls(means, pairs, lengths, rise[0] - rise[1], lengths * means.mobilities[pairs].min(axis=1))
+        return cls(means, corners, pairs, lengths, rise[0] - rise[1], lengths * means.mobilities[pairs].min(axis=1))
+
+    @cached_property
+    def component(self) -> NDArray[np.int32]:
+        """(M,): connected component of each face."""
+        return self.means.mesh.components[self.means.mesh.faces[:, 0]]
 
     def misfits(self, offsets: Float) -> Float:
         """(E,): by how much the planes of two neighbours miss each other at their edge."""
@@ -78,34 +87,29 @@ class FacetSystem:
         right += np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
         return right
 
-    def scaled_like(self, other: FacetSystem) -> FacetSystem:
-        """The same system, with weights that sum to those of another: priors weigh the same beside both."""
-        return replace(self, weights=self.weights * (other.weights.sum() / max(self.weights.sum(), 1e-300)))
-
     @cached_property
-    def _to_vertices(self) -> csr_matrix:
-        """(N, M): what each face counts at its vertices, area 路 m_f; rows sum to one."""
-        faces, count = self.means.mesh.faces, len(self.means.mesh.vertices)
-        weight = np.repeat(self.means.areas * self.means.mobilities, 3)
-        total = np.bincount(faces.ravel(), weight, count)
-        share = weight / total[faces.ravel()]
-        return csr_matrix((share, (faces.ravel(), np.arange(faces.size) // 3)), shape=(count, len(faces)))
+    def _importance(self) -> Float:
+        """(M,): what each face counts at its vertices, area 路 m_f."""
+        return self.means.areas * self.means.mobilities
 
-    def at_vertices(self, offsets: Float) -> Float:
-        """Values (N,) at the vertices: the mean of their faces' planes there, weighted by area 路 m_f."""
-        means = self.means
-        faces, vertices = means.mesh.faces, means.mesh.vertices
-        weight = means.areas * means.mobilities
-        total, weights = np.zeros(len(vertices)), np.zeros(len(vertices))
-        every = np.arange(len(faces))
+    def at_vertices(self, offsets: Float, cut: CutMesh) -> Float:
+        """Values (N',) at the vertices of the cut mesh: the mean of their faces' planes there, by area 路 m_f."""
+        means, count = self.means, len(cut.origin)
+        every = np.arange(len(cut.faces))
+        total, weights = np.zeros(count), np.zeros(count)
         for k in range(3):
-            value = offsets + means.rise(every, vertices[faces[:, k]])
-            total += np.bincount(faces[:, k], weight * value, len(vertices))
-            weights += np.bincount(faces[:, k], weight, len(vertices))
+            value = offsets + means.rise(every, means.mesh.vertices[means.mesh.faces[:, k]])
+            total += np.bincount(cut.faces[:, k], self._importance * value, count)
+            weights += np.bincount(cut.faces[:, k], self._importance, count)
         return total / np.where(weights > 0, weights, 1.0)
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: NDArray[np.int32], cut: CutMesh) -> tuple[csr_matrix, Float]:
         """The surface at points (K, 2) on faces (K,): rows (K, M) that multiply the offsets, and what is known."""
-        interpolated = barycentric_rows(self.means.mesh, screen, faces)
-        level = self.at_vertices(np.zeros(len(self.means.areas)))
-        return csr_matrix(interpolated @ self._to_vertices), interpolated @ level
+        interpolated = barycentric_rows(cut.screen(), screen, faces)
+        level = self.at_vertices(np.zeros(len(cut.faces)), cut)
+        share = np.repeat(self._importance, 3)
+        share /= np.bincount(cut.faces.ravel(), share, len(cut.origin))[cut.faces.ravel()]
+        to_vertices = csr_matrix(
+            (share, (cut.faces.ravel(), np.arange(cut.faces.size) // 3)), shape=(len(cut.origin), len(cut.faces))
+        )
+        return csr_matrix(interpolated @ to_vertices), interpolated @ level

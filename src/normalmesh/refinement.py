@@ -17,15 +17,22 @@ REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
 
 
 def refine(
-    mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, turn: int, noise: float = 0.0
+    mesh: ClosedMesh,
+    unknown: NDArray[np.float64],
+    strain: NDArray[np.float64],
+    normal_map: NormalMap,
+    turn: int,
+    noise: float = 0.0,
 ) -> tuple[int, int]:
     """One round: flip edges, then move inner vertices; the numbers of both.
 
-    The mesh and the unknown (N,) of its vertices are changed in place; no face is inverted, boundary and locked
-    vertices stay. Afterwards the mesh should be integrated anew.
+    All but the map is changed in place; no face is inverted, cut edges are not flipped, boundary and locked vertices
+    stay. Afterwards the mesh should be integrated anew.
 
     Parameters
     ----------
+    unknown, strain
+        (3M,) at the corners of the real faces: the value there, and the strain of the edge across.
     normal_map
         Judges the faces; without noise as far as possible.
     turn
@@ -44,7 +51,7 @@ def refine(
     faces = mesh.faces[: mesh.real_faces]
     angles, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces)
     _refinement.face_angles(mesh.vertices, unknown, faces, *looking[1:], angles)
-    state = (mesh.vertices, unknown, mesh.faces, mesh.real_faces, mesh.opposite)
+    state = (mesh.vertices, unknown, strain, mesh.faces, mesh.real_faces, mesh.opposite)
     _refinement.gains_of_flips(*state, mesh.flags, angles, *looking, gains)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
@@ -61,6 +68,7 @@ def refine(
             0.5 * (turn % 2),
             mesh.vertices,
             unknown,
+            strain,
             mesh.faces,
             mesh.opposite,
             mesh.corner_of,

@@ -7,7 +7,7 @@ smooth surface no edge does, and the solution is the plain one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,12 +25,12 @@ LEAST_SHARE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RobustWeights:
-    """Weights for a facet system, from offsets that were found with others."""
+    """Weights (E,) for the edges of a facet system, from offsets that were found with others."""
 
     system: FacetSystem
 
     @cached_property
-    def _uprightness(self) -> Float:
+    def uprightness(self) -> Float:
         """ν_f (M,): cosine between a face's mean normal and the viewing ray, at least 1e-3."""
         means = self.system.means
         rays = means.camera.rays(*means.centroids.T)
@@ -43,28 +43,34 @@ class RobustWeights:
         agreement = np.linalg.norm(self.system.means.table[:, 1:4], axis=1)
         return self.system.lengths * agreement[self.system.pairs].min(axis=1) ** 4
 
-    def even(self) -> FacetSystem:
+    def even(self) -> Float:
         """To begin with: both sides of an edge count the same."""
-        first, second = (self._uprightness[side] for side in self.system.pairs.T)
-        return replace(self.system, weights=self._trust * (first**2 + second**2) / 2)
+        return self._trust * (self.uprightness[self.system.pairs] ** 2).mean(axis=1)
 
-    def one_sided(self, offsets: Float) -> FacetSystem:
+    def one_sided(self, offsets: Float) -> Float:
         """First stage: each face shares its weight out among its edges, more to neighbours at its own depth."""
         first, second = self.system.pairs.T
         distance = np.linalg.norm(np.subtract(*self.system.means.centroids[self.system.pairs.T]), axis=1)
         step = (offsets[second] - offsets[first]) / self.system.means.camera.pixel_length / distance
         count = len(offsets)
         degree = np.bincount(first, minlength=count) + np.bincount(second, minlength=count)
-        likings = [np.exp(-SHARPNESS * (self._uprightness[side] * step) ** 2) + 1e-30 for side in (first, second)]
+        likings = [np.exp(-SHARPNESS * (self.uprightness[side] * step) ** 2) + 1e-30 for side in (first, second)]
         total = np.bincount(first, likings[0], count) + np.bincount(second, likings[1], count)
         weights = np.zeros(len(first))
         for side, liking in zip((first, second), likings, strict=True):
             share = np.maximum(0.5 * degree[side] * liking / total[side], LEAST_SHARE)
-            weights += share * self._uprightness[side] ** 2
-        return replace(self.system, weights=self._trust * weights)
+            weights += share * self.uprightness[side] ** 2
+        return self._trust * weights
 
-    def cauchy(self, offsets: Float, width: float) -> FacetSystem:
-        """Second stage: an edge loses weight as the square of its misfit, beyond a width in pixels."""
-        upright = self._uprightness[self.system.pairs].min(axis=1)
-        misfit = upright * self.system.misfits(offsets) / self.system.means.camera.pixel_length
-        return replace(self.system, weights=self._trust * upright**2 / (misfit**2 + width**2))
+    @cached_property
+    def _upright(self) -> Float:
+        """ν_e (E,): of the steeper of the two faces."""
+        return self.uprightness[self.system.pairs].min(axis=1)
+
+    def strain(self, offsets: Float) -> Float:
+        """ν_e |r_e| (E,) in px: by how much the planes of two faces miss each other, across rather than along them."""
+        return self._upright * np.abs(self.system.misfits(offsets)) / self.system.means.camera.pixel_length
+
+    def cauchy(self, strain: Float, width: float) -> Float:
+        """Second stage: the weight (E,) of an edge falls as the square of its strain (E,), beyond a width in pixels."""
+        return self._trust * self._upright**2 / (1 + (strain / width) ** 2)

@@ -19,6 +19,7 @@ from normalmesh.screenmesh import ScreenMesh
 
 if TYPE_CHECKING:
     from normalmesh.decimation import Decimation
+    from normalmesh.discontinuities import Discontinuities
     from normalmesh.files.meshes import Texture
     from normalmesh.integration import Integration
 
@@ -46,6 +47,8 @@ class Surface:
         vertices.
     integration, decimation
         How depths and mesh were made, where :func:`integrate` and :func:`decimate` made them.
+    discontinuities
+        Where the mesh is cut because depth jumps, where :func:`integrate` looked for that.
 
     The arrays are copied and become read-only: float64, int32, float64 and int32.
 
@@ -64,6 +67,7 @@ class Surface:
     components: NDArray[np.int32] = None  # type: ignore[assignment]  # an array always, once made
     integration: Integration | None = None
     decimation: Decimation | None = None
+    discontinuities: Discontinuities | None = None
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -94,8 +98,10 @@ class Surface:
         camera: Camera,
         shape: tuple[int, int],
         units: str = "px",
+        *,
         integration: Integration | None = None,
         decimation: Decimation | None = None,
+        discontinuities: Discontinuities | None = None,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -105,7 +111,7 @@ class Surface:
             N vertices on the screen.
         unknown
             (N,) what the camera solves for: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units, integration, decimation
+        camera, shape, units, integration, decimation, discontinuities
             As for the surface.
         """
         unknown = _per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
@@ -119,6 +125,7 @@ class Surface:
             mesh.components,
             integration,
             decimation,
+            discontinuities,
         )
 
     @cached_property

@@ -1,0 +1,123 @@
+"""Discontinuities: where the depth of a surface jumps, and which of its parts normals do not place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from normalmesh.camera import Perspective
+from normalmesh.cutting import CUT, following, preceding
+from normalmesh.facets import FacetSystem
+from normalmesh.gluing import Glued
+
+Float = NDArray[np.float64]
+
+#: Strain, in widths of the gluing, from which on an edge does not hold a part in place.
+WEAK = 4.0
+#: Area (px²) from which on a part is worth a word.
+LEAST_PART = 64.0
+
+
+@dataclass(frozen=True, eq=False)
+class Discontinuities:
+    """The inner edges of a mesh as it was before it was cut, and the parts that they hold together.
+
+    Attributes
+    ----------
+    faces : (E, 2) int32
+        The two faces of each edge.
+    screen : (E, 2, 2)
+        Its ends as u, v in pixels.
+    jumps : (E,)
+        By how much the second face is higher (orthographic) or farther away (perspective) than the first where they
+        should meet, in the unit of the surface.
+    weights : (E,)
+        How firmly the two faces hold together: from 1, they fit, to 0, depth jumps.
+    cut : (E,) bool
+        Edges along which the mesh is cut.
+    parts : (M,) int32
+        Part of each face: parts are joined by edges that jump, or nearly do, if at all. −1 for faces at such an edge.
+    undetermined : (P,) bool
+        Parts whose distance from the rest of their component is a guess: no prior fixes it, and no edge that fits.
+    part_areas : (P,)
+        In px².
+    """
+
+    faces: NDArray[np.int32]
+    screen: Float
+    jumps: Float
+    weights: Float
+    cut: NDArray[np.bool_]
+    parts: NDArray[np.int32]
+    undetermined: NDArray[np.bool_]
+    part_areas: Float
+
+    @classmethod
+    def of(cls, glued: Glued, offsets: Float, width: float, fixed: NDArray[np.int32] | None) -> Discontinuities:
+        """From a solved system.
+
+        Parameters
+        ----------
+        offsets
+            (M,) of the faces in the end, with prior and gauge.
+        width
+            Of the gluing.
+        fixed
+            Faces that a prior holds.
+        """
+        system = glued.system
+        mesh, corner = system.means.mesh, system.means.mesh.faces.ravel()
+        ends = mesh.vertices[np.stack([corner[following(system.corners)], corner[preceding(system.corners)]], axis=1)]
+        levels = [offsets[side] + system.means.rise(side, ends.mean(axis=1)) for side in system.pairs.T]
+        first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
+        parts, areas, undetermined = _parts(system, glued.strain >= WEAK * width, fixed)
+        return cls(
+            system.pairs,
+            ends,
+            second - first,
+            1 / (1 + (glued.strain / width) ** 2),
+            glued.strain >= CUT,
+            parts,
+            undetermined,
+            areas,
+        )
+
+    def __str__(self) -> str:
+        length = np.linalg.norm(self.screen[self.cut, 0] - self.screen[self.cut, 1], axis=1).sum()
+        loose = self.part_areas[self.undetermined]
+        text = f"{np.count_nonzero(self.cut)} of {len(self.cut)} edges cut, {length:.0f} px"
+        if len(loose):
+            share = 100 * loose.sum() / self.part_areas.sum()
+            text += f"; {len(loose)} parts ({share:.1f} % of the area) whose distance is a guess: give a prior on them"
+        return text
+
+
+def _parts(
+    system: FacetSystem, weak: NDArray[np.bool_], fixed: NDArray[np.int32] | None
+) -> tuple[NDArray[np.int32], Float, NDArray[np.bool_]]:
+    """Part of each face (M,), areas of the parts (P,), and whether they are undetermined (P,)."""
+    count = len(system.component)
+    firm = np.ones(count, np.bool_)
+    firm[system.pairs[weak]] = False
+    joined = system.pairs[firm[system.pairs].all(axis=1)]
+    graph = csr_matrix((np.ones(len(joined), np.int8), joined.T), shape=(count, count))
+    _, label = connected_components(graph, directed=False)
+    _, label[firm] = np.unique(label[firm], return_inverse=True)
+    label[~firm] = -1
+    areas = np.zeros(label.max() + 1)
+    np.add.at(areas, label[firm], system.means.areas[firm])
+    component = np.zeros(len(areas), np.int32)
+    component[label[firm]] = system.component[firm]
+    held = np.zeros(len(areas), np.bool_)
+    if fixed is not None:
+        held[label[fixed[firm[fixed]]]] = True
+    # Without a prior on any part of a component, its largest part is the one that the others lie behind or before.
+    by_area = np.lexsort((areas, component))
+    largest = by_area[np.flatnonzero(np.diff(component[by_area], append=-1))]
+    free = np.bincount(component[held], minlength=system.component.max() + 1)[component[largest]] == 0
+    held[largest[free]] = True
+    return label.astype(np.int32), areas, ~held & (areas >= LEAST_PART)

@@ -1,0 +1,131 @@
+"""Gluing: which faces of a facet system hold together, and the offsets that follow.
+
+Two stages of robust weights (:mod:`normalmesh.robust`) let go of edges across which depth jumps. Where letting go
+changes nothing but what pixels cannot tell, the component is continuous, and the plain system is solved instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.cutting import CUT
+from normalmesh.facets import FacetSystem
+from normalmesh.robust import RobustWeights
+
+Float = NDArray[np.float64]
+Solve = Callable[[FacetSystem, "Float | None"], Float]
+
+#: Solves of the two stages, at most, and of the last one once the mesh is refined.
+ONE_SIDED, SETTLINGS, RESETTLINGS = 20, 15, 3
+#: Share of its strain that an edge keeps from one round of refinement to the next, so that parts do not drift.
+INERTIA = 0.7
+#: A stage ends when fewer than this share of the edges still change their strain by this much (px).
+FEW, CHANGE = 1e-3, 0.01
+#: Strain (px) at which an edge begins to lose its weight; noise adds its own, about 1 px for each radian.
+WIDTH = 0.025
+#: Area (px²) that must move by :data:`CUT` when edges let go, for a component to be torn.
+LEAST_AREA = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Glued:
+    """A solved system.
+
+    Attributes
+    ----------
+    system : FacetSystem
+        With the weights of the last solve.
+    offsets : (M,)
+    strain : (E,)
+        By how many pixels the planes of two faces miss each other, across them; zero in continuous components.
+    """
+
+    system: FacetSystem
+    offsets: Float
+    strain: Float
+
+
+@dataclass(eq=False)
+class Gluing:
+    """Solves the systems of one surface, again and again as its mesh is refined.
+
+    Attributes
+    ----------
+    width
+        Strain (px) at which an edge begins to lose its weight.
+    torn : (C,) bool
+        Components of the mesh in which depth jumps; known after the first solve.
+    """
+
+    width: float
+    torn: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    @classmethod
+    def against(cls, noise: float) -> Gluing:
+        """For normals with noise of a deviation in degrees."""
+        return cls(WIDTH + float(np.radians(noise)))
+
+    def begin(self, system: FacetSystem, solve: Solve) -> Glued:
+        """Solve a system, and find out which components are torn."""
+        plain = solve(system, None)
+        robust = RobustWeights(system)
+        offsets = solve(replace(system, weights=robust.even()), plain)
+        strain = robust.strain(offsets)
+        for _ in range(ONE_SIDED):
+            offsets = solve(replace(system, weights=robust.one_sided(offsets)), offsets)
+            before, strain = strain, robust.strain(offsets)
+            if _is_settled(before, strain):
+                break
+        glued = self._settle(Glued(system, offsets, strain), np.ones(len(strain), np.bool_), SETTLINGS, solve)
+        self.torn = _torn(system, robust.uprightness, glued.offsets - plain)
+        torn_faces = self.torn[system.component]
+        torn_edges = torn_faces[system.pairs[:, 0]]
+        return Glued(
+            replace(system, weights=np.where(torn_edges, glued.system.weights, system.weights)),
+            np.where(torn_faces, glued.offsets, plain),
+            np.where(torn_edges, glued.strain, 0.0),
+        )
+
+    def resume(self, system: FacetSystem, strain: Float, solve: Solve, last: bool) -> Glued:
+        """Solve the system of the refined mesh, whose edges begin with the strain (E,) that they had before."""
+        torn_edges = self.torn[system.component[system.pairs[:, 0]]]
+        start = Glued(system, np.zeros(len(system.component)), strain)
+        if last:
+            return self._settle(start, torn_edges, RESETTLINGS, solve)
+        glued = self._settle(start, torn_edges, 1, solve)
+        return replace(glued, strain=INERTIA * strain + (1 - INERTIA) * glued.strain)
+
+    def _settle(self, start: Glued, torn: NDArray[np.bool_], rounds: int, solve: Solve) -> Glued:
+        """Second stage, on torn edges (E,); the others keep the weights of a continuous surface."""
+        plain, offsets, strain = start.system, start.offsets, start.strain
+        robust = RobustWeights(plain)
+        for _ in range(rounds):
+            system = replace(plain, weights=np.where(torn, robust.cauchy(strain, self.width), plain.weights))
+            offsets = solve(system, offsets)
+            before, strain = strain, np.where(torn, robust.strain(offsets), 0.0)
+            if _is_settled(before, strain):
+                break
+        return Glued(system, offsets, strain)
+
+
+def _is_settled(before: Float, after: Float) -> bool:
+    """Whether the strain (E,) of nearly all edges stays what it is."""
+    return bool(np.count_nonzero(np.abs(after - before) > CHANGE) <= FEW * len(after))
+
+
+def _torn(system: FacetSystem, uprightness: Float, moved: Float) -> NDArray[np.bool_]:
+    """Components (C,) in which faces moved, beyond a common shift, by more than pixels can tell."""
+    areas, component = system.means.areas, system.component
+    order = np.lexsort((moved, component))
+    count = int(component.max()) + 1
+    # The weighted median of each component: its first face, by shift, with half of the area at or below it.
+    below = np.cumsum(areas[order])
+    ends = np.cumsum(np.bincount(component, areas, count))
+    half = ends - np.bincount(component, areas, count) / 2
+    shift = moved[order][np.minimum(np.searchsorted(below, half), len(moved) - 1)]
+    strain = uprightness * np.abs(moved - shift[component]) / system.means.camera.pixel_length
+    return np.bincount(component, areas * (strain >= CUT), count) >= LEAST_AREA

@@ -1,0 +1,120 @@
+"""MeshSolver: assembles and solves the systems of a mesh, again and again as it is refined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.cotangent import CotangentSystem
+from normalmesh.cutting import CutMesh
+from normalmesh.discontinuities import Discontinuities
+from normalmesh.facemeans import FaceMeans
+from normalmesh.facets import FacetSystem
+from normalmesh.gluing import Glued, Gluing
+from normalmesh.normalmap import NormalMap
+from normalmesh.prior import Prior
+from normalmesh.screenmesh import ScreenMesh
+from normalmesh.solve import PreparedSystem
+
+Float = NDArray[np.float64]
+
+#: Samples a pixel, along each side, for the mean gradients of small faces.
+SAMPLES = 2
+
+
+@dataclass(eq=False)
+class MeshSolver:
+    """Solves for the depth of a mesh; keeps what the last solution was made of.
+
+    Attributes
+    ----------
+    normal_map
+        Normals to fit, without noise as far as possible.
+    vertex_system
+        Makes the paper's system; None: facets.
+    gluing
+        Lets facets come apart; None: the surface is continuous.
+    prior
+    method, residual
+        Of the last solve.
+    fixed : (K,) int32 or None
+        Faces that the prior holds.
+    glued, offsets
+        The last facet system, and the offsets (M,) of its faces with the prior.
+    """
+
+    normal_map: NormalMap
+    vertex_system: Callable[[FaceMeans], CotangentSystem] | None
+    gluing: Gluing | None
+    prior: Prior | None
+    method: str = ""
+    residual: float = 0.0
+    fixed: NDArray[np.int32] | None = None
+    glued: Glued | None = None
+    offsets: Float | None = None
+
+    def solve(self, mesh: ScreenMesh, strain: Float | None = None, last: bool = False) -> tuple[CutMesh, Float]:
+        """The mesh, cut where depth jumps, and the unknown (N',) at its vertices.
+
+        ``strain`` (3M,) is that of a cut mesh before it was refined, for corners of the mesh as it is now; ``last``
+        says that it will not be refined again.
+        """
+        looking = (self.normal_map.normals, self.normal_map.mask, self.normal_map.camera)
+        if self.vertex_system is None:
+            return self._solve_facets(FacetSystem.of(FaceMeans.of(mesh, *looking, SAMPLES)), strain, last)
+        whole = CutMesh.whole(mesh)
+        return whole, self._held(self.vertex_system(FaceMeans.of(mesh, *looking)), mesh.vertices, whole)
+
+    def discontinuities(self, shift: Float) -> Discontinuities | None:
+        """Of the last solution, less a shift for each component (C,); None where the surface had to be continuous."""
+        if self.gluing is None or self.glued is None or self.offsets is None:
+            return None
+        offsets = self.offsets - shift[self.glued.system.component]
+        return Discontinuities.of(self.glued, offsets, self.gluing.width, self.fixed)
+
+    def _solve_facets(self, facets: FacetSystem, strain: Float | None, last: bool) -> tuple[CutMesh, Float]:
+        mesh, centroids = facets.means.mesh, facets.means.centroids
+        if self.gluing is None:
+            whole = CutMesh.whole(mesh)
+            return whole, facets.at_vertices(self._held(facets, centroids, whole), whole)
+        system = PreparedSystem(facets.matrix(), coordinates=centroids)
+
+        def solve(weighted: FacetSystem, guess: Float | None) -> Float:
+            system.update(weighted.matrix())
+            return self._solved(system, weighted.right_side(), guess)
+
+        if strain is None:
+            self.glued = self.gluing.begin(facets, solve)
+        else:
+            self.glued = self.gluing.resume(facets, strain[facets.corners], solve, last)
+        cut = CutMesh.of(mesh, facets.corners, self.glued.strain)
+        # The prior waits until weights have settled: a face that it pulls must not look like one behind an occlusion.
+        self.offsets = self.glued.offsets if self.prior is None else self._held(self.glued.system, centroids, cut)
+        return cut, facets.at_vertices(self.offsets, cut)
+
+    def _held(self, system: FacetSystem | CotangentSystem, coordinates: Float, cut: CutMesh) -> Float:
+        """The solution with the prior, if there is one."""
+        matrix, right = system.matrix(), system.right_side()
+        if self.prior is not None:
+            more_matrix, more_right = self._prior_terms(self.prior, system, cut)
+            matrix, right = csr_matrix(matrix + more_matrix), right + more_right
+        return self._solved(PreparedSystem(matrix, coordinates=coordinates), right)
+
+    def _prior_terms(
+        self, prior: Prior, system: FacetSystem | CotangentSystem, cut: CutMesh
+    ) -> tuple[csr_matrix, Float]:
+        """``Σ weight (row · x + known − value)²`` over the points of the prior, as matrix and right side."""
+        # Points off the mesh are left out, and warned about, once: refinement keeps the outline.
+        self.prior, self.fixed = prior.on_faces(cut.mesh, self.normal_map.shape)
+        row, known = system.prior_rows(self.prior.screen, self.fixed, cut)
+        weighted = row.multiply(self.prior.weights[:, None]).tocsr()
+        return csr_matrix(row.T @ weighted), weighted.T @ (self.prior.unknown - known)
+
+    def _solved(self, system: PreparedSystem, right: Float, guess: Float | None = None) -> Float:
+        solution = system.solve(right, guess)
+        self.method, self.residual = solution.method, solution.residual
+        return solution.x
