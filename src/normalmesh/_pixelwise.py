@@ -6,7 +6,7 @@
 import numpy as np
 from numba import njit, prange
 
-from normalmesh._multigrid import total_of
+from normalmesh._multigrid import STRONG, total_of
 
 #: Half a step may change the depth behind a pinhole by this share at most; only grazing normals reach it.
 _STEEPEST = 0.9
@@ -75,32 +75,49 @@ def divergence(half_steps, right, down, b):
 
 
 @njit(cache=True, nogil=True)
-def aggregate_pixels(mask):
-    """Aggregates (H, W): the connected parts of each 2×2 block of pixels, −1 outside; and their blocks (m, 2)."""
+def _weakest(i, j, right, down):
+    """Least weight of an edge of a pixel that may lie within an aggregate."""
+    most = max(right[i, j], down[i, j])
+    if j > 0:
+        most = max(most, right[i, j - 1])
+    if i > 0:
+        most = max(most, down[i - 1, j])
+    return STRONG * most
+
+
+@njit(cache=True, nogil=True)
+def aggregate_pixels(mask, right, down):
+    """Aggregates (H, W): parts of 2×2 blocks of pixels that strong edges join, −1 outside; and their blocks (m, 2)."""
     rows, columns = mask.shape
     aggregate = np.full((rows, columns), -1, np.int32)
-    # Two parts only where two pixels touch at a corner alone: never more parts than half the pixels, rounded up.
-    cells = np.empty((((rows + 1) // 2) * ((columns + 1) // 2) * 2, 2), np.int32)
+    cells = np.empty((rows * columns, 2), np.int32)
+    part, number, weakest = np.empty(4, np.int32), np.empty(4, np.int32), np.empty(4, np.float32)
     count = 0
-    for i in range(0, rows, 2):
-        for j in range(0, columns, 2):
-            right, below = j + 1 < columns, i + 1 < rows
-            a, b = mask[i, j], right and mask[i, j + 1]
-            c, d = below and mask[i + 1, j], right and below and mask[i + 1, j + 1]
-            if not (a or b or c or d):
-                continue
-            corner = (a and d and not b and not c) or (b and c and not a and not d)
-            if a:
-                aggregate[i, j] = count
-            if b:
-                aggregate[i, j + 1] = count
-            if c:
-                aggregate[i + 1, j] = count + corner
-            if d:
-                aggregate[i + 1, j + 1] = count + corner
-            for _ in range(1 + corner):
-                cells[count] = i // 2, j // 2
-                count += 1
+    for top in range(0, rows, 2):
+        for left in range(0, columns, 2):
+            for k in range(4):
+                i, j = top + k // 2, left + k % 2
+                part[k] = -1
+                if i < rows and j < columns and mask[i, j]:
+                    part[k], weakest[k] = k, _weakest(i, j, right, down)
+            for p, q in ((0, 1), (2, 3), (0, 2), (1, 3)):
+                if part[p] < 0 or part[q] < 0:
+                    continue
+                i, j = top + p // 2, left + p % 2
+                weight = right[i, j] if q == p + 1 else down[i, j]
+                if weight >= max(weakest[p], weakest[q]):
+                    low, high = min(part[p], part[q]), max(part[p], part[q])
+                    for k in range(4):
+                        if part[k] == high:
+                            part[k] = low
+            for k in range(4):
+                if part[k] < 0:
+                    continue
+                if part[k] == k:
+                    number[k] = count
+                    cells[count] = top // 2, left // 2
+                    count += 1
+                aggregate[top + k // 2, left + k % 2] = number[part[k]]
     return aggregate, cells[:count].copy()
 
 
