@@ -74,15 +74,20 @@ def divergence(half_steps, right, down, b):
             b[i, j] = total
 
 
-@njit(cache=True, nogil=True)
-def _weakest(i, j, right, down):
-    """Least weight of an edge of a pixel that may lie within an aggregate."""
-    most = max(right[i, j], down[i, j])
-    if j > 0:
-        most = max(most, right[i, j - 1])
-    if i > 0:
-        most = max(most, down[i - 1, j])
-    return STRONG * most
+@njit(cache=True, nogil=True, parallel=True)
+def _least_of(right, down):
+    """Per pixel: the least weight of its edges that may lie within an aggregate."""
+    rows, columns = right.shape
+    least = np.empty((rows, columns), np.float32)
+    for i in prange(rows):
+        for j in range(columns):
+            most = max(right[i, j], down[i, j])
+            if j > 0:
+                most = max(most, right[i, j - 1])
+            if i > 0:
+                most = max(most, down[i - 1, j])
+            least[i, j] = STRONG * most
+    return least
 
 
 @njit(cache=True, nogil=True)
@@ -91,33 +96,34 @@ def aggregate_pixels(mask, right, down):
     rows, columns = mask.shape
     aggregate = np.full((rows, columns), -1, np.int32)
     cells = np.empty((rows * columns, 2), np.int32)
-    part, number, weakest = np.empty(4, np.int32), np.empty(4, np.int32), np.empty(4, np.float32)
+    least = _least_of(right, down)
     count = 0
-    for top in range(0, rows, 2):
-        for left in range(0, columns, 2):
-            for k in range(4):
-                i, j = top + k // 2, left + k % 2
-                part[k] = -1
-                if i < rows and j < columns and mask[i, j]:
-                    part[k], weakest[k] = k, _weakest(i, j, right, down)
-            for p, q in ((0, 1), (2, 3), (0, 2), (1, 3)):
-                if part[p] < 0 or part[q] < 0:
-                    continue
-                i, j = top + p // 2, left + p % 2
-                weight = right[i, j] if q == p + 1 else down[i, j]
-                if weight >= max(weakest[p], weakest[q]):
-                    low, high = min(part[p], part[q]), max(part[p], part[q])
-                    for k in range(4):
-                        if part[k] == high:
-                            part[k] = low
-            for k in range(4):
-                if part[k] < 0:
-                    continue
-                if part[k] == k:
-                    number[k] = count
-                    cells[count] = top // 2, left // 2
-                    count += 1
-                aggregate[top + k // 2, left + k % 2] = number[part[k]]
+    for i in range(0, rows, 2):
+        for j in range(0, columns, 2):
+            a, b, c, d = (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1)
+            wide, high = j + 1 < columns, i + 1 < rows
+            ab = wide and mask[a] and mask[b] and right[a] >= max(least[a], least[b])
+            ac = high and mask[a] and mask[c] and down[a] >= max(least[a], least[c])
+            bd = wide and high and mask[b] and mask[d] and down[b] >= max(least[b], least[d])
+            cd = wide and high and mask[c] and mask[d] and right[c] >= max(least[c], least[d])
+            before = count
+            if mask[a]:
+                aggregate[a] = count
+                count += 1
+            if wide and mask[b]:
+                joined = ab or (ac and cd and bd)
+                aggregate[b] = aggregate[a] if joined else count
+                count += not joined
+            if high and mask[c]:
+                joined = ac or (bd and cd)
+                aggregate[c] = (aggregate[a] if ac else aggregate[b]) if joined else count
+                count += not joined
+            if wide and high and mask[d]:
+                joined = bd or cd
+                aggregate[d] = (aggregate[b] if bd else aggregate[c]) if joined else count
+                count += not joined
+            for k in range(before, count):
+                cells[k] = i // 2, j // 2
     return aggregate, cells[:count].copy()
 
 

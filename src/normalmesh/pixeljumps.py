@@ -23,9 +23,9 @@ from normalmesh.threads import threads_for
 
 Float = NDArray[np.float64]
 
-#: Sharpness with which a pixel turns away from neighbours that it is not level with, one for each solve of the first
-#: stage. Steep slopes are not level either: it must have been low while jumps were still mistaken for slopes.
-SHARPNESS = np.geomspace(1, 5, 10)
+#: Sharpness with which a pixel turns away from neighbours that it is not level with, for each solve of the first stage.
+#: Steep slopes are not level either: it rises slowly, so that they are told from jumps first.
+SHARPNESS = np.append(np.geomspace(1, 5, 10), np.full(10, 5.0))
 #: Solves of the second stage, at most. Either stage ends once steps change by less than SETTLED (px, root mean square).
 SETTLINGS, SETTLED = 10, 1e-4
 #: Misfit (px) at which an edge begins to lose its weight; noise adds its own, about 1 px for each radian.
@@ -40,7 +40,7 @@ class _Accuracy(NamedTuple):
     steps: int
 
 
-_ROUGH, _FINAL = _Accuracy(3e-2, 3e-5, 50), _Accuracy(1e-4, 1e-9, 300)
+_ROUGH, _FINAL = _Accuracy(1e-1, 3e-5, 50), _Accuracy(1e-4, 1e-9, 300)
 
 
 def integrate_jumps(normal_map: NormalMap) -> Float:
