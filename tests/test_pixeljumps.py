@@ -8,8 +8,15 @@ import pytest
 from scipy import ndimage
 
 import naive
-from normalmesh import NormalMap, NormalMeshWarning, Orthographic, Perspective, integrate_pixels, read_normal_map
-from normalmesh import pixeljumps
+from normalmesh import (
+    NormalMap,
+    NormalMeshWarning,
+    Orthographic,
+    Perspective,
+    integrate_pixels,
+    pixeljumps,
+    read_normal_map,
+)
 from normalmesh import threads as thread_rule
 from normalmesh._multigrid import STRONG
 from normalmesh._pixeljumps import cauchy_weights, one_sided_weights
