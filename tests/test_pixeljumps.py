@@ -39,7 +39,7 @@ def test_a_smooth_surface_stays(camera):
 
 
 def test_noise_does_not_tear():
-    """Noise of 3° is no reason to jump; it is averaged away as far as it can be."""
+    """Noise of 3° is no reason to jump."""
     unknown, given_map = bowl(Orthographic())
     rough = noisy(given_map, 3.0)
     assert error(rough, unknown, True) < 1.1 * error(rough, unknown, False)

@@ -37,9 +37,9 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
         ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` over the misfits ``r_pq = z_q − z_p − g_pq`` in pixels, where ν is the
         smaller cosine between normal and viewing ray of the two and σ = 0.05 px plus the estimated noise (rad): an
         edge loses its weight as it misfits. To begin on the right side of each jump, pixels lean towards the
-        neighbours that they are most level with, as in bilateral normal integration (Cao et al. 2022). Noisy normals
-        are averaged first. The same as without where nothing is hidden; takes about ten times as long. A part that
-        touches the rest across jumps alone has no certain depth.
+        neighbours that they are most level with, as in bilateral normal integration (Cao et al. 2022). Nearly
+        the same as without where nothing is hidden; takes about ten times as long. A part that touches the rest across
+        jumps alone has no certain depth.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
     Raises
     ------
     NormalMeshError
-        ``distance`` is not positive, or the solution missed the tolerance of 1e-8.
+        ``distance`` is not positive, or the equations could not be solved.
     """
     if not (np.isfinite(distance) and distance > 0):
         raise NormalMeshError(f"distance must be a positive number, not {distance}")
