@@ -14,7 +14,7 @@ _SMALLEST_PIECE = 2048
 
 #: Edges lie within an aggregate of a cell only if they are at least this share of the strongest at either end: a
 #: correction must not be carried across a jump that the weights leave open.
-STRONG = np.float32(0.2)
+STRONG = np.float32(0.1)
 
 
 @njit(cache=True, nogil=True)
