@@ -17,7 +17,7 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import LinearOperator, cg, splu
 from scipy.spatial import Delaunay
 
-from normalmesh.pixelwise import solve_grid
+from normalmesh.pixelgrid import solve_grid
 from normalmesh.solve import PreparedSystem
 
 MASKS = ("full", "disc", "20 % holes", "35 % holes", "comb", "spiral")

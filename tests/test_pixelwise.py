@@ -12,7 +12,7 @@ import naive
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, integrate_pixels, read_normal_map
 from normalmesh import threads as thread_rule
 from normalmesh._pixelwise import apply
-from normalmesh.pixelwise import solve_grid
+from normalmesh.pixelgrid import solve_grid
 
 CAMERAS = [Orthographic(0.7), Perspective(90.0, 80.0, 21.0, 14.0, skew=3.0)]
 

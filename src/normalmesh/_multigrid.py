@@ -12,6 +12,10 @@ from numba import njit, prange
 _PIECES = 64
 _SMALLEST_PIECE = 2048
 
+#: Edges lie within an aggregate of a cell only if they are at least this share of the strongest at either end: a
+#: correction must not be carried across a jump that the weights leave open.
+STRONG = np.float32(0.1)
+
 
 @njit(cache=True, nogil=True)
 def diagonal_of(indptr, weights, excess):
@@ -26,9 +30,13 @@ def diagonal_of(indptr, weights, excess):
 
 
 @njit(cache=True, nogil=True)
-def aggregate_cells(indptr, indices, cells):
-    """Aggregates (n,): the connected parts of each 2×2 block of cells; and their own cells (m, 2)."""
+def aggregate_cells(indptr, indices, weights, cells):
+    """Aggregates (n,): parts of 2×2 blocks of cells that strong edges join; and their own cells (m, 2)."""
     n = cells.shape[0]
+    weakest = np.zeros(n, np.float32)
+    for v in range(n):
+        for e in range(indptr[v], indptr[v + 1]):
+            weakest[v] = max(weakest[v], STRONG * weights[e])
     aggregate = np.full(n, -1, np.int32)
     coarse = np.empty((n, 2), np.int32)
     stack = np.empty(n, np.int32)
@@ -45,7 +53,9 @@ def aggregate_cells(indptr, indices, cells):
             v = stack[top]
             for e in range(indptr[v], indptr[v + 1]):
                 w = indices[e]
-                if aggregate[w] < 0 and cells[w, 0] >> 1 == row and cells[w, 1] >> 1 == column:
+                if aggregate[w] >= 0 or weights[e] < max(weakest[v], weakest[w]):
+                    continue
+                if cells[w, 0] >> 1 == row and cells[w, 1] >> 1 == column:
                     aggregate[w] = count
                     stack[top] = w
                     top += 1

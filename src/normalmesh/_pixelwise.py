@@ -6,7 +6,7 @@
 import numpy as np
 from numba import njit, prange
 
-from normalmesh._multigrid import total_of
+from normalmesh._multigrid import STRONG, total_of
 
 #: Half a step may change the depth behind a pinhole by this share at most; only grazing normals reach it.
 _STEEPEST = 0.9
@@ -74,33 +74,56 @@ def divergence(half_steps, right, down, b):
             b[i, j] = total
 
 
+@njit(cache=True, nogil=True, parallel=True)
+def _least_of(right, down):
+    """Per pixel: the least weight of its edges that may lie within an aggregate."""
+    rows, columns = right.shape
+    least = np.empty((rows, columns), np.float32)
+    for i in prange(rows):
+        for j in range(columns):
+            most = max(right[i, j], down[i, j])
+            if j > 0:
+                most = max(most, right[i, j - 1])
+            if i > 0:
+                most = max(most, down[i - 1, j])
+            least[i, j] = STRONG * most
+    return least
+
+
 @njit(cache=True, nogil=True)
-def aggregate_pixels(mask):
-    """Aggregates (H, W): the connected parts of each 2×2 block of pixels, −1 outside; and their blocks (m, 2)."""
+def aggregate_pixels(mask, right, down):
+    """Aggregates (H, W): parts of 2×2 blocks of pixels that strong edges join, −1 outside; and their blocks (m, 2)."""
     rows, columns = mask.shape
     aggregate = np.full((rows, columns), -1, np.int32)
-    # Two parts only where two pixels touch at a corner alone: never more parts than half the pixels, rounded up.
-    cells = np.empty((((rows + 1) // 2) * ((columns + 1) // 2) * 2, 2), np.int32)
+    cells = np.empty((rows * columns, 2), np.int32)
+    least = _least_of(right, down)
     count = 0
     for i in range(0, rows, 2):
         for j in range(0, columns, 2):
-            right, below = j + 1 < columns, i + 1 < rows
-            a, b = mask[i, j], right and mask[i, j + 1]
-            c, d = below and mask[i + 1, j], right and below and mask[i + 1, j + 1]
-            if not (a or b or c or d):
-                continue
-            corner = (a and d and not b and not c) or (b and c and not a and not d)
-            if a:
-                aggregate[i, j] = count
-            if b:
-                aggregate[i, j + 1] = count
-            if c:
-                aggregate[i + 1, j] = count + corner
-            if d:
-                aggregate[i + 1, j + 1] = count + corner
-            for _ in range(1 + corner):
-                cells[count] = i // 2, j // 2
+            a, b, c, d = (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1)
+            wide, high = j + 1 < columns, i + 1 < rows
+            ab = wide and mask[a] and mask[b] and right[a] >= max(least[a], least[b])
+            ac = high and mask[a] and mask[c] and down[a] >= max(least[a], least[c])
+            bd = wide and high and mask[b] and mask[d] and down[b] >= max(least[b], least[d])
+            cd = wide and high and mask[c] and mask[d] and right[c] >= max(least[c], least[d])
+            before = count
+            if mask[a]:
+                aggregate[a] = count
                 count += 1
+            if wide and mask[b]:
+                joined = ab or (ac and cd and bd)
+                aggregate[b] = aggregate[a] if joined else count
+                count += not joined
+            if high and mask[c]:
+                joined = ac or (bd and cd)
+                aggregate[c] = (aggregate[a] if ac else aggregate[b]) if joined else count
+                count += not joined
+            if wide and high and mask[d]:
+                joined = bd or cd
+                aggregate[d] = (aggregate[b] if bd else aggregate[c]) if joined else count
+                count += not joined
+            for k in range(before, count):
+                cells[k] = i // 2, j // 2
     return aggregate, cells[:count].copy()
 
 

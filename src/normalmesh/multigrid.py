@@ -88,7 +88,8 @@ class Multigrid:
     graph
         The finest graph.
     cells
-        (n, 2) row and column of the cell that each unknown lies in: aggregates are the connected parts of 2×2 cells.
+        (n, 2) row and column of the cell that each unknown lies in: aggregates are parts of 2×2 cells that strong
+        edges join.
         Without it aggregates are pairs of pairs of strongly coupled unknowns.
     finest
         Number of unknowns that one step of the iteration costs, where ``graph`` is itself a coarse one.
@@ -167,7 +168,7 @@ class Multigrid:
 def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]:
     """Aggregates, the coarse graph, and its cells."""
     if cells is not None:
-        aggregate, cells = aggregate_cells(graph.indptr, graph.indices, cells)
+        aggregate, cells = aggregate_cells(graph.indptr, graph.indices, graph.weights, cells)
         return aggregate, _galerkin(graph, aggregate, len(cells)), cells
     pairs, count = aggregate_pairs(graph.indptr, graph.indices, graph.weights, graph.excess)
     half = _galerkin(graph, pairs, count)

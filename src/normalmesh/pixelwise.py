@@ -6,34 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from normalmesh._multigrid import prolong
-from normalmesh._pixelwise import (
-    advance,
-    aggregate_pixels,
-    apply,
-    coarse_graph,
-    divergence,
-    relax,
-    restrict_residual,
-    slopes,
-    turn,
-    two_dots,
-    weights_of,
-)
+from normalmesh._pixelwise import divergence, weights_of
 from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError
-from normalmesh.multigrid import Graph, Multigrid
 from normalmesh.normalmap import NormalMap
+from normalmesh.pixelgrid import PixelPlanes, solve_grid
+from normalmesh.pixeljumps import integrate_jumps
 from normalmesh.threads import threads_for
 
 Float = NDArray[np.float64]
-Float32 = NDArray[np.float32]
-
-_TOLERANCE = 1e-8  # of the residual, relative to the right side
-_STEPS = 300  # of conjugate gradients; ordinary masks need ten, the worst known forty
 
 
-def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0) -> Float:
+def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinuities: bool = False) -> Float:
     """Heights or distances whose gradients fit the normals best, one for each pixel.
 
     Minimises ``Σ_pq m_pq (z_q − z_p − g_pq)²`` over edges between adjacent foreground pixels, the functional
@@ -48,6 +32,14 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0) -> Float:
     distance
         Mean distance along the optical axis of each component behind a :class:`Perspective` camera. Unused for
         :class:`Orthographic`.
+    discontinuities
+        Let the depth jump where one part of the scene hides another. Instead of the squares, minimises
+        ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` over the misfits ``r_pq = z_q − z_p − g_pq`` in pixels, where ν is the
+        smaller cosine between normal and viewing ray of the two and σ = 0.05 px plus the estimated noise (rad): an
+        edge loses its weight as it misfits. To begin on the right side of each jump, pixels lean towards the
+        neighbours that they are most level with, as in bilateral normal integration (Cao et al. 2022). Nearly
+        the same as without where nothing is hidden; takes about ten times as long. A part that touches the rest across
+        jumps alone has no certain depth.
 
     Returns
     -------
@@ -59,11 +51,11 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0) -> Float:
     Raises
     ------
     NormalMeshError
-        ``distance`` is not positive, or the solution missed the tolerance of 1e-8.
+        ``distance`` is not positive, or the equations could not be solved.
     """
     if not (np.isfinite(distance) and distance > 0):
         raise NormalMeshError(f"distance must be a positive number, not {distance}")
-    unknown = _integrated(normal_map)
+    unknown = integrate_jumps(normal_map) if discontinuities else _integrated(normal_map)
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()
     pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)
@@ -79,89 +71,14 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0) -> Float:
 
 def _integrated(normal_map: NormalMap) -> Float:
     """The unknown (H, W) of the camera, up to a constant for each component; finite and meaningless outside."""
-    mask = normal_map.mask
-    right, down = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, np.float32)
-    b = np.empty(mask.shape)
-    half_steps, mobility = np.zeros((*mask.shape, 4)), np.zeros(mask.shape)
-    with threads_for(mask.size):
-        slopes(normal_map.normals, mask, normal_map.camera.frame, half_steps, mobility)
-        weights_of(mask, mobility, right, down)
-        divergence(half_steps, right, down, b)
-    del half_steps, mobility
-    return solve_grid(mask, right, down, b)
-
-
-class _GridCycle:
-    """The multigrid cycle whose finest level is the pixel grid."""
-
-    def __init__(self, mask: NDArray[np.bool_], right: Float32, down: Float32) -> None:
-        self.right, self.down = right, down
-        self.aggregate, cells = aggregate_pixels(mask)
-        count = len(cells)
-        indptr, indices, weights = coarse_graph(self.aggregate, cells, right, down)
-        graph = Graph(indptr, indices, weights, excess=np.zeros(count, np.float32))
-        self.coarser = Multigrid(graph, cells, finest=mask.size)
-        self.coarse = np.empty(count, np.float32)
-
-    def __call__(self, rest: Float, step: Float32) -> None:
-        """step (H, W) = an approximation of A⁻¹ rest."""
-        step[:] = 0
-        relax(self.right, self.down, rest, step, 0)
-        relax(self.right, self.down, rest, step, 1)
-        restrict_residual(self.right, self.down, rest, step, self.aggregate, self.coarse)
-        correction = self.coarser.solve(self.coarse)
-        prolong(self.aggregate.ravel(), correction, self.coarser.factor(0), step.ravel())
-        relax(self.right, self.down, rest, step, 1)
-        relax(self.right, self.down, rest, step, 0)
-
-
-def solve_grid(mask: NDArray[np.bool_], right: Float32, down: Float32, b: Float) -> Float:
-    """z (H, W) with ``Σ_q weight_pq (z_p − z_q) = b_p`` to 1e-8 of ‖b‖; see :mod:`normalmesh._pixelwise`.
-
-    Conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
-    """
-    with threads_for(mask.size):
-        return _solve_grid(_GridCycle(mask, right, down), b)
-
-
-def _solve_grid(cycle: _GridCycle, b: Float) -> Float:
-    z, rest = np.zeros(b.shape), b.copy()
-    goal = _TOLERANCE * float(np.sqrt(np.square(b).sum()))
-    steps = 0
-    # The residual that the iteration carries along drifts from the true one: check it, and go on from there.
-    for _ in range(4):
-        steps += _conjugate_gradients(cycle, z, rest, goal, _STEPS - steps)
-        product = np.empty(b.shape)
-        apply(cycle.right, cycle.down, z, product)
-        np.subtract(b, product, out=rest)
-        del product
-        error = float(np.sqrt(np.square(rest).sum()))
-        if error <= goal:
-            return z
-    raise NormalMeshError(
-        f"the integration did not converge: residual {error / goal * _TOLERANCE:.1e} of the right side after "
-        f"{steps} steps, {_TOLERANCE:.0e} was asked for"
-    )
-
-
-def _conjugate_gradients(cycle: _GridCycle, z: Float, rest: Float, goal: float, limit: int) -> int:
-    """Improve z until ‖rest‖ ≤ 0.7 goal, at most ``limit`` steps; their number. ``rest`` stays b − A z."""
-    step = np.empty(z.shape, np.float32)
-    p, product = np.zeros(z.shape), np.zeros(z.shape)
-    size, length, factor = float(np.sqrt(np.square(rest).sum())), 0.0, 0.0
-    slope = 1.0
-    for taken in range(limit):
-        if size <= 0.7 * goal:
-            return taken
-        cycle(rest, step)
-        new_slope, change = two_dots(rest, product, step)
-        # Polak–Ribière: the cycle is not quite the same operator each time.
-        factor = -length * change / slope
-        slope = new_slope
-        turn(p, step, factor)
-        energy = apply(cycle.right, cycle.down, p, product)
-        if not energy > 0:
-            return taken
-        length = slope / energy
-        size = float(np.sqrt(advance(z, rest, p, product, length)))
-    return limit
+    planes = PixelPlanes.of(normal_map)
+    shape = planes.mask.shape
+    right, down, b = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.empty(shape)
+    with threads_for(planes.mask.size):
+        weights_of(planes.mask, planes.mobility, right, down)
+        divergence(planes.half_steps, right, down, b)
+    mask, window = planes.mask, planes.window
+    del planes
+    unknown = np.zeros(normal_map.shape)
+    unknown[window] = solve_grid(mask, right, down, b)
+    return unknown
