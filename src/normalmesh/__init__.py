@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from normalmesh.conventions import Convention
     from normalmesh.decimation import DecimatedMesh, decimate
     from normalmesh.diagnosis import Diagnosis, diagnose
+    from normalmesh.discontinuities import Discontinuities
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
     from normalmesh.normalmap import NormalMap, Repairs
@@ -30,6 +31,7 @@ _HOMES = {
     "Convention": "conventions",
     "DecimatedMesh": "decimation",
     "Diagnosis": "diagnosis",
+    "Discontinuities": "discontinuities",
     "Integration": "integration",
     "MeshCheck": "screenmesh",
     "NormalMap": "normalmap",
@@ -52,6 +54,7 @@ __all__ = [
     "Convention",
     "DecimatedMesh",
     "Diagnosis",
+    "Discontinuities",
     "Integration",
     "MeshCheck",
     "NormalMap",

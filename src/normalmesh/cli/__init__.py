@@ -10,6 +10,7 @@ import click
 from normalmesh import NormalMeshError, NormalMeshWarning, __version__
 from normalmesh.cli.demo import demo
 from normalmesh.cli.inspect import inspect
+from normalmesh.cli.reconstruct import reconstruct
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,6 +20,7 @@ def normalmesh() -> None:
 
 
 normalmesh.add_command(inspect)
+normalmesh.add_command(reconstruct)
 normalmesh.add_command(demo)
 
 

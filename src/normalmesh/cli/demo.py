@@ -43,7 +43,7 @@ def demo(output: Path, size: int, compression: float) -> None:
     error = _report(surface, truth)
     pictures = {
         "input": normal_colours(normal_map.normals),
-        "wireframe": wireframe(surface.mesh, normal_map.shape),
+        "wireframe": wireframe(surface),
         "shaded": shaded(surface.normal_map()),
         "error": error,
     }

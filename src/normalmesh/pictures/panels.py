@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.screenmesh import ScreenMesh
+from normalmesh.surface import Surface
 
 Image = NDArray[np.uint8]
 
@@ -37,16 +39,41 @@ def heat(values: NDArray[np.float64], end: float) -> Image:
     return np.round(image).astype(np.uint8)
 
 
-def wireframe(mesh: ScreenMesh, shape: tuple[int, int], scale: int = 2) -> Image:
-    """The edges of a mesh on white, drawn at ``scale`` times the resolution and reduced."""
+def wireframe(surface: Surface) -> Image:
+    """The edges of a surface on white; those along which it is cut red."""
+    sides = np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)])
+    sides = np.unique(np.sort(sides, axis=1), axis=0)
+    image = _with_lines(np.full((*surface.shape, 3), 255, np.uint8), surface.screen[sides], [(40, 40, 40)] * len(sides))
+    lines, _ = _cut_edges(surface)
+    return _with_lines(image, lines, [(220, 30, 30)] * len(lines), width=2)
+
+
+def jumps(surface: Surface) -> Image:
+    """The edges along which a surface is cut, over its faint shading: from violet to yellow by the size of the jump."""
+    lines, sizes = _cut_edges(surface)
+    # Jumps differ by orders of magnitude: the logarithm, from a hundredth of the largest on.
+    place = 1 + np.log10(np.maximum(sizes / sizes.max(initial=1e-300), 1e-2)) / 2
+    colours = heat(0.25 + 0.65 * place, 1.0)
+    faint = 255 - (255 - shaded(surface.normal_map()).astype(np.float64)) * 0.4
+    return _with_lines(faint.astype(np.uint8), lines, [tuple(colour) for colour in colours.tolist()], width=3)
+
+
+def _cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends (K, 2, 2) of the cut edges on the screen, and how far depth jumps there (K,)."""
+    found = surface.discontinuities
+    if found is None:
+        return np.zeros((0, 2, 2)), np.zeros(0)
+    return found.screen[found.cut], np.abs(found.jumps[found.cut])
+
+
+def _with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple[int, ...]], width: int = 1) -> Image:
+    """An image with lines (K, 2, 2) in pixels over it, drawn at twice the resolution and reduced."""
     from PIL import Image as Canvas
     from PIL import ImageDraw
 
-    rows, columns = shape
-    canvas = Canvas.new("L", (columns * scale, rows * scale), 255)
+    rows, columns = image.shape[:2]
+    canvas = Canvas.fromarray(image.repeat(2, axis=0).repeat(2, axis=1))
     draw = ImageDraw.Draw(canvas)
-    sides = np.concatenate([mesh.faces[:, [k, (k + 1) % 3]] for k in range(3)])
-    sides = np.unique(np.sort(sides, axis=1), axis=0)
-    for start, end in mesh.vertices[sides] * scale:
-        draw.line([*start, *end], fill=40)
-    return np.asarray(canvas.resize((columns, rows), Canvas.Resampling.BOX))[..., None].repeat(3, axis=-1)
+    for (start, end), colour in zip((2 * lines).tolist(), colours, strict=True):
+        draw.line([*start, *end], fill=colour, width=width)
+    return np.asarray(canvas.resize((columns, rows), Canvas.Resampling.BOX))
