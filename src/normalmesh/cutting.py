@@ -13,6 +13,8 @@ from normalmesh.screenmesh import ScreenMesh
 
 #: Strain (px) from which on an edge is cut.
 CUT = 0.5
+#: Strain (px) that a line of cut edges reaches somewhere; along a jump that fades out it falls to :data:`CUT`.
+CLEAR = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,27 @@ class CutMesh:
     def screen(self) -> ScreenMesh:
         """The mesh after cutting."""
         return ScreenMesh(self.mesh.vertices[self.origin], self.faces)
+
+
+def without_specks(mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Strain (E,) of edges, lowered to just hold on lines of cut edges that open nothing or are nowhere clear."""
+    cut = strain >= CUT
+    vertex, count = mesh.faces.ravel(), len(mesh.vertices)
+    ends = vertex[following(corners[cut])], vertex[preceding(corners[cut])]
+    graph = csr_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(count, count))
+    lines, line_of = connected_components(graph, directed=False)
+    line = line_of[ends[0]]
+    strongest = np.zeros(lines)
+    np.maximum.at(strongest, line, strain[cut])
+    outline = np.zeros(count, np.bool_)
+    bare = np.flatnonzero(mesh.opposite < 0)
+    outline[vertex[following(bare)]] = True
+    opens = np.bincount(line, minlength=lines) > 1
+    opens[line[outline[ends[0]] | outline[ends[1]]]] = True
+    speck = (strongest < CLEAR) | ~opens
+    kept = strain.copy()
+    kept[cut] = np.where(speck[line], np.nextafter(CUT, 0), strain[cut])
+    return kept
 
 
 def following(corner: NDArray[np.integer]) -> NDArray[np.integer]:

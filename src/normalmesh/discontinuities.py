@@ -10,14 +10,15 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from normalmesh.camera import Perspective
-from normalmesh.cutting import CUT, following, preceding
+from normalmesh.cutting import CUT, CutMesh, following, preceding
 from normalmesh.facets import FacetSystem
 from normalmesh.gluing import Glued
 
 Float = NDArray[np.float64]
 
-#: Strain, in widths of the gluing, from which on an edge does not hold a part in place.
-WEAK = 4.0
+#: Strain from which on an edge does not hold a part in place: in widths of the gluing, and in upper quartiles of all
+#: edges, which strain everywhere where measured normals agree poorly.
+WEAK, ABOVE_ALL = 4.0, 10.0
 #: Area (px²) from which on a part is worth a word.
 LEAST_PART = 64.0
 
@@ -57,7 +58,9 @@ class Discontinuities:
     part_areas: Float
 
     @classmethod
-    def of(cls, glued: Glued, offsets: Float, width: float, fixed: NDArray[np.int32] | None) -> Discontinuities:
+    def of(
+        cls, glued: Glued, offsets: Float, width: float, cut: CutMesh, fixed: NDArray[np.int32] | None
+    ) -> Discontinuities:
         """From a solved system.
 
         Parameters
@@ -66,6 +69,8 @@ class Discontinuities:
             (M,) of the faces in the end, with prior and gauge.
         width
             Of the gluing.
+        cut
+            The mesh as it was cut.
         fixed
             Faces that a prior holds.
         """
@@ -74,13 +79,15 @@ class Discontinuities:
         ends = mesh.vertices[np.stack([corner[following(system.corners)], corner[preceding(system.corners)]], axis=1)]
         levels = [offsets[side] + system.means.rise(side, ends.mean(axis=1)) for side in system.pairs.T]
         first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
-        parts, areas, undetermined = _parts(system, glued.strain >= WEAK * width, fixed)
+        usual = np.quantile(glued.strain, 0.75) if len(glued.strain) else 0.0
+        weak = glued.strain >= max(WEAK * width, ABOVE_ALL * usual)
+        parts, areas, undetermined = _parts(system, weak, fixed)
         return cls(
             system.pairs,
             ends,
             second - first,
             1 / (1 + (glued.strain / width) ** 2),
-            glued.strain >= CUT,
+            cut.strain[system.corners] >= CUT,
             parts,
             undetermined,
             areas,

@@ -135,7 +135,7 @@ def integrate(
     gluing = Gluing.against(noise) if discontinuities else None
     solver = MeshSolver(clean, vertex_system, gluing, points)
     with seconds.stage("solve"):
-        cut, unknown = solver.solve(mesh)
+        cut, unknown = solver.solve(mesh, last=refine == 0)
     history: list[tuple[int, int]] = []
     if refine:
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
@@ -157,7 +157,7 @@ def integrate(
         units,
         integration=made,
         decimation=decimation,
-        discontinuities=solver.discontinuities(shift),
+        discontinuities=solver.discontinuities(cut, shift),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.cotangent import CotangentSystem
-from normalmesh.cutting import CutMesh
+from normalmesh.cutting import CutMesh, without_specks
 from normalmesh.discontinuities import Discontinuities
 from normalmesh.facemeans import FaceMeans
 from normalmesh.facets import FacetSystem
@@ -69,12 +69,12 @@ class MeshSolver:
         whole = CutMesh.whole(mesh)
         return whole, self._held(self.vertex_system(FaceMeans.of(mesh, *looking)), mesh.vertices, whole)
 
-    def discontinuities(self, shift: Float) -> Discontinuities | None:
-        """Of the last solution, less a shift for each component (C,); None where the surface had to be continuous."""
+    def discontinuities(self, cut: CutMesh, shift: Float) -> Discontinuities | None:
+        """Of the last solution, less a shift for each component (C,); None if the surface had to be continuous."""
         if self.gluing is None or self.glued is None or self.offsets is None:
             return None
         offsets = self.offsets - shift[self.glued.system.component]
-        return Discontinuities.of(self.glued, offsets, self.gluing.width, self.fixed)
+        return Discontinuities.of(self.glued, offsets, self.gluing.width, cut, self.fixed)
 
     def _solve_facets(self, facets: FacetSystem, strain: Float | None, last: bool) -> tuple[CutMesh, Float]:
         mesh, centroids = facets.means.mesh, facets.means.centroids
@@ -91,7 +91,8 @@ class MeshSolver:
             self.glued = self.gluing.begin(facets, solve)
         else:
             self.glued = self.gluing.resume(facets, strain[facets.corners], solve, last)
-        cut = CutMesh.of(mesh, facets.corners, self.glued.strain)
+        strain = self.glued.strain
+        cut = CutMesh.of(mesh, facets.corners, without_specks(mesh, facets.corners, strain) if last else strain)
         # The prior waits until weights have settled: a face that it pulls must not look like one behind an occlusion.
         self.offsets = self.glued.offsets if self.prior is None else self._held(self.glued.system, centroids, cut)
         return cut, facets.at_vertices(self.offsets, cut)
