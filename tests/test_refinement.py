@@ -8,6 +8,7 @@ from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, integration, pixel_faces
 from normalmesh._refinement import colours, face_angles, star_of, star_optima
 from normalmesh.closedmesh import ClosedMesh
+from normalmesh.cutting import CUT, CutMesh, following, preceding
 from normalmesh.evaluation.medallion import Medallion
 from normalmesh.noise import without_noise
 from normalmesh.refinement import refine
@@ -194,3 +195,72 @@ def test_steep_noise_inverts_nothing():
     for mesh in (point_mesh((40, 40), 200), ScreenMesh.from_mask(disc(40, 18))):
         surface = integrate(mesh, normal_map, noise=0)
         assert surface.mesh.check().ok, str(surface.mesh.check())
+
+
+def cut_along_a_line(normal_map, count=120):
+    """A mesh, cut along a path of edges through its middle, with values that jump there."""
+    mesh = point_mesh(normal_map.shape, count)
+    corners = np.flatnonzero(mesh.opposite > np.arange(len(mesh.opposite)))
+    left = mesh.vertices[mesh.faces].mean(axis=1)[:, 0] < normal_map.shape[1] / 2
+    across = left[corners // 3] != left[mesh.opposite[corners] // 3]
+    cut = CutMesh.of(mesh, corners, np.where(across, 3.0, 0.1))
+    assert len(cut.origin) > len(mesh.vertices) + 3
+    unknown = np.random.default_rng(3).normal(0, 0.05, len(cut.origin))
+    return cut, unknown
+
+
+def cut_edges(faces, strain):
+    """Ends of the edges that are cut; the strain of an edge is the same at both of its corners."""
+    mesh = ScreenMesh(np.zeros((faces.max() + 1, 2)), faces)
+    inner = np.flatnonzero(mesh.opposite >= 0)
+    assert np.array_equal(strain[inner], strain[mesh.opposite[inner]])
+    corners = np.flatnonzero(strain >= CUT)
+    vertex = faces.ravel()
+    return {frozenset(pair) for pair in zip(vertex[following(corners)], vertex[preceding(corners)], strict=True)}
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+def test_a_vertex_on_a_cut_has_a_best_value_on_each_side(camera):
+    normal_map = bumpy_map(camera=camera)
+    cut, unknown = cut_along_a_line(normal_map, 40)
+    closed = ClosedMesh.from_screen(cut.mesh, normal_map.shape)
+    compared = 0
+    for vertex in np.intersect1d(np.flatnonzero(closed.flags == 0), cut.origin[len(cut.mesh.vertices) :]):
+        star = star_of(vertex, closed.faces, closed.opposite, closed.corner_of, cut.strain)
+        place = cut.mesh.vertices[vertex] + np.array([0.2, -0.1])
+        own = np.empty(len(star))
+        state = (closed.vertices, unknown[cut.faces.ravel()], cut.strain, closed.faces)
+        if not star_optima(star, place, *state, normal_map.normals, normal_map.mask, camera.frame, own):
+            continue
+        moved = cut.screen().vertices.copy()
+        moved[cut.origin == vertex] = place
+        sides = cut.faces.ravel()[star]
+        assert len(set(sides)) > 1
+        for side in set(sides):
+            expected = naive.best_unknown(ScreenMesh(moved, cut.faces), side, unknown, normal_map)
+            np.testing.assert_allclose(own[sides == side], expected, atol=1e-9)
+            compared += 1
+    assert compared >= 4
+
+
+def test_cuts_are_not_bridged():
+    """Flips and moves keep the cut edges, and vertices on a cut move with both sides."""
+    normal_map = waves((48, 48))[0]
+    cut, unknown = cut_along_a_line(normal_map)
+    closed = ClosedMesh.from_screen(cut.mesh, normal_map.shape)
+    corners, strain = unknown[cut.faces.ravel()], cut.strain.copy()
+    before = cut_edges(cut.mesh.faces, strain)
+    flips, moves = refine(closed, corners, strain, normal_map, 0)
+    assert flips > 0
+    assert moves > 10
+    after = closed.to_screen()
+    assert after.check().ok, str(after.check())
+    assert cut_edges(after.faces, strain) == before
+    on_cut = np.unique(cut.origin[len(cut.mesh.vertices) :])
+    assert (after.vertices[on_cut] != cut.mesh.vertices[on_cut]).any()
+    # Corners that no cut edge parts still agree.
+    inner = np.flatnonzero(after.opposite > np.arange(len(after.opposite)))
+    again = CutMesh.of(after, inner, strain[inner])
+    value = np.zeros(len(again.origin))
+    value[again.faces.ravel()] = corners
+    np.testing.assert_array_equal(value[again.faces.ravel()], corners)

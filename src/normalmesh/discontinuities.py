@@ -41,7 +41,7 @@ class Discontinuities:
     cut : (E,) bool
         Edges along which the mesh is cut.
     parts : (M,) int32
-        Part of each face: parts are joined by edges that jump, or nearly do, if at all. −1 for faces at such an edge.
+        Part of each face: parts are joined by edges that jump, or nearly do, if at all. −1 for faces that touch one.
     undetermined : (P,) bool
         Parts whose distance from the rest of their component is a guess: no prior fixes it, and no edge that fits.
     part_areas : (P,)
@@ -81,13 +81,14 @@ class Discontinuities:
         first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
         usual = np.quantile(glued.strain, 0.75) if len(glued.strain) else 0.0
         weak = glued.strain >= max(WEAK * width, ABOVE_ALL * usual)
-        parts, areas, undetermined = _parts(system, weak, fixed)
+        is_cut = cut.strain[system.corners] >= CUT
+        parts, areas, undetermined = _parts(system, weak, is_cut, fixed)
         return cls(
             system.pairs,
             ends,
             second - first,
             1 / (1 + (glued.strain / width) ** 2),
-            cut.strain[system.corners] >= CUT,
+            is_cut,
             parts,
             undetermined,
             areas,
@@ -104,11 +105,14 @@ class Discontinuities:
 
 
 def _parts(
-    system: FacetSystem, weak: NDArray[np.bool_], fixed: NDArray[np.int32] | None
+    system: FacetSystem, weak: NDArray[np.bool_], cut: NDArray[np.bool_], fixed: NDArray[np.int32] | None
 ) -> tuple[NDArray[np.int32], Float, NDArray[np.bool_]]:
     """Part of each face (M,), areas of the parts (P,), and whether they are undetermined (P,)."""
-    count = len(system.component)
-    firm = np.ones(count, np.bool_)
+    count, faces = len(system.component), system.means.mesh.faces
+    # One edge that happens to fit holds nothing if those before and after it are cut.
+    seam = np.zeros(len(system.means.mesh.vertices), np.bool_)
+    seam[faces.ravel()[np.concatenate([turned(system.corners[cut]) for turned in (following, preceding)])]] = True
+    firm = ~seam[faces].any(axis=1)
     firm[system.pairs[weak]] = False
     joined = system.pairs[firm[system.pairs].all(axis=1)]
     graph = csr_matrix((np.ones(len(joined), np.int8), joined.T), shape=(count, count))
