@@ -79,12 +79,11 @@ def test_specks_are_healed():
     mesh = grid_mesh(12, 120)
     corners = inner_corners(mesh)
     places = mesh.vertices[ends(mesh, corners)]
-    column = lambda u, low, high: (
-        (places[:, :, 0] == u).all(axis=1)
-        & (  # noqa: E731
-            (places[:, :, 1] >= low) & (places[:, :, 1] <= high)
-        ).all(axis=1)
-    )
+
+    def column(u, low, high):
+        inside = (places[:, :, 0] == u) & (places[:, :, 1] >= low) & (places[:, :, 1] <= high)
+        return inside.all(axis=1)
+
     strain = np.zeros(len(corners))
     strain[column(30, 20, 60)] = CUT
     strain[column(30, 20, 30)] = CLEAR

@@ -21,8 +21,8 @@ Solve = Callable[[FacetSystem, "Float | None"], Float]
 
 #: Solves of the two stages, at most, and of the last one once the mesh is refined.
 ONE_SIDED, SETTLINGS, RESETTLINGS = 20, 15, 3
-#: The first stage can be misled into cuts that lead nowhere. A careful second stage, whose width falls in some steps from
-#: a pixel, is taken instead where its result costs so many times less.
+#: The first stage can be misled into cuts that lead nowhere. A careful second stage, whose width falls in some steps
+#: from a pixel, is taken instead where its result costs so many times less.
 CAREFUL, BEGINNING, MISLED = 20, 1.0, 1.4
 #: Share of its strain that an edge keeps from one round of refinement to the next, so that parts do not drift.
 INERTIA = 0.7

@@ -1,0 +1,298 @@
+"""Depth discontinuities on scenes of layers that hide each other, with exact truth, for both cameras.
+
+Maps of 128 × 128 pixels, 800 vertices, default options. As measured (``MEASURED``): precision and recall of the cuts
+within 2 px of the silhouette, and RMS depth error beside that of the continuous surface, in px.
+
+======  ============  =========  ======  =====  ==========
+scene   camera        precision  recall  error  continuous
+======  ============  =========  ======  =====  ==========
+steps   orthographic      0.996   1.000   1.04        4.43
+steps   perspective       0.987   0.995   0.99        4.64
+flaps   orthographic      0.998   1.000   1.28        5.74
+flaps   perspective       0.983   0.995   1.45        5.52
+torus   orthographic      0.863   0.918   8.64        5.83
+torus   perspective       0.838   0.933   8.59        5.77
+cards   orthographic      0.982   1.000   1.09        7.46
+cards   perspective       0.996   1.000   0.73        7.64
+spiral  orthographic      0.994   1.000   0.97        3.75
+spiral  perspective       0.986   1.000   0.72        3.84
+hole    orthographic      1.000   1.000   1.37        6.68
+hole    perspective       1.000   1.000   0.86        6.86
+======  ============  =========  ======  =====  ==========
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from normalmesh import Orthographic, Perspective, decimate, integrate, reconstruct
+from scenes import (
+    SCENES,
+    Scene,
+    ball,
+    depth_error,
+    dome,
+    drops_and_truth,
+    heights_of,
+    jumps_and_truth,
+    precision_and_recall,
+    scene,
+)
+from surfaces import centres, noisy
+
+CAMERAS = {"orthographic": Orthographic(0.7), "perspective": Perspective(420.0, 390.0, 66.0, 60.0, skew=4.0)}
+VERTICES = 800
+
+#: Precision, recall, and ratio of the depth error to that of the continuous surface; for the torus, which misses it
+#: (1.48), the ratio that the first stage of the gluing reaches by itself.
+MEASURED = {
+    ("steps", "orthographic"): (0.996, 1.000, 0.235),
+    ("steps", "perspective"): (0.987, 0.995, 0.214),
+    ("flaps", "orthographic"): (0.998, 1.000, 0.223),
+    ("flaps", "perspective"): (0.983, 0.995, 0.262),
+    ("torus", "orthographic"): (0.863, 0.918, 0.400),
+    ("torus", "perspective"): (0.838, 0.933, 0.400),
+    ("cards", "orthographic"): (0.982, 1.000, 0.146),
+    ("cards", "perspective"): (0.996, 1.000, 0.096),
+    ("spiral", "orthographic"): (0.994, 1.000, 0.259),
+    ("spiral", "perspective"): (0.986, 1.000, 0.186),
+    ("hole", "orthographic"): (1.000, 1.000, 0.205),
+    ("hole", "perspective"): (1.000, 1.000, 0.125),
+}
+#: Room below (above, for the ratio) what is measured: single meshes vary.
+ROOM = 0.07
+
+each_camera = pytest.mark.parametrize("camera", CAMERAS)
+each_scene = pytest.mark.parametrize(("name", "camera"), MEASURED, ids=["-".join(key) for key in MEASURED])
+MISLED = pytest.mark.xfail(strict=True, reason="the careful stage of the gluing costs less than the right surface")
+each_scene_placed = pytest.mark.parametrize(
+    ("name", "camera"),
+    [pytest.param(*key, marks=MISLED if key[0] == "torus" else ()) for key in MEASURED],
+    ids=["-".join(key) for key in MEASURED],
+)
+
+
+@cache
+def seen(name, camera, rim=4.0):
+    """A scene, its normal map and its decimated mesh."""
+    truth = scene(name, rim=rim)
+    normal_map = truth.normal_map(CAMERAS[camera])
+    return truth, normal_map, decimate(normal_map, vertices=VERTICES)
+
+
+@cache
+def made(name, camera, **options):
+    _, normal_map, mesh = seen(name, camera)
+    return integrate(mesh, normal_map, **options)
+
+
+@each_scene
+def test_normals_agree_with_depths(name, camera):
+    """On smooth pixels the points' differences are across the normals; creases and rims are a small share."""
+    truth, normal_map, _ = seen(name, camera)
+    screen = np.stack(centres(truth.heights.shape), axis=-1)
+    points = CAMERAS[camera].points(screen, truth.unknown(CAMERAS[camera]))
+    right, down = points[1:-1, 2:] - points[1:-1, :-2], points[2:, 1:-1] - points[:-2, 1:-1]
+    expected = np.cross(down, right)
+    expected /= np.linalg.norm(expected, axis=-1, keepdims=True)
+    cosine = (expected * normal_map.normals[1:-1, 1:-1]).sum(axis=-1)
+    angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+    one_layer = np.ones(angle.shape, bool)
+    for down, right in ((0, 1), (2, 1), (1, 0), (1, 2)):
+        rows, columns = truth.layer.shape
+        one_layer &= truth.layer[down : rows - 2 + down, right : columns - 2 + right] == truth.layer[1:-1, 1:-1]
+    assert one_layer.mean() > 0.85
+    assert np.quantile(angle[one_layer], 0.5) < 0.05
+    assert np.quantile(angle[one_layer], 0.9) < 1.5
+    assert np.allclose(CAMERAS[camera].depth(points), truth.depth(CAMERAS[camera]))
+
+
+@each_scene
+def test_cuts_follow_the_silhouette(name, camera):
+    truth, _, _ = seen(name, camera)
+    precision, recall = precision_and_recall(made(name, camera), truth)
+    assert precision >= MEASURED[name, camera][0] - ROOM
+    assert recall >= MEASURED[name, camera][1] - ROOM
+
+
+@each_scene_placed
+def test_depth_is_better_than_continuous(name, camera):
+    truth, _, _ = seen(name, camera)
+    continuous = depth_error(made(name, camera, discontinuities=False), truth)
+    assert depth_error(made(name, camera), truth) <= (MEASURED[name, camera][2] + ROOM) * continuous
+
+
+@each_scene
+def test_surfaces_are_sound(name, camera):
+    _, normal_map, mesh = seen(name, camera)
+    surface = made(name, camera)
+    found = surface.discontinuities
+    assert surface.mesh.check().ok
+    assert np.isfinite(surface.depth_map()[normal_map.mask]).all()
+    assert len(surface.vertices) > len(mesh.vertices)
+    assert len(surface.faces) == len(mesh.faces) == len(found.parts)
+    assert ((found.weights >= 0) & (found.weights <= 1)).all()
+    assert found.weights[found.cut].max() < 0.01 < 0.5 < np.median(found.weights)
+    assert np.isfinite(found.jumps).all()
+    assert (np.linalg.norm(found.screen[:, 0] - found.screen[:, 1], axis=1) > 0).all()
+    assert made(name, camera, discontinuities=False).discontinuities is None
+
+
+@each_scene_placed
+def test_jumps_have_the_right_sign_and_size(name, camera):
+    """From 4 px on one side of the silhouette to 4 px on the other the surface drops as it should.
+
+    Measured: off by 0.02 to 0.15 px in the median of drops of 10 to 23 px, and at least 98 % have the right sign; the
+    continuous surface is off by 6 to 20 px. Thin faces along the silhouette share a jump between the cuts on both of
+    their sides, so that a single edge shows a part of it: 73 to 97 % of the edges have the sign of the whole jump.
+    """
+    truth, _, _ = seen(name, camera)
+    surface = made(name, camera)
+    found, expected = drops_and_truth(surface, truth)
+    clear = np.abs(expected) > 4
+    assert np.median(np.abs(found - expected)) < 0.3
+    assert np.mean(np.sign(found[clear]) == np.sign(expected[clear])) > 0.95
+    jumps, whole = jumps_and_truth(surface, truth)
+    clear = np.abs(whole) > 2
+    assert np.mean(np.sign(jumps[clear]) == np.sign(whole[clear])) > 0.6
+    assert 0.2 * np.median(np.abs(whole)) < np.median(np.abs(jumps)) < 1.1 * np.median(np.abs(whole))
+    uncut = ~surface.discontinuities.cut
+    assert np.median(np.abs(surface.discontinuities.jumps[uncut])) < 0.02 * surface.camera.pixel_length
+
+
+@each_camera
+def test_cuts_without_refinement(camera):
+    """Measured for the orthographic camera: precision 0.999, recall 1.000, error ratio 0.215."""
+    truth, _, _ = seen("flaps", camera)
+    surface = made("flaps", camera, refine=0)
+    precision, recall = precision_and_recall(surface, truth)
+    assert precision > 0.9
+    assert recall > 0.93
+    continuous = depth_error(made("flaps", camera, refine=0, discontinuities=False), truth)
+    assert depth_error(surface, truth) < 0.3 * continuous
+    assert surface.mesh.check().ok
+
+
+@pytest.mark.parametrize("name", ["flaps", "cards", "hole"])
+def test_cuts_under_noise(name):
+    """3° of noise. Measured: precision 0.971, 0.989, 0.998; recall 1.000, 0.993, 1.000; ratio 0.276, 0.121, 0.171."""
+    truth, normal_map, _ = seen(name, "orthographic")
+    rough = noisy(normal_map, 3.0)
+    surface = reconstruct(rough, vertices=VERTICES)
+    precision, recall = precision_and_recall(surface, truth)
+    assert precision > 0.9
+    assert recall > 0.93
+    continuous = reconstruct(rough, vertices=VERTICES, discontinuities=False)
+    assert depth_error(surface, truth) < 0.35 * depth_error(continuous, truth)
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "torus"])
+@pytest.mark.xfail(strict=True, reason="sheets without rounded rims tear across smooth ground beside their jumps")
+def test_sheets_of_paper(name):
+    """Rims that end without turning down. Measured ratios: steps 1.4, flaps 1.3, cards 0.5, spiral 1.3, hole 1.6."""
+    truth, normal_map, mesh = seen(name, "orthographic", 0.0)
+    continuous = depth_error(integrate(mesh, normal_map, discontinuities=False), truth)
+    surface = integrate(mesh, normal_map)
+    precision, _ = precision_and_recall(surface, truth)
+    assert precision > 0.8
+    assert depth_error(surface, truth) < 0.5 * continuous
+
+
+@each_camera
+@pytest.mark.parametrize("refine", [0, 6])
+def test_a_smooth_component_beside_a_torn_one_is_the_continuous_one(camera, refine):
+    size = 96
+    torn, smooth = scene("flaps", size), Scene.of(dome(size), (size, size))
+    halves = (
+        (torn.heights, smooth.heights),
+        (torn.slopes, smooth.slopes),
+        (torn.layer, smooth.layer),
+    )
+    both = Scene(*(np.concatenate(pair, axis=1) for pair in halves))
+    mask = np.ones(both.heights.shape, bool)
+    mask[:, size - 2 : size + 2] = False
+    normal_map = both.normal_map(CAMERAS[camera], mask)
+    mesh = decimate(normal_map, vertices=1000)
+    surface = integrate(mesh, normal_map, refine=refine)
+    continuous = integrate(mesh, normal_map, refine=refine, discontinuities=False)
+    right = np.s_[:, size + 2 :]
+    assert np.abs(heights_of(surface)[right] - heights_of(continuous)[right]).max() < 1e-9
+    left = np.s_[:, : size - 2]
+    assert np.abs(heights_of(surface)[left] - heights_of(continuous)[left]).max() > 5
+    found = surface.discontinuities
+    assert found.cut.any()
+    assert found.screen[found.cut][..., 0].max() < size - 1
+
+
+@each_camera
+def test_a_floating_part_is_reported_and_placed_by_a_control_point(camera):
+    """A ball 43 px too low, and reported. With a point on it and one on the floor: both within a few px, no report.
+
+    The weak edges between them keep the weights that they had without the points, and still pull a little.
+    """
+    truth = Scene.of(ball(128), (128, 128))
+    normal_map = truth.normal_map(CAMERAS[camera])
+    on_ball = truth.layer == 1
+    mesh = decimate(normal_map, vertices=1000)
+
+    def offsets(surface):
+        error = heights_of(surface) - truth.heights
+        return np.median(error[on_ball]), np.median(error[~on_ball])
+
+    def part_of_the_ball(surface):
+        return surface.discontinuities.parts[surface.owners()[1][64, 64]]
+
+    free = integrate(mesh, normal_map)
+    found, part = free.discontinuities, part_of_the_ball(free)
+    assert found.undetermined[part]
+    assert 0.85 * on_ball.sum() < found.part_areas[part] < 1.05 * on_ball.sum()
+    assert "whose distance is a guess" in str(found)
+    ball_error, floor_error = offsets(free)
+    assert ball_error - floor_error < -20
+    depth = truth.depth(CAMERAS[camera])
+    points = [[j + 0.5, i + 0.5, depth[i, j]] for i, j in ((64, 64), (10, 10))]
+    placed = integrate(mesh, normal_map, prior=points)
+    assert not placed.discontinuities.undetermined[part_of_the_ball(placed)]
+    ball_error, floor_error = offsets(placed)
+    assert abs(ball_error) < 1
+    assert abs(floor_error) < 4
+    only_ball = integrate(mesh, normal_map, prior=points[:1])
+    assert not only_ball.discontinuities.undetermined[part_of_the_ball(only_ball)]
+    assert abs(offsets(only_ball)[0]) < 0.5
+
+
+def test_locked_pixels_stay_beside_cuts():
+    truth, normal_map, _ = seen("flaps", "orthographic")
+    locked = np.zeros(normal_map.shape, bool)
+    locked[40:44, 62:78] = locked[100:104, 10:14] = True
+    mesh = decimate(normal_map, vertices=VERTICES, locked=locked)
+    surface = integrate(mesh, normal_map)
+    corners = {tuple(corner) for corner in mesh.vertices[mesh.locked]}
+    assert len(corners) == 5 * 17 + 5 * 5
+    assert corners <= {tuple(corner) for corner in surface.screen}
+    assert surface.mesh.check().ok
+    precision, recall = precision_and_recall(surface, truth)
+    assert precision > 0.9
+    assert recall > 0.93
+
+
+@each_camera
+@pytest.mark.parametrize("suffix", ["ply", "obj", "glb", "stl"])
+def test_cut_surfaces_are_saved(tmp_path, camera, suffix):
+    surface = made("flaps", camera)
+    path = tmp_path / f"flaps.{suffix}"
+    surface.save(path)
+    data = path.read_bytes()
+    if suffix == "ply":
+        assert f"element vertex {len(surface.vertices)}\n".encode() in data
+        assert f"element face {len(surface.faces)}\n".encode() in data
+    elif suffix == "obj":
+        lines = data.decode().splitlines()
+        assert sum(line.startswith("v ") for line in lines) == len(surface.vertices)
+        assert sum(line.startswith("f ") for line in lines) == len(surface.faces)
+    elif suffix == "glb":
+        assert data[:4] == b"glTF"
+        assert int.from_bytes(data[8:12], "little") == len(data)
+    else:
+        assert int.from_bytes(data[80:84], "little") == len(surface.faces)
