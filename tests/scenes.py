@@ -250,9 +250,8 @@ def hole(size: int, rim: float) -> list[Layer]:
 
 
 def ball(size: int) -> list[Layer]:
-    """A cap of a ball that floats above a floor with ripples, so that its rim fits the floor at no distance."""
+    """A cap of a ball that floats above a sloping floor; nothing but a prior tells how far."""
     radius = 0.3 * size
-    edge = 0.97 * radius
 
     def off(u: Float, v: Float) -> Float:
         return np.hypot(u - size / 2, v - size / 2)
@@ -260,11 +259,10 @@ def ball(size: int) -> list[Layer]:
     def cap(u: Float, v: Float) -> Float:
         return 0.4 * size + np.sqrt(np.clip(radius**2 - off(u, v) ** 2, 1e-9, None))
 
-    def floor(u: Float, v: Float) -> Float:
-        ripple = np.sin(4 * np.arctan2(v - size / 2, u - size / 2)) * np.clip(off(u, v) / edge, 0, 1) ** 2
-        return 0.3 * (u - size / 2) + 0.08 * size * ripple
-
-    return [Layer(floor, everywhere), Layer(cap, lambda u, v: off(u, v) < edge)]
+    return [
+        Layer(lambda u, v: 0.5 * (u - size / 2), everywhere),
+        Layer(cap, lambda u, v: off(u, v) < 0.9 * radius),
+    ]
 
 
 def dome(size: int) -> list[Layer]:
