@@ -190,7 +190,7 @@ def test_cuts_under_noise(name):
 @pytest.mark.parametrize("name", [name for name in SCENES if name != "torus"])
 @pytest.mark.xfail(strict=True, reason="sheets without rounded rims tear across smooth ground beside their jumps")
 def test_sheets_of_paper(name):
-    """Rims that end without turning down. Measured ratios: steps 1.04, flaps 1.23, cards 0.55, spiral 1.72, hole 1.15."""
+    """Rims that end without turning down. Ratios: steps 1.04, flaps 1.23, cards 0.55, spiral 1.72, hole 1.15."""
     truth, normal_map, mesh = seen(name, "orthographic", 0.0)
     continuous = depth_error(integrate(mesh, normal_map, discontinuities=False), truth)
     surface = integrate(mesh, normal_map)
