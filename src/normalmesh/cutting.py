@@ -11,9 +11,9 @@ from scipy.sparse.csgraph import connected_components
 
 from normalmesh.screenmesh import ScreenMesh
 
-#: Strain (px) from which on an edge is cut.
+#: Strain, in pixels or larger units (:mod:`normalmesh.gluing`), from which on an edge is cut.
 CUT = 0.5
-#: Strain (px) that a line of cut edges reaches somewhere; along a jump that fades out it falls to :data:`CUT`.
+#: Strain that a line of cut edges reaches somewhere; along a jump that fades out it falls to :data:`CUT`.
 CLEAR = 1.0
 
 
@@ -26,7 +26,7 @@ class CutMesh:
     mesh : ScreenMesh
         Before cutting, N vertices.
     strain : (3M,)
-        At each corner that of the edge across: by how many pixels its two faces miss each other.
+        At each corner that of the edge across: by how much its two faces miss each other.
     faces : (M, 3) int32
         Vertices of the faces after cutting. Corners that meet across uncut edges share one; the first of a vertex keeps
         its number, the others follow from N on.

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from normalmesh.camera import Perspective
 from normalmesh.cutting import CUT, CutMesh, following, preceding
 from normalmesh.facets import FacetSystem
-from normalmesh.gluing import Glued
+from normalmesh.gluing import WIDTH, Glued
 
 Float = NDArray[np.float64]
 
@@ -58,17 +58,13 @@ class Discontinuities:
     part_areas: Float
 
     @classmethod
-    def of(
-        cls, glued: Glued, offsets: Float, width: float, cut: CutMesh, fixed: NDArray[np.int32] | None
-    ) -> Discontinuities:
+    def of(cls, glued: Glued, offsets: Float, cut: CutMesh, fixed: NDArray[np.int32] | None) -> Discontinuities:
         """From a solved system.
 
         Parameters
         ----------
         offsets
             (M,) of the faces in the end, with prior and gauge.
-        width
-            Of the gluing.
         cut
             The mesh as it was cut.
         fixed
@@ -80,14 +76,14 @@ class Discontinuities:
         levels = [offsets[side] + system.means.rise(side, ends.mean(axis=1)) for side in system.pairs.T]
         first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
         usual = np.quantile(glued.strain, 0.75) if len(glued.strain) else 0.0
-        weak = glued.strain >= max(WEAK * width, ABOVE_ALL * usual)
+        weak = glued.strain >= max(WEAK * WIDTH, ABOVE_ALL * usual)
         is_cut = cut.strain[system.corners] >= CUT
         parts, areas, undetermined = _parts(system, weak, is_cut, fixed)
         return cls(
             system.pairs,
             ends,
             second - first,
-            1 / (1 + (glued.strain / width) ** 2),
+            1 / (1 + (glued.strain / WIDTH) ** 2),
             is_cut,
             parts,
             undetermined,

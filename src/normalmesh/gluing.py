@@ -23,13 +23,15 @@ Solve = Callable[[FacetSystem, "Float | None"], Float]
 ONE_SIDED, SETTLINGS, RESETTLINGS = 20, 15, 3
 #: The first stage can be misled into cuts that lead nowhere. A careful second stage, whose width falls in some steps
 #: from a pixel, is taken instead where its result costs so many times less.
-CAREFUL, BEGINNING, MISLED = 20, 1.0, 1.4
+CAREFUL, BEGINNING, MISLED = 20, 1.0, 1.5
 #: Share of its strain that an edge keeps from one round of refinement to the next, so that parts do not drift.
 INERTIA = 0.7
 #: A stage ends when fewer than this share of the edges still change their strain by this much (px).
 FEW, CHANGE = 1e-3, 0.01
-#: Strain (px) at which an edge begins to lose its weight; noise adds its own, about 1 px for each radian.
+#: Strain at which an edge begins to lose its weight.
 WIDTH = 0.025
+#: Widths that the closure error of a map may be before strain is counted in a larger unit.
+CLOSES = 1.25
 #: Area (px²) that must move by :data:`CUT` when edges let go, for a component to be torn.
 LEAST_AREA = 10.0
 
@@ -44,7 +46,7 @@ class Glued:
         With the weights of the last solve.
     offsets : (M,)
     strain : (E,)
-        By how many pixels the planes of two faces miss each other, across them; zero in continuous components.
+        By how many units the planes of two faces miss each other, across them; zero in continuous components.
     """
 
     system: FacetSystem
@@ -58,33 +60,33 @@ class Gluing:
 
     Attributes
     ----------
-    width
-        Strain (px) at which an edge begins to lose its weight.
+    unit
+        Of strain, in pixels.
     torn : (C,) bool
         Components of the mesh in which depth jumps; known after the first solve.
     """
 
-    width: float
+    unit: float = 1.0
     torn: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     @classmethod
-    def against(cls, noise: float) -> Gluing:
-        """For normals with noise of a deviation in degrees."""
-        return cls(WIDTH + float(np.radians(noise)))
+    def against(cls, closure_error: float) -> Gluing:
+        """For normals with a closure error in pixels (:func:`normalmesh.noise.closure_error`)."""
+        return cls(max(1.0, closure_error / (CLOSES * WIDTH)))
 
     def begin(self, system: FacetSystem, solve: Solve) -> Glued:
         """Solve a system, and find out which components are torn."""
         plain = solve(system, None)
-        robust = RobustWeights(system)
+        robust = RobustWeights(system, self.unit)
         every = np.ones(len(system.pairs), np.bool_)
         one_sided = self._one_sided(system, solve, plain)
         start = Glued(system, one_sided, robust.strain(one_sided))
-        glued = self._settle(start, every, np.full(SETTLINGS, self.width), solve)
-        widths = np.append(np.geomspace(BEGINNING, self.width, CAREFUL), np.full(RESETTLINGS, self.width))
+        glued = self._settle(start, every, np.full(SETTLINGS, WIDTH), solve)
+        widths = np.append(np.geomspace(BEGINNING, WIDTH, CAREFUL), np.full(RESETTLINGS, WIDTH))
         careful = self._settle(Glued(system, plain, robust.strain(plain)), every, widths, solve)
-        if robust.energy(glued.strain, self.width) > MISLED * robust.energy(careful.strain, self.width):
+        if robust.energy(glued.strain, WIDTH) > MISLED * robust.energy(careful.strain, WIDTH):
             glued = careful
-        self.torn = _torn(system, robust.uprightness, glued.offsets - plain)
+        self.torn = _torn(robust, glued.offsets - plain)
         torn_faces = self.torn[system.component]
         torn_edges = torn_faces[system.pairs[:, 0]]
         return Glued(
@@ -95,7 +97,7 @@ class Gluing:
 
     def _one_sided(self, system: FacetSystem, solve: Solve, guess: Float) -> Float:
         """Offsets (M,) after the first stage."""
-        robust = RobustWeights(system)
+        robust = RobustWeights(system, self.unit)
         offsets = solve(replace(system, weights=robust.even()), guess)
         strain = robust.strain(offsets)
         for _ in range(ONE_SIDED):
@@ -110,19 +112,19 @@ class Gluing:
         torn_edges = self.torn[system.component[system.pairs[:, 0]]]
         start = Glued(system, np.zeros(len(system.component)), strain)
         if last:
-            return self._settle(start, torn_edges, np.full(RESETTLINGS, self.width), solve)
-        glued = self._settle(start, torn_edges, np.array([self.width]), solve)
+            return self._settle(start, torn_edges, np.full(RESETTLINGS, WIDTH), solve)
+        glued = self._settle(start, torn_edges, np.array([WIDTH]), solve)
         return replace(glued, strain=INERTIA * strain + (1 - INERTIA) * glued.strain)
 
     def _settle(self, start: Glued, torn: NDArray[np.bool_], widths: Float, solve: Solve) -> Glued:
         """Second stage, on torn edges (E,); the others keep the weights of a continuous surface."""
         plain, offsets, strain = start.system, start.offsets, start.strain
-        robust = RobustWeights(plain)
+        robust = RobustWeights(plain, self.unit)
         for width in widths:
             system = replace(plain, weights=np.where(torn, robust.cauchy(strain, width), plain.weights))
             offsets = solve(system, offsets)
             before, strain = strain, np.where(torn, robust.strain(offsets), 0.0)
-            if width == self.width and _is_settled(before, strain):
+            if width == WIDTH and _is_settled(before, strain):
                 break
         return Glued(system, offsets, strain)
 
@@ -132,8 +134,9 @@ def _is_settled(before: Float, after: Float) -> bool:
     return bool(np.count_nonzero(np.abs(after - before) > CHANGE) <= FEW * len(after))
 
 
-def _torn(system: FacetSystem, uprightness: Float, moved: Float) -> NDArray[np.bool_]:
+def _torn(robust: RobustWeights, moved: Float) -> NDArray[np.bool_]:
     """Components (C,) in which faces moved, beyond a common shift, by more than pixels can tell."""
+    system = robust.system
     areas, component = system.means.areas, system.component
     order = np.lexsort((moved, component))
     count = int(component.max()) + 1
@@ -142,5 +145,5 @@ def _torn(system: FacetSystem, uprightness: Float, moved: Float) -> NDArray[np.b
     ends = np.cumsum(np.bincount(component, areas, count))
     half = ends - np.bincount(component, areas, count) / 2
     shift = moved[order][np.minimum(np.searchsorted(below, half), len(moved) - 1)]
-    strain = uprightness * np.abs(moved - shift[component]) / system.means.camera.pixel_length
+    strain = robust.uprightness * np.abs(moved - shift[component]) / system.means.camera.pixel_length / robust.unit
     return np.bincount(component, areas * (strain >= CUT), count) >= LEAST_AREA

@@ -15,7 +15,7 @@ from normalmesh.cutting import CutMesh
 from normalmesh.errors import NormalMeshError
 from normalmesh.gluing import Gluing
 from normalmesh.meshsolver import MeshSolver
-from normalmesh.noise import estimate_noise, without_noise
+from normalmesh.noise import closure_error, estimate_noise, without_noise
 from normalmesh.normalmap import NormalMap
 from normalmesh.prior import Prior
 from normalmesh.refinement import refine as refine_once
@@ -132,7 +132,7 @@ def integrate(
     vertex_system = None
     if formulation == "vertices":
         vertex_system = partial(CotangentSystem.of, parameters=parameters, metric=metric, clamp=clamp)
-    gluing = Gluing.against(noise) if discontinuities else None
+    gluing = Gluing.against(closure_error(normal_map, noise)) if discontinuities else None
     solver = MeshSolver(clean, vertex_system, gluing, points)
     with seconds.stage("solve"):
         cut, unknown = solver.solve(mesh, last=refine == 0)

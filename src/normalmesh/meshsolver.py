@@ -74,7 +74,7 @@ class MeshSolver:
         if self.gluing is None or self.glued is None or self.offsets is None:
             return None
         offsets = self.offsets - shift[self.glued.system.component]
-        return Discontinuities.of(self.glued, offsets, self.gluing.width, cut, self.fixed)
+        return Discontinuities.of(self.glued, offsets, cut, self.fixed)
 
     def _solve_facets(self, facets: FacetSystem, strain: Float | None, last: bool) -> tuple[CutMesh, Float]:
         mesh, centroids = facets.means.mesh, facets.means.centroids

@@ -25,9 +25,17 @@ LEAST_SHARE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RobustWeights:
-    """Weights (E,) for the edges of a facet system, from offsets that were found with others."""
+    """Weights (E,) for the edges of a facet system, from offsets that were found with others.
+
+    Attributes
+    ----------
+    system : FacetSystem
+    unit
+        Of strain, in pixels: 1, or more where normals are so inconsistent that small strain means nothing.
+    """
 
     system: FacetSystem
+    unit: float = 1.0
 
     @cached_property
     def uprightness(self) -> Float:
@@ -68,8 +76,8 @@ class RobustWeights:
         return self.uprightness[self.system.pairs].min(axis=1)
 
     def strain(self, offsets: Float) -> Float:
-        """ν_e |r_e| (E,) in px: by how much the planes of two faces miss each other, across rather than along them."""
-        return self._upright * np.abs(self.system.misfits(offsets)) / self.system.means.camera.pixel_length
+        """ν_e |r_e| (E,) in units: by how much the planes of two faces miss each other, across and not along them."""
+        return self._upright * np.abs(self.system.misfits(offsets)) / self.system.means.camera.pixel_length / self.unit
 
     def cauchy(self, strain: Float, width: float) -> Float:
         """Second stage: the weight (E,) of an edge falls as the square of its strain (E,), beyond a width in pixels."""
