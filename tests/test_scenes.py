@@ -6,18 +6,18 @@ within 2 px of the silhouette, and RMS depth error beside that of the continuous
 ======  ============  =========  ======  =====  ==========
 scene   camera        precision  recall  error  continuous
 ======  ============  =========  ======  =====  ==========
-steps   orthographic      0.996   1.000   1.04        4.43
-steps   perspective       0.987   0.995   0.99        4.64
+steps   orthographic      1.000   1.000   1.03        4.43
+steps   perspective       0.987   0.995   1.00        4.64
 flaps   orthographic      0.998   1.000   1.28        5.74
-flaps   perspective       0.983   0.995   1.45        5.52
-torus   orthographic      0.863   0.918   8.64        5.83
-torus   perspective       0.838   0.933   8.59        5.77
-cards   orthographic      0.982   1.000   1.09        7.46
-cards   perspective       0.996   1.000   0.73        7.64
-spiral  orthographic      0.994   1.000   0.97        3.75
-spiral  perspective       0.986   1.000   0.72        3.84
+flaps   perspective       0.983   0.995   1.44        5.52
+torus   orthographic      0.903   0.974   2.28        5.83
+torus   perspective       0.771   0.933   2.35        5.77
+cards   orthographic      0.982   1.000   1.10        7.46
+cards   perspective       0.943   1.000   1.02        7.64
+spiral  orthographic      0.962   0.996   1.46        3.75
+spiral  perspective       0.980   0.993   1.34        3.84
 hole    orthographic      1.000   1.000   1.37        6.68
-hole    perspective       1.000   1.000   0.86        6.86
+hole    perspective       1.000   1.000   1.38        6.86
 ======  ============  =========  ======  =====  ==========
 """
 
@@ -44,33 +44,26 @@ from surfaces import centres, noisy
 CAMERAS = {"orthographic": Orthographic(0.7), "perspective": Perspective(420.0, 390.0, 66.0, 60.0, skew=4.0)}
 VERTICES = 800
 
-#: Precision, recall, and ratio of the depth error to that of the continuous surface; for the torus, which misses it
-#: (1.48), the ratio that the first stage of the gluing reaches by itself.
+#: Precision, recall, and ratio of the depth error to that of the continuous surface.
 MEASURED = {
-    ("steps", "orthographic"): (0.996, 1.000, 0.235),
+    ("steps", "orthographic"): (1.000, 1.000, 0.233),
     ("steps", "perspective"): (0.987, 0.995, 0.214),
     ("flaps", "orthographic"): (0.998, 1.000, 0.223),
     ("flaps", "perspective"): (0.983, 0.995, 0.262),
-    ("torus", "orthographic"): (0.863, 0.918, 0.400),
-    ("torus", "perspective"): (0.838, 0.933, 0.400),
-    ("cards", "orthographic"): (0.982, 1.000, 0.146),
-    ("cards", "perspective"): (0.996, 1.000, 0.096),
-    ("spiral", "orthographic"): (0.994, 1.000, 0.259),
-    ("spiral", "perspective"): (0.986, 1.000, 0.186),
-    ("hole", "orthographic"): (1.000, 1.000, 0.205),
-    ("hole", "perspective"): (1.000, 1.000, 0.125),
+    ("torus", "orthographic"): (0.903, 0.974, 0.391),
+    ("torus", "perspective"): (0.771, 0.933, 0.407),
+    ("cards", "orthographic"): (0.982, 1.000, 0.147),
+    ("cards", "perspective"): (0.943, 1.000, 0.133),
+    ("spiral", "orthographic"): (0.962, 0.996, 0.389),
+    ("spiral", "perspective"): (0.980, 0.993, 0.348),
+    ("hole", "orthographic"): (1.000, 1.000, 0.206),
+    ("hole", "perspective"): (1.000, 1.000, 0.201),
 }
 #: Room below (above, for the ratio) what is measured: single meshes vary.
 ROOM = 0.07
 
 each_camera = pytest.mark.parametrize("camera", CAMERAS)
 each_scene = pytest.mark.parametrize(("name", "camera"), MEASURED, ids=["-".join(key) for key in MEASURED])
-MISLED = pytest.mark.xfail(strict=True, reason="the careful stage of the gluing is taken where it is wrong")
-each_scene_placed = pytest.mark.parametrize(
-    ("name", "camera"),
-    [pytest.param(*key, marks=MISLED if key[0] == "torus" else ()) for key in MEASURED],
-    ids=["-".join(key) for key in MEASURED],
-)
 
 
 @cache
@@ -116,7 +109,7 @@ def test_cuts_follow_the_silhouette(name, camera):
     assert recall >= MEASURED[name, camera][1] - ROOM
 
 
-@each_scene_placed
+@each_scene
 def test_depth_is_better_than_continuous(name, camera):
     truth, _, _ = seen(name, camera)
     continuous = depth_error(made(name, camera, discontinuities=False), truth)
@@ -139,7 +132,7 @@ def test_surfaces_are_sound(name, camera):
     assert made(name, camera, discontinuities=False).discontinuities is None
 
 
-@each_scene_placed
+@each_scene
 def test_jumps_have_the_right_sign_and_size(name, camera):
     """From 4 px on one side of the silhouette to 4 px on the other the surface drops as it should.
 
@@ -190,7 +183,7 @@ def test_cuts_under_noise(name):
 @pytest.mark.parametrize("name", [name for name in SCENES if name != "torus"])
 @pytest.mark.xfail(strict=True, reason="sheets without rounded rims tear across smooth ground beside their jumps")
 def test_sheets_of_paper(name):
-    """Rims that end without turning down. Ratios: steps 1.04, flaps 1.23, cards 0.55, spiral 1.72, hole 1.15."""
+    """Rims that end without turning down. Ratios: steps 1.04, flaps 1.23, cards 0.55, spiral 1.72, hole 1.08."""
     truth, normal_map, mesh = seen(name, "orthographic", 0.0)
     continuous = depth_error(integrate(mesh, normal_map, discontinuities=False), truth)
     surface = integrate(mesh, normal_map)

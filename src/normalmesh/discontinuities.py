@@ -108,7 +108,7 @@ def _parts(
     # One edge that happens to fit holds nothing if those before and after it are cut.
     seam = np.zeros(len(system.means.mesh.vertices), np.bool_)
     seam[faces.ravel()[np.concatenate([turned(system.corners[cut]) for turned in (following, preceding)])]] = True
-    firm = ~seam[faces].any(axis=1)
+    firm: NDArray[np.bool_] = np.logical_not(seam[faces].any(axis=1))
     firm[system.pairs[weak]] = False
     joined = system.pairs[firm[system.pairs].all(axis=1)]
     graph = csr_matrix((np.ones(len(joined), np.int8), joined.T), shape=(count, count))

@@ -21,9 +21,6 @@ Solve = Callable[[FacetSystem, "Float | None"], Float]
 
 #: Solves of the two stages, at most, and of the last one once the mesh is refined.
 ONE_SIDED, SETTLINGS, RESETTLINGS = 20, 15, 3
-#: The first stage can be misled into cuts that lead nowhere. A careful second stage, whose width falls in some steps
-#: from a pixel, is taken instead where its result costs so many times less.
-CAREFUL, BEGINNING, MISLED = 20, 1.0, 1.5
 #: Share of its strain that an edge keeps from one round of refinement to the next, so that parts do not drift.
 INERTIA = 0.7
 #: A stage ends when fewer than this share of the edges still change their strain by this much (px).
@@ -81,11 +78,7 @@ class Gluing:
         every = np.ones(len(system.pairs), np.bool_)
         one_sided = self._one_sided(system, solve, plain)
         start = Glued(system, one_sided, robust.strain(one_sided))
-        glued = self._settle(start, every, np.full(SETTLINGS, WIDTH), solve)
-        widths = np.append(np.geomspace(BEGINNING, WIDTH, CAREFUL), np.full(RESETTLINGS, WIDTH))
-        careful = self._settle(Glued(system, plain, robust.strain(plain)), every, widths, solve)
-        if robust.energy(glued.strain, WIDTH) > MISLED * robust.energy(careful.strain, WIDTH):
-            glued = careful
+        glued = self._settle(start, every, SETTLINGS, solve)
         self.torn = _torn(robust, glued.offsets - plain)
         torn_faces = self.torn[system.component]
         torn_edges = torn_faces[system.pairs[:, 0]]
@@ -112,19 +105,19 @@ class Gluing:
         torn_edges = self.torn[system.component[system.pairs[:, 0]]]
         start = Glued(system, np.zeros(len(system.component)), strain)
         if last:
-            return self._settle(start, torn_edges, np.full(RESETTLINGS, WIDTH), solve)
-        glued = self._settle(start, torn_edges, np.array([WIDTH]), solve)
+            return self._settle(start, torn_edges, RESETTLINGS, solve)
+        glued = self._settle(start, torn_edges, 1, solve)
         return replace(glued, strain=INERTIA * strain + (1 - INERTIA) * glued.strain)
 
-    def _settle(self, start: Glued, torn: NDArray[np.bool_], widths: Float, solve: Solve) -> Glued:
+    def _settle(self, start: Glued, torn: NDArray[np.bool_], rounds: int, solve: Solve) -> Glued:
         """Second stage, on torn edges (E,); the others keep the weights of a continuous surface."""
         plain, offsets, strain = start.system, start.offsets, start.strain
         robust = RobustWeights(plain, self.unit)
-        for width in widths:
-            system = replace(plain, weights=np.where(torn, robust.cauchy(strain, width), plain.weights))
+        for _ in range(rounds):
+            system = replace(plain, weights=np.where(torn, robust.cauchy(strain, WIDTH), plain.weights))
             offsets = solve(system, offsets)
             before, strain = strain, np.where(torn, robust.strain(offsets), 0.0)
-            if width == WIDTH and _is_settled(before, strain):
+            if _is_settled(before, strain):
                 break
         return Glued(system, offsets, strain)
 

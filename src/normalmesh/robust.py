@@ -82,7 +82,3 @@ class RobustWeights:
     def cauchy(self, strain: Float, width: float) -> Float:
         """Second stage: the weight (E,) of an edge falls as the square of its strain (E,), beyond a width in pixels."""
         return self._trust * self._upright**2 / (1 + (strain / width) ** 2)
-
-    def energy(self, strain: Float, width: float) -> float:
-        """What the second stage minimises: the sum of log(1 + (strain/width)²) over edges, by length and trust."""
-        return float((self._trust * np.log1p((strain / width) ** 2)).sum())
