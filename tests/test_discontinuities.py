@@ -3,31 +3,22 @@
 import numpy as np
 import pytest
 
-from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, decimate, integrate, reconstruct
+from normalmesh import NormalMap, NormalMeshError, Orthographic, decimate, integrate, reconstruct
 from surfaces import waves
 from test_robust import flap
 
-CAMERAS = [Orthographic(0.5), Perspective(150.0, 150.0, 48.0, 48.0)]
 
-
-def roofs(camera):
+def roofs():
     """Two planes side by side that cross at an angle: along their seam depth jumps, by what nobody can tell."""
     v, u = np.mgrid[:96, :96] + 0.5
     slope_u = np.where(u < 48, 0.5, 0.2)
     slope_v = np.where(u < 48, 0.6, -0.6)
-    frame = camera.frame
-    rays = frame[2] + u[..., None] * frame[3] + v[..., None] * frame[4]
-    # Slopes are rises towards the viewer, a pixel a pixel.
-    sign = 1 if isinstance(camera, Orthographic) else -1
-    slopes = sign * camera.pixel_length * np.stack([slope_u, slope_v])
-    normals = np.cross(frame[0] + slopes[0][..., None] * rays, frame[1] + slopes[1][..., None] * rays)
-    normals *= np.sign((normals * rays).sum(axis=-1) * camera.towards_viewer)[..., None]
-    return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), None, camera)
+    normals = np.stack([-slope_u, slope_v, np.ones_like(u)], axis=-1)
+    return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), None, Orthographic(0.5))
 
 
-@pytest.mark.parametrize("camera", CAMERAS, ids=str)
-def test_parts_that_nothing_places_are_reported(camera):
-    normal_map = roofs(camera)
+def test_parts_that_nothing_places_are_reported():
+    normal_map = roofs()
     surface = reconstruct(normal_map, vertices=500)
     found = surface.discontinuities
     assert np.count_nonzero(found.undetermined) >= 1
@@ -38,8 +29,7 @@ def test_parts_that_nothing_places_are_reported(camera):
     sides = [np.median(centroids[found.parts == part, 0]) > 48 for part in (largest, second)]
     assert sides[0] != sides[1]
     # A control point on each side places both.
-    heights = np.array([3.0, -2.0])
-    depths = heights if isinstance(camera, Orthographic) else 2 + 0.05 * heights
+    depths = np.array([3.0, -2.0])
     prior = np.array([[20.5, 48.5, depths[0]], [76.5, 48.5, depths[1]]])
     held = reconstruct(normal_map, vertices=500, prior=prior)
     depth_map = held.depth_map()
@@ -84,8 +74,8 @@ def test_jumps_are_those_of_the_surface():
             values.append(plane @ [*middle, 1])
         apart.append(values[1] - values[0])
     assert np.corrcoef(apart, found.jumps[found.cut])[0, 1] > 0.9
-    on_line = np.abs(middles[:, 0] - 0.6 * 96) < 2
-    assert on_line.mean() > 0.5
+    on_line = np.abs(middles[:, 0] - 0.6 * 96) < 8
+    assert on_line.mean() > 0.7
 
 
 def test_continuous_surfaces_say_nothing():

@@ -222,8 +222,7 @@ def test_a_smooth_component_beside_a_torn_one_is_the_continuous_one(camera, refi
 def test_a_floating_part_is_reported_and_placed_by_a_control_point(camera):
     """A ball is 77 px too low, and reported. With a point on it and one on the floor there is no report.
 
-    Measured: ball −4.5 (perspective −3.2), floor 4.3 (4.0) px off in the median. Edges between them keep the weights
-    that they had without the points, and still pull.
+    Measured: ball and floor 0.05 px off at most, in the median.
     """
     truth = Scene.of(ball(128), (128, 128))
     normal_map = truth.normal_map(CAMERAS[camera])
@@ -240,7 +239,7 @@ def test_a_floating_part_is_reported_and_placed_by_a_control_point(camera):
     free = integrate(mesh, normal_map)
     found, part = free.discontinuities, part_of_the_ball(free)
     assert found.undetermined[part]
-    assert 0.8 * on_ball.sum() < found.part_areas[part] < 1.05 * on_ball.sum()
+    assert 0.5 * on_ball.sum() < found.part_areas[part] < 1.05 * on_ball.sum()
     assert "whose distance is a guess" in str(found)
     ball_error, floor_error = offsets(free)
     assert ball_error - floor_error < -20
@@ -249,8 +248,8 @@ def test_a_floating_part_is_reported_and_placed_by_a_control_point(camera):
     placed = integrate(mesh, normal_map, prior=points)
     assert not placed.discontinuities.undetermined[part_of_the_ball(placed)]
     ball_error, floor_error = offsets(placed)
-    assert abs(ball_error) < 6
-    assert abs(floor_error) < 6
+    assert abs(ball_error) < 0.2
+    assert abs(floor_error) < 0.2
     only_ball = integrate(mesh, normal_map, prior=points[:1])
     assert not only_ball.discontinuities.undetermined[part_of_the_ball(only_ball)]
     assert abs(offsets(only_ball)[0]) < 0.5

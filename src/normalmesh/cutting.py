@@ -76,6 +76,18 @@ class CutMesh:
         return ScreenMesh(self.mesh.vertices[self.origin], self.faces)
 
 
+def along_cuts(mesh: ScreenMesh, corners: NDArray[np.integer], cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Vertices (N,) of the cut ones (E,) of the edges across from corners (E,), and of the faces that touch them.
+
+    A few edges among them may happen to fit: they hold nothing, if those before and after them are cut.
+    """
+    vertex = mesh.faces.ravel()
+    seam = np.zeros(len(mesh.vertices), np.bool_)
+    seam[vertex[following(corners[cut])]] = seam[vertex[preceding(corners[cut])]] = True
+    seam[mesh.faces[seam[mesh.faces].any(axis=1)]] = True
+    return seam
+
+
 def without_specks(mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArray[np.float64]) -> NDArray[np.float64]:
     """Strain (E,) of edges, lowered to just hold on lines of cut edges that open nothing or are nowhere clear."""
     cut = strain >= CUT

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from normalmesh.camera import Perspective
-from normalmesh.cutting import CUT, CutMesh, following, preceding
+from normalmesh.cutting import CUT, CutMesh, along_cuts, following, preceding
 from normalmesh.facets import FacetSystem
 from normalmesh.gluing import WIDTH, Glued
 
@@ -105,9 +105,7 @@ def _parts(
 ) -> tuple[NDArray[np.int32], Float, NDArray[np.bool_]]:
     """Part of each face (M,), areas of the parts (P,), and whether they are undetermined (P,)."""
     count, faces = len(system.component), system.means.mesh.faces
-    # One edge that happens to fit holds nothing if those before and after it are cut.
-    seam = np.zeros(len(system.means.mesh.vertices), np.bool_)
-    seam[faces.ravel()[np.concatenate([turned(system.corners[cut]) for turned in (following, preceding)])]] = True
+    seam = along_cuts(system.means.mesh, system.corners, cut)
     firm: NDArray[np.bool_] = np.logical_not(seam[faces].any(axis=1))
     firm[system.pairs[weak]] = False
     joined = system.pairs[firm[system.pairs].all(axis=1)]

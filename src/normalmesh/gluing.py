@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.cutting import CUT
+from normalmesh.cutting import CUT, along_cuts, following, preceding
 from normalmesh.facets import FacetSystem
 from normalmesh.robust import RobustWeights
 
@@ -108,6 +108,16 @@ class Gluing:
             return self._settle(start, torn_edges, RESETTLINGS, solve)
         glued = self._settle(start, torn_edges, 1, solve)
         return replace(glued, strain=INERTIA * strain + (1 - INERTIA) * glued.strain)
+
+    def release(self, glued: Glued, offsets: Float) -> Glued:
+        """With offsets that a prior moved: edges along cuts are judged anew, all others stay as they are."""
+        system = glued.system
+        ends = system.means.mesh.faces.ravel()[np.stack([turned(system.corners) for turned in (following, preceding)])]
+        near = along_cuts(system.means.mesh, system.corners, glued.strain >= CUT)[ends].any(axis=0)
+        robust = RobustWeights(system, self.unit)
+        strain = np.where(near, robust.strain(offsets), glued.strain)
+        weights = np.where(near, robust.cauchy(strain, WIDTH), system.weights)
+        return Glued(replace(system, weights=weights), offsets, strain)
 
     def _settle(self, start: Glued, torn: NDArray[np.bool_], rounds: int, solve: Solve) -> Glued:
         """Second stage, on torn edges (E,); the others keep the weights of a continuous surface."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.cotangent import CotangentSystem
-from normalmesh.cutting import CutMesh, without_specks
+from normalmesh.cutting import CUT, CutMesh, without_specks
 from normalmesh.discontinuities import Discontinuities
 from normalmesh.facemeans import FaceMeans
 from normalmesh.facets import FacetSystem
@@ -24,6 +24,8 @@ Float = NDArray[np.float64]
 
 #: Samples a pixel, along each side, for the mean gradients of small faces.
 SAMPLES = 2
+#: Solves in which edges along cuts give way to a prior.
+RELEASES = 6
 
 
 @dataclass(eq=False)
@@ -43,8 +45,8 @@ class MeshSolver:
         Of the last solve.
     fixed : (K,) int32 or None
         Faces that the prior holds.
-    glued, offsets
-        The last facet system, and the offsets (M,) of its faces with the prior.
+    glued
+        The last facet system and its solution.
     """
 
     normal_map: NormalMap
@@ -55,7 +57,6 @@ class MeshSolver:
     residual: float = 0.0
     fixed: NDArray[np.int32] | None = None
     glued: Glued | None = None
-    offsets: Float | None = None
 
     def solve(self, mesh: ScreenMesh, strain: Float | None = None, last: bool = False) -> tuple[CutMesh, Float]:
         """The mesh, cut where depth jumps, and the unknown (N',) at its vertices.
@@ -71,9 +72,9 @@ class MeshSolver:
 
     def discontinuities(self, cut: CutMesh, shift: Float) -> Discontinuities | None:
         """Of the last solution, less a shift for each component (C,); None if the surface had to be continuous."""
-        if self.gluing is None or self.glued is None or self.offsets is None:
+        if self.glued is None:
             return None
-        offsets = self.offsets - shift[self.glued.system.component]
+        offsets = self.glued.offsets - shift[self.glued.system.component]
         return Discontinuities.of(self.glued, offsets, cut, self.fixed)
 
     def _solve_facets(self, facets: FacetSystem, strain: Float | None, last: bool) -> tuple[CutMesh, Float]:
@@ -88,14 +89,26 @@ class MeshSolver:
             return self._solved(system, weighted.right_side(), guess)
 
         if strain is None:
-            self.glued = self.gluing.begin(facets, solve)
+            glued = self.gluing.begin(facets, solve)
         else:
-            self.glued = self.gluing.resume(facets, strain[facets.corners], solve, last)
-        strain = self.glued.strain
-        cut = CutMesh.of(mesh, facets.corners, without_specks(mesh, facets.corners, strain) if last else strain)
-        # The prior waits until weights have settled: a face that it pulls must not look like one behind an occlusion.
-        self.offsets = self.glued.offsets if self.prior is None else self._held(self.glued.system, centroids, cut)
-        return cut, facets.at_vertices(self.offsets, cut)
+            glued = self.gluing.resume(facets, strain[facets.corners], solve, last)
+        self.glued = glued = self._moved_by_prior(glued, self.gluing)
+        strain = without_specks(mesh, facets.corners, glued.strain) if last else glued.strain
+        cut = CutMesh.of(mesh, facets.corners, strain)
+        return cut, facets.at_vertices(glued.offsets, cut)
+
+    def _moved_by_prior(self, glued: Glued, gluing: Gluing) -> Glued:
+        """The prior waits until weights have settled: a face that it pulls must not look like one behind an occlusion.
+
+        Edges along cuts then give way to it.
+        """
+        if self.prior is None:
+            return glued
+        means, corners = glued.system.means, glued.system.corners
+        for _ in range(RELEASES if (glued.strain >= CUT).any() else 1):
+            cut = CutMesh.of(means.mesh, corners, glued.strain)
+            glued = gluing.release(glued, self._held(glued.system, means.centroids, cut))
+        return glued
 
     def _held(self, system: FacetSystem | CotangentSystem, coordinates: Float, cut: CutMesh) -> Float:
         """The solution with the prior, if there is one."""
