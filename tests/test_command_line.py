@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import normalmesh
+from test_robust import flap
 
 
 def run(*arguments, **options):
@@ -40,6 +41,23 @@ def test_demo_then_inspect(tmp_path):
     assert inspect.returncode == 0
     assert "64 × 64 pixels" in inspect.stdout
     assert "sound mesh: 1 components, 0 holes" in inspect.stdout
+
+
+def test_reconstruct_says_where_depth_jumps(tmp_path):
+    normals = flap(64)[1].normals
+    image = np.round((normals.astype(np.float64) + 1) / 2 * 65535).astype(np.uint16)
+    imagecodecs.imwrite(tmp_path / "flap.png", image)
+    result = run("reconstruct", tmp_path / "flap.png", "--compression", 0.95, "--jumps", tmp_path / "jumps.png")
+    assert result.returncode == 0, result.stderr
+    assert "edges cut" in result.stdout
+    assert (tmp_path / "flap.glb").stat().st_size > 1000
+    picture = imagecodecs.imread(tmp_path / "jumps.png")
+    assert picture.shape == (64, 64, 3)
+    assert np.ptp(picture.astype(int), axis=-1).max() > 50
+    flat = run("reconstruct", tmp_path / "flap.png", "-o", tmp_path / "flat.ply", "--continuous")
+    assert flat.returncode == 0, flat.stderr
+    assert "jumps" not in flat.stdout
+    assert run("reconstruct", tmp_path / "flap.png", "-o", tmp_path / "no" / "where.ply").returncode == 1
 
 
 @pytest.mark.parametrize(
