@@ -45,13 +45,13 @@ def reconstruct(
     ----------
     normal_map
     vertices, threshold, compression
-        Where to stop, exactly one of them; see :func:`decimate`.
+        Where to stop, exactly one of them; see :func:`decimate`. Vertices that are split where depth jumps come on top.
     preset
         ``"default"``, or ``"paper"`` for the method exactly as published.
     decimation
         Further options of :func:`decimate`.
     **integration
-        Options of :func:`integrate`: ``refine``, ``prior``, ``distance``, ``noise``, ``units``, …
+        Options of :func:`integrate`: ``discontinuities``, ``refine``, ``prior``, ``distance``, ``noise``, ``units``, …
 
     Returns
     -------
