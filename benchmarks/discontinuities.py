@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from benchmarks.cases import CASES, OCCLUSION_FREE, Case, Measures, case_names, geometric_mean, load, measure
 from benchmarks.dense import errors
@@ -25,7 +24,7 @@ from normalmesh import (
     reconstruct,
 )
 from normalmesh.noise import estimate_noise, without_noise
-from normalmesh.pictures.panels import normal_colours, shaded
+from normalmesh.pictures.panels import jumps, normal_colours, shaded
 
 OBJECTS = ("diligent_bear", "diligent_buddha", "diligent_cow", "diligent_pot2", "diligent_reading")
 SCANS = ("mesh_armadillo_ortho_512", "mesh_bunny_ortho_1024", "mesh_nefertiti_persp_512", "blenderproc_bedroom")
@@ -140,10 +139,10 @@ def pixels(options: argparse.Namespace) -> None:
     print(f"{'case':18} {'with jumps':>10} {'continuous':>10} {'bilateral, published':>20}")
     for name, bilateral in zip(OBJECTS, BILATERAL, strict=True):
         case = load(name)
-        jumps, continuous = (
+        with_jumps, continuous = (
             errors(case, integrate_pixels(case.normal_map, discontinuities=on))[1] for on in (True, False)
         )
-        print(f"{name:18} {jumps:10.3f} {continuous:10.3f} {bilateral:20.2f}", flush=True)
+        print(f"{name:18} {with_jumps:10.3f} {continuous:10.3f} {bilateral:20.2f}", flush=True)
 
 
 def seconds(options: argparse.Namespace) -> None:
@@ -188,23 +187,9 @@ def pictures(folder: Path) -> None:
         surface = reconstruct(normal_map, vertices=round(0.04 * normal_map.foreground))
         rows, columns = np.nonzero(normal_map.mask)
         window = np.s_[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
-        panels = [normal_colours(normal_map.normals), shaded(surface.normal_map()), with_cuts(surface)]
+        panels = [normal_colours(normal_map.normals), shaded(surface.normal_map()), jumps(surface)]
         Image.fromarray(np.concatenate([panel[window] for panel in panels], axis=1)).save(folder / f"{name}.png")
         print(f"{name:30} {surface.discontinuities}; sound: {surface.mesh.check().ok}", flush=True)
-
-
-def with_cuts(surface: Surface) -> NDArray[np.uint8]:
-    """The shaded surface with its cut edges in red, the wider the larger the jump (1 to 5 px)."""
-    canvas = Image.fromarray(shaded(surface.normal_map()))
-    found = surface.discontinuities
-    assert found is not None
-    if found.cut.any():
-        draw = ImageDraw.Draw(canvas)
-        jumps = np.abs(found.jumps[found.cut])
-        widths = 1 + np.round(4 * np.minimum(jumps / np.quantile(jumps, 0.95), 1)).astype(int)
-        for ends, width in zip(found.screen[found.cut], widths, strict=True):
-            draw.line([*ends.ravel()], fill=(230, 0, 0), width=int(width))
-    return np.asarray(canvas)
 
 
 def main() -> None:

@@ -81,6 +81,12 @@ def one_sided_weights(mask, upright, z, sharpness, least, right, down):
 
 
 @njit(cache=True, nogil=True, inline="always")
+def _misfit(z, half_steps, p, q, leaving):
+    """By how much the planes of pixels p and q miss each other at their common side; ``leaving``: 1 right, 3 down."""
+    return z[q] - z[p] - half_steps[p[0], p[1], leaving] - half_steps[q[0], q[1], leaving - 1]
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _cauchy(upright, misfit, width):
     return upright**2 / ((upright * misfit) ** 2 + width**2)
 
@@ -94,10 +100,10 @@ def cauchy_weights(mask, upright, z, half_steps, width, right, down):
             if not mask[i, j]:
                 continue
             if j + 1 < columns and mask[i, j + 1]:
-                misfit = z[i, j + 1] - z[i, j] - half_steps[i, j, 1] - half_steps[i, j + 1, 0]
+                misfit = _misfit(z, half_steps, (i, j), (i, j + 1), 1)
                 right[i, j] = _cauchy(min(upright[i, j], upright[i, j + 1]), misfit, width)
             if i + 1 < rows and mask[i + 1, j]:
-                misfit = z[i + 1, j] - z[i, j] - half_steps[i, j, 3] - half_steps[i + 1, j, 2]
+                misfit = _misfit(z, half_steps, (i, j), (i + 1, j), 3)
                 down[i, j] = _cauchy(min(upright[i, j], upright[i + 1, j]), misfit, width)
 
 
@@ -110,11 +116,11 @@ def misfit_energy(half_steps, right, down, z):
         energy, total = 0.0, 0.0
         for j in range(columns):
             if j + 1 < columns:
-                misfit = z[i, j + 1] - z[i, j] - half_steps[i, j, 1] - half_steps[i, j + 1, 0]
+                misfit = _misfit(z, half_steps, (i, j), (i, j + 1), 1)
                 energy += right[i, j] * misfit**2
                 total += right[i, j]
             if i + 1 < rows:
-                misfit = z[i + 1, j] - z[i, j] - half_steps[i, j, 3] - half_steps[i + 1, j, 2]
+                misfit = _misfit(z, half_steps, (i, j), (i + 1, j), 3)
                 energy += down[i, j] * misfit**2
                 total += down[i, j]
         sums[0, i], sums[1, i] = energy, total

@@ -81,9 +81,8 @@ def along_cuts(mesh: ScreenMesh, corners: NDArray[np.integer], cut: NDArray[np.b
 
     A few edges among them may happen to fit: they hold nothing, if those before and after them are cut.
     """
-    vertex = mesh.faces.ravel()
     seam = np.zeros(len(mesh.vertices), np.bool_)
-    seam[vertex[following(corners[cut])]] = seam[vertex[preceding(corners[cut])]] = True
+    seam[edge_ends(mesh, corners[cut])] = True
     seam[mesh.faces[seam[mesh.faces].any(axis=1)]] = True
     return seam
 
@@ -91,22 +90,25 @@ def along_cuts(mesh: ScreenMesh, corners: NDArray[np.integer], cut: NDArray[np.b
 def without_specks(mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArray[np.float64]) -> NDArray[np.float64]:
     """Strain (E,) of edges, lowered to just hold on lines of cut edges that open nothing or are nowhere clear."""
     cut = strain >= CUT
-    vertex, count = mesh.faces.ravel(), len(mesh.vertices)
-    ends = vertex[following(corners[cut])], vertex[preceding(corners[cut])]
-    graph = csr_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(count, count))
+    ends, count = edge_ends(mesh, corners[cut]), len(mesh.vertices)
+    graph = csr_matrix((np.ones(len(ends), np.int8), ends.T), shape=(count, count))
     lines, line_of = connected_components(graph, directed=False)
-    line = line_of[ends[0]]
+    line = line_of[ends[:, 0]]
     strongest = np.zeros(lines)
     np.maximum.at(strongest, line, strain[cut])
     outline = np.zeros(count, np.bool_)
-    bare = np.flatnonzero(mesh.opposite < 0)
-    outline[vertex[following(bare)]] = True
+    outline[edge_ends(mesh, np.flatnonzero(mesh.opposite < 0))] = True
     opens = np.bincount(line, minlength=lines) > 1
-    opens[line[outline[ends[0]] | outline[ends[1]]]] = True
+    opens[line[outline[ends].any(axis=1)]] = True
     speck = (strongest < CLEAR) | ~opens
     kept = strain.copy()
     kept[cut] = np.where(speck[line], np.nextafter(CUT, 0), strain[cut])
     return kept
+
+
+def edge_ends(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.int32]:
+    """The two vertices (E, 2) of the edges across from corners (E,)."""
+    return mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
 
 
 def following(corner: NDArray[np.integer]) -> NDArray[np.integer]:

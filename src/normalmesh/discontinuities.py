@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from normalmesh.camera import Perspective
-from normalmesh.cutting import CUT, CutMesh, along_cuts, following, preceding
+from normalmesh.cutting import CUT, CutMesh, along_cuts
 from normalmesh.facets import FacetSystem
 from normalmesh.gluing import WIDTH, Glued
 
@@ -71,8 +71,7 @@ class Discontinuities:
             Faces that a prior holds.
         """
         system = glued.system
-        mesh, corner = system.means.mesh, system.means.mesh.faces.ravel()
-        ends = mesh.vertices[np.stack([corner[following(system.corners)], corner[preceding(system.corners)]], axis=1)]
+        ends = system.means.mesh.vertices[system.ends]
         levels = [offsets[side] + system.means.rise(side, ends.mean(axis=1)) for side in system.pairs.T]
         first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
         usual = np.quantile(glued.strain, 0.75) if len(glued.strain) else 0.0

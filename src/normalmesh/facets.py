@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
-from normalmesh.cutting import CutMesh, following, preceding
+from normalmesh.cutting import CutMesh, edge_ends
 from normalmesh.facemeans import FaceMeans
 from normalmesh.prior import barycentric_rows
 
@@ -32,6 +32,8 @@ class FacetSystem:
     means : FaceMeans
     corners : (E,) int32
         The corner of f across from each inner edge.
+    ends : (E, 2) int32
+        The vertices of the edge.
     pairs : (E, 2) int32
         The two faces f, f' of each inner edge.
     lengths : (E,)
@@ -44,6 +46,7 @@ class FacetSystem:
 
     means: FaceMeans
     corners: NDArray[np.int32]
+    ends: NDArray[np.int32]
     pairs: NDArray[np.int32]
     lengths: Float
     steps: Float
@@ -55,12 +58,12 @@ class FacetSystem:
         opposite = means.mesh.opposite
         corners = np.flatnonzero(opposite > np.arange(len(opposite))).astype(np.int32)
         pairs = np.stack([corners // 3, opposite[corners] // 3], axis=1).astype(np.int32)
-        start, end = (
-            means.mesh.vertices[means.mesh.faces.ravel()[turned(corners)]] for turned in (following, preceding)
-        )
-        rise = [means.rise(side, (start + end) / 2) for side in pairs.T]
-        lengths = np.linalg.norm(end - start, axis=1)
-        return cls(means, corners, pairs, lengths, rise[0] - rise[1], lengths * means.mobilities[pairs].min(axis=1))
+        ends = edge_ends(means.mesh, corners)
+        places = means.mesh.vertices[ends]
+        rise = [means.rise(side, places.mean(axis=1)) for side in pairs.T]
+        lengths = np.linalg.norm(places[:, 1] - places[:, 0], axis=1)
+        weights = lengths * means.mobilities[pairs].min(axis=1)
+        return cls(means, corners, ends, pairs, lengths, rise[0] - rise[1], weights)
 
     @cached_property
     def component(self) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.cutting import CUT, along_cuts, following, preceding
+from normalmesh.cutting import CUT, along_cuts
 from normalmesh.facets import FacetSystem
 from normalmesh.robust import RobustWeights
 
@@ -75,10 +75,9 @@ class Gluing:
         """Solve a system, and find out which components are torn."""
         plain = solve(system, None)
         robust = RobustWeights(system, self.unit)
+        offsets = _one_sided(robust, solve, plain)
         every = np.ones(len(system.pairs), np.bool_)
-        one_sided = self._one_sided(system, solve, plain)
-        start = Glued(system, one_sided, robust.strain(one_sided))
-        glued = self._settle(start, every, SETTLINGS, solve)
+        glued = _settled(robust, offsets, robust.strain(offsets), every, SETTLINGS, solve)
         self.torn = _torn(robust, glued.offsets - plain)
         torn_faces = self.torn[system.component]
         torn_edges = torn_faces[system.pairs[:, 0]]
@@ -88,48 +87,48 @@ class Gluing:
             np.where(torn_edges, glued.strain, 0.0),
         )
 
-    def _one_sided(self, system: FacetSystem, solve: Solve, guess: Float) -> Float:
-        """Offsets (M,) after the first stage."""
-        robust = RobustWeights(system, self.unit)
-        offsets = solve(replace(system, weights=robust.even()), guess)
-        strain = robust.strain(offsets)
-        for _ in range(ONE_SIDED):
-            offsets = solve(replace(system, weights=robust.one_sided(offsets)), offsets)
-            before, strain = strain, robust.strain(offsets)
-            if _is_settled(before, strain):
-                break
-        return offsets
-
     def resume(self, system: FacetSystem, strain: Float, solve: Solve, last: bool) -> Glued:
         """Solve the system of the refined mesh, whose edges begin with the strain (E,) that they had before."""
-        torn_edges = self.torn[system.component[system.pairs[:, 0]]]
-        start = Glued(system, np.zeros(len(system.component)), strain)
-        if last:
-            return self._settle(start, torn_edges, RESETTLINGS, solve)
-        glued = self._settle(start, torn_edges, 1, solve)
-        return replace(glued, strain=INERTIA * strain + (1 - INERTIA) * glued.strain)
+        robust = RobustWeights(system, self.unit)
+        torn = self.torn[system.component[system.pairs[:, 0]]]
+        nowhere = np.zeros(len(system.component))
+        glued = _settled(robust, nowhere, strain, torn, RESETTLINGS if last else 1, solve)
+        return glued if last else replace(glued, strain=INERTIA * strain + (1 - INERTIA) * glued.strain)
 
     def release(self, glued: Glued, offsets: Float) -> Glued:
         """With offsets that a prior moved: edges along cuts are judged anew, all others stay as they are."""
         system = glued.system
-        ends = system.means.mesh.faces.ravel()[np.stack([turned(system.corners) for turned in (following, preceding)])]
-        near = along_cuts(system.means.mesh, system.corners, glued.strain >= CUT)[ends].any(axis=0)
+        near = along_cuts(system.means.mesh, system.corners, glued.strain >= CUT)[system.ends].any(axis=1)
         robust = RobustWeights(system, self.unit)
         strain = np.where(near, robust.strain(offsets), glued.strain)
         weights = np.where(near, robust.cauchy(strain, WIDTH), system.weights)
         return Glued(replace(system, weights=weights), offsets, strain)
 
-    def _settle(self, start: Glued, torn: NDArray[np.bool_], rounds: int, solve: Solve) -> Glued:
-        """Second stage, on torn edges (E,); the others keep the weights of a continuous surface."""
-        plain, offsets, strain = start.system, start.offsets, start.strain
-        robust = RobustWeights(plain, self.unit)
-        for _ in range(rounds):
-            system = replace(plain, weights=np.where(torn, robust.cauchy(strain, WIDTH), plain.weights))
-            offsets = solve(system, offsets)
-            before, strain = strain, np.where(torn, robust.strain(offsets), 0.0)
-            if _is_settled(before, strain):
-                break
-        return Glued(system, offsets, strain)
+
+def _one_sided(robust: RobustWeights, solve: Solve, guess: Float) -> Float:
+    """First stage: offsets (M,)."""
+    offsets = solve(replace(robust.system, weights=robust.even()), guess)
+    strain = robust.strain(offsets)
+    for _ in range(ONE_SIDED):
+        offsets = solve(replace(robust.system, weights=robust.one_sided(offsets)), offsets)
+        before, strain = strain, robust.strain(offsets)
+        if _is_settled(before, strain):
+            break
+    return offsets
+
+
+def _settled(
+    robust: RobustWeights, offsets: Float, strain: Float, torn: NDArray[np.bool_], rounds: int, solve: Solve
+) -> Glued:
+    """Second stage, on torn edges (E,); the others keep the weights of a continuous surface."""
+    plain = robust.system
+    for _ in range(rounds):
+        system = replace(plain, weights=np.where(torn, robust.cauchy(strain, WIDTH), plain.weights))
+        offsets = solve(system, offsets)
+        before, strain = strain, np.where(torn, robust.strain(offsets), 0.0)
+        if _is_settled(before, strain):
+            break
+    return Glued(system, offsets, strain)
 
 
 def _is_settled(before: Float, after: Float) -> bool:

@@ -64,6 +64,9 @@ class MeshSolver:
         ``strain`` (3M,) is that of a cut mesh before it was refined, for corners of the mesh as it is now; ``last``
         says that it will not be refined again.
         """
+        if self.prior is not None:
+            # Points off the mesh are left out, and warned about, once: refinement keeps the outline.
+            self.prior, self.fixed = self.prior.on_faces(mesh, self.normal_map.shape)
         looking = (self.normal_map.normals, self.normal_map.mask, self.normal_map.camera)
         if self.vertex_system is None:
             return self._solve_facets(FacetSystem.of(FaceMeans.of(mesh, *looking, SAMPLES)), strain, last)
@@ -113,20 +116,13 @@ class MeshSolver:
     def _held(self, system: FacetSystem | CotangentSystem, coordinates: Float, cut: CutMesh) -> Float:
         """The solution with the prior, if there is one."""
         matrix, right = system.matrix(), system.right_side()
-        if self.prior is not None:
-            more_matrix, more_right = self._prior_terms(self.prior, system, cut)
-            matrix, right = csr_matrix(matrix + more_matrix), right + more_right
+        if self.prior is not None and self.fixed is not None:
+            # Σ weight (row · x + known − value)² over the points of the prior.
+            row, known = system.prior_rows(self.prior.screen, self.fixed, cut)
+            weighted = row.multiply(self.prior.weights[:, None]).tocsr()
+            matrix = csr_matrix(matrix + row.T @ weighted)
+            right = right + weighted.T @ (self.prior.unknown - known)
         return self._solved(PreparedSystem(matrix, coordinates=coordinates), right)
-
-    def _prior_terms(
-        self, prior: Prior, system: FacetSystem | CotangentSystem, cut: CutMesh
-    ) -> tuple[csr_matrix, Float]:
-        """``Σ weight (row · x + known − value)²`` over the points of the prior, as matrix and right side."""
-        # Points off the mesh are left out, and warned about, once: refinement keeps the outline.
-        self.prior, self.fixed = prior.on_faces(cut.mesh, self.normal_map.shape)
-        row, known = system.prior_rows(self.prior.screen, self.fixed, cut)
-        weighted = row.multiply(self.prior.weights[:, None]).tocsr()
-        return csr_matrix(row.T @ weighted), weighted.T @ (self.prior.unknown - known)
 
     def _solved(self, system: PreparedSystem, right: Float, guess: Float | None = None) -> Float:
         solution = system.solve(right, guess)

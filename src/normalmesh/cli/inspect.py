@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from normalmesh.cli.options import reading
+
 
 @click.command()
 @click.argument("normals", type=click.Path())
-@click.option("--mask", type=click.Path(), help="Image of the foreground; default: the alpha channel.")
-@click.option("--camera", type=click.Path(), help="File with the 3×3 matrix of a perspective camera.")
-@click.option("--convention", default="opengl", show_default=True, help="opengl, directx, opencv, auto or e.g. +x-y+z.")
+@reading
 def inspect(normals: str, mask: str | None, camera: str | None, convention: str) -> None:
     """Say what is in the file NORMALS: size, mask, repairs, and which convention the data fits."""
     from normalmesh import ScreenMesh, diagnose, read_normal_map

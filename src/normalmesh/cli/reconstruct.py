@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from normalmesh.cli.options import reading
+
 if TYPE_CHECKING:
     from normalmesh.surface import Surface
 
@@ -14,9 +16,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("normals", type=click.Path(path_type=Path))
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="PLY, OBJ, GLB or STL; default: NORMALS as GLB.")
-@click.option("--mask", type=click.Path(), help="Image of the foreground; default: the alpha channel.")
-@click.option("--camera", type=click.Path(), help="File with the 3×3 matrix of a perspective camera.")
-@click.option("--convention", default="opengl", show_default=True, help="opengl, directx, opencv, auto or e.g. +x-y+z.")
+@reading
 @click.option("--compression", type=click.FloatRange(0, 1, True, True), default=0.98, show_default=True)
 @click.option("--continuous", is_flag=True, help="Never cut the surface, even where depth seems to jump.")
 @click.option("--jumps", type=click.Path(path_type=Path), help="Write a PNG of the edges along which it is cut.")
