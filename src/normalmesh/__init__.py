@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from normalmesh.decimation import DecimatedMesh, decimate
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.discontinuities import Discontinuities
+    from normalmesh.evaluation.isotropic import IsotropicMesh, remesh_isotropic
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
     from normalmesh.normalmap import NormalMap, Repairs
@@ -33,6 +34,7 @@ _HOMES = {
     "Diagnosis": "diagnosis",
     "Discontinuities": "discontinuities",
     "Integration": "integration",
+    "IsotropicMesh": "evaluation.isotropic",
     "MeshCheck": "screenmesh",
     "NormalMap": "normalmap",
     "Orthographic": "camera",
@@ -47,6 +49,7 @@ _HOMES = {
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
+    "remesh_isotropic": "evaluation.isotropic",
 }
 
 __all__ = [
@@ -56,6 +59,7 @@ __all__ = [
     "Diagnosis",
     "Discontinuities",
     "Integration",
+    "IsotropicMesh",
     "MeshCheck",
     "NormalMap",
     "NormalMeshError",
@@ -72,6 +76,7 @@ __all__ = [
     "pixel_faces",
     "read_normal_map",
     "reconstruct",
+    "remesh_isotropic",
 ]
 
 
