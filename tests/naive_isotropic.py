@@ -79,9 +79,7 @@ def face_sample(vertices, face, owner, f, normal_map, density):
 def stretches(mesh, samples, camera):
     """Stretches of the edges of a mesh, as a dictionary by their ends, from the samples of the faces."""
     areas = np.linalg.norm(samples[:, :3], axis=1)
-    densities = np.array(
-        [samples[around, 3].sum() / areas[around].sum() for around in _faces_of_vertices(mesh)]
-    )
+    densities = np.array([samples[around, 3].sum() / areas[around].sum() for around in _faces_of_vertices(mesh)])
     normals: dict[tuple[int, int], np.ndarray] = {}
     for f, face in enumerate(mesh.faces):
         for k in range(3):

@@ -1,4 +1,4 @@
-"""Isotropic remeshing: what it promises on anything, its lengths, its kernels, and that features are not its strength."""
+"""Isotropic remeshing: what it promises on anything, its lengths and counts, its kernels, and what it cannot do."""
 
 import numba
 import numpy as np

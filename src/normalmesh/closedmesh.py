@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,10 +152,15 @@ class ClosedMesh:
 
     def copy(self) -> ClosedMesh:
         """A mesh of its own; the outline, which nothing changes, is shared."""
-        arrays = (self.vertices, self.faces, self.opposite, self.corner_of, self.flags, self.outline_of, self.covered)
-        vertices, faces, opposite, corner_of, flags, outline_of, covered = (array.copy() for array in arrays)
-        return ClosedMesh(
-            vertices, faces, self.real_faces, opposite, corner_of, flags, outline_of, self.outline, covered
+        return replace(
+            self,
+            vertices=self.vertices.copy(),
+            faces=self.faces.copy(),
+            opposite=self.opposite.copy(),
+            corner_of=self.corner_of.copy(),
+            flags=self.flags.copy(),
+            outline_of=self.outline_of.copy(),
+            covered=self.covered.copy(),
         )
 
     def to_screen(self) -> ScreenMesh:

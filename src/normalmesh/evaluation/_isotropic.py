@@ -54,7 +54,7 @@ def fill_density(curvature, error, density):
 
 @njit(cache=True, parallel=True, nogil=True)
 def expected_vertices(normals, curvature, mask, step, frame, scale, error):
-    """Vertices of equilateral triangles of the target lengths: ∫ 2/(√3 h²) over the surface, from every ``step`` rows."""
+    """Vertices of equilateral triangles of the target lengths, ∫ 2/(√3 h²) over the surface; every ``step``-th row."""
     total = 0.0
     for k in prange((mask.shape[0] + step - 1) // step):
         i = k * step
@@ -348,8 +348,9 @@ def shortest_edge(
             stretch = stretch_of(back, vertices, faces, opposite, samples, densities, frame, towards_viewer, scale)
             if stretch < SHORT and states[end] == CHANGED:
                 waits = True
-            elif stretch > beyond or (stretch == beyond and end > beyond_end):
-                if stretch < least or (stretch == least and end < least_end):
+            else:
+                untried = stretch > beyond or (stretch == beyond and end > beyond_end)
+                if untried and (stretch < least or (stretch == least and end < least_end)):
                     found, least, least_end = corner, stretch, end
         corner = turn(corner, opposite)
         if corner == start:

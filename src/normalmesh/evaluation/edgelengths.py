@@ -9,6 +9,9 @@ from normalmesh.closedmesh import ClosedMesh
 from normalmesh.evaluation import _isotropic
 from normalmesh.quadrics import Pixels
 
+Float32 = NDArray[np.float32]
+Int32 = NDArray[np.int32]
+
 #: Sweeps of splits or collapses, at most: each can halve or double edges.
 MOST_SWEEPS = 100
 #: A mesh that lost this share of its vertices is made compact, and its faces are sampled afresh.
@@ -36,7 +39,7 @@ class EdgeLengths:
         Mean density over the faces of each vertex.
     """
 
-    def __init__(self, pixels: Pixels, curvature: NDArray[np.float32], error: float) -> None:
+    def __init__(self, pixels: Pixels, curvature: Float32, error: float) -> None:
         self.pixels = pixels
         self.density = np.empty_like(curvature)
         _isotropic.fill_density(curvature, error, self.density)
@@ -84,14 +87,16 @@ class EdgeLengths:
         mesh.compact()
 
     @property
-    def measure(self) -> tuple:
+    def measure(self) -> tuple[Float32, Float32, NDArray[np.float64], float, float]:
         """What kernels measure edges with: samples, densities and the camera."""
         return self.samples, self.densities, *self.pixels.camera
 
-    def outline(self, mesh: ClosedMesh) -> tuple:
-        """What kernels keep the outline with."""
-        outline = mesh.outline
-        return mesh.flags, mesh.outline_of, outline.next_point, outline.smooth, self.pixels.normal_map.mask, mesh.covered
+    def outline(
+        self, mesh: ClosedMesh
+    ) -> tuple[NDArray[np.uint8], Int32, Int32, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """What kernels keep the outline with: flags, outline_of, next_point, smooth, mask and covered."""
+        kept = mesh.outline
+        return mesh.flags, mesh.outline_of, kept.next_point, kept.smooth, self.pixels.normal_map.mask, mesh.covered
 
 
 def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
