@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import imagecodecs
 import numpy as np
-from numpy.typing import NDArray
 
-from normalmesh import NormalMap, NormalMeshWarning, Orthographic, Surface, pixel_faces, read_normal_map
+from normalmesh import NormalMeshWarning, Orthographic, Surface, pixel_faces
+from normalmesh.evaluation import cases as evaluation_cases
+from normalmesh.evaluation.datasets import find_dataset
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 
@@ -21,21 +22,16 @@ OCCLUSION_FREE = ("sphere", "ridges", "relief", "terrain")
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """One case.
+class Case(evaluation_cases.Case):
+    """One case, and what the authors' program reaches on it.
 
     Attributes
     ----------
-    depth : (H, W) or None
-        As ``Surface.depth_map`` counts it: height towards the viewer, or distance along the optical axis.
     reference : dict
         Tag → figures of the authors' program.
     """
 
-    name: str
-    normal_map: NormalMap
-    depth: NDArray[np.float64] | None
-    reference: dict[str, dict[str, float]]
+    reference: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def occlusion_free(self) -> bool:
@@ -59,18 +55,10 @@ def case_names(folder: Path = CASES) -> list[str]:
 
 
 def load(name: str, folder: Path = CASES) -> Case:
-    camera = folder / name / "K.txt"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)
-        normal_map = read_normal_map(
-            folder / name / "normals.png", folder / name / "mask.png", camera if camera.exists() else None
-        )
-    depth = None
-    if (folder / name / "depth.npz").exists():
-        depth = np.load(folder / name / "depth.npz")["depth"].astype(np.float64)
-        # The files count away from the camera.
-        depth = -depth if isinstance(normal_map.camera, Orthographic) else depth
-    return Case(name, normal_map, depth, json.loads((folder / "reference_results.json").read_text())[name])
+        case = find_dataset("folders").load(folder, name)
+    return Case(**vars(case), reference=json.loads((folder / "reference_results.json").read_text())[name])
 
 
 def cases_from_command_line(description: str | None) -> list[Case]:
