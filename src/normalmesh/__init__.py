@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from normalmesh.decimation import DecimatedMesh, decimate
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.discontinuities import Discontinuities
+    from normalmesh.evaluation.rendering import render_normal_map
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
     from normalmesh.normalmap import NormalMap, Repairs
@@ -47,6 +48,7 @@ _HOMES = {
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
+    "render_normal_map": "evaluation.rendering",
 }
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "pixel_faces",
     "read_normal_map",
     "reconstruct",
+    "render_normal_map",
 ]
 
 
