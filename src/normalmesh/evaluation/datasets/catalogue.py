@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
-from normalmesh.evaluation.datasets.dataset import Dataset
+from normalmesh.evaluation.datasets.dataset import Dataset, OpenDataset
 from normalmesh.evaluation.datasets.diligent import Diligent
 from normalmesh.evaluation.datasets.diligent_mv import DiligentMV
 from normalmesh.evaluation.datasets.folders import PlainFolders
@@ -26,8 +26,8 @@ def find_dataset(name: str) -> Dataset:
     raise NormalMeshError(f"unknown data set {name!r}; known are {', '.join(each.name for each in DATASETS)}")
 
 
-def open_dataset(folder: str | PathLike[str]) -> Dataset:
-    """The data set that a folder holds, told from its layout.
+def open_dataset(folder: str | PathLike[str]) -> OpenDataset:
+    """The data set in a folder, told from its layout.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def open_dataset(folder: str | PathLike[str]) -> Dataset:
     path = Path(folder)
     for dataset in DATASETS:
         if dataset.recognises(path):
-            return dataset
+            return OpenDataset(dataset, path)
     found = "none of the known data sets is here" if path.is_dir() else "there is no such folder"
     known = "\n\n".join(dataset.description() for dataset in DATASETS)
     raise NormalMeshError(f"{path}: {found}. Point --data to the folder of one of these:\n\n{known}")

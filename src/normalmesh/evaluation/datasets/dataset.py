@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from textwrap import dedent, indent
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
+
+CAMERAS = ("perspective", "orthographic")
 
 
 class Dataset(ABC):
@@ -36,11 +39,17 @@ class Dataset(ABC):
     address: str
     layout: str
     inner: tuple[str, ...] = ()
-    cameras: tuple[str, ...] = ("perspective", "orthographic")
+    cameras: tuple[str, ...] = CAMERAS
 
-    def names(self, folder: str | PathLike[str]) -> list[str]:
-        """Names of the cases in a folder, in the order of tables. No file is opened."""
-        return list(self._places_or_error(Path(folder)))
+    def names(self, folder: str | PathLike[str], camera: str | None = None) -> list[str]:
+        """Names of the cases in a folder, in the order of tables: all, or those for a camera. No file is opened."""
+        _check_camera(camera)
+        places = self._places_or_error(Path(folder))
+        return [name for name, place in places.items() if camera is None or camera in self._cameras(place)]
+
+    def group(self, name: str) -> str:
+        """What tables average over: the object of a view, else the case itself."""
+        return name.partition("/")[0]
 
     def load(self, folder: str | PathLike[str], name: str, camera: str | None = None) -> Case:
         """One case.
@@ -61,6 +70,7 @@ class Dataset(ABC):
         NormalMeshError
             The data set, the case or a part of it is missing or cannot be used; the message names the file.
         """
+        _check_camera(camera)
         places = self._places_or_error(Path(folder))
         if name not in places:
             raise NormalMeshError(f"{self.title} in {folder} has no case {name!r}; it has {', '.join(places)}")
@@ -72,8 +82,8 @@ class Dataset(ABC):
     def cases(
         self, folder: str | PathLike[str], camera: str | None = None, names: Iterable[str] | None = None
     ) -> Iterator[Case]:
-        """The named cases, or all, each loaded when its turn comes."""
-        for name in self.names(folder) if names is None else names:
+        """The named cases, or all that there are for the camera, each loaded when its turn comes."""
+        for name in self.names(folder, camera) if names is None else names:
             yield self.load(folder, name, camera)
 
     def recognises(self, folder: str | PathLike[str]) -> bool:
@@ -118,6 +128,40 @@ class Dataset(ABC):
                 f"{folder}: {found}; download it and point --data to its folder:\n{self.description()}"
             )
         return places
+
+
+@dataclass(frozen=True)
+class OpenDataset:
+    """A data set and the folder that holds it."""
+
+    dataset: Dataset
+    folder: Path
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """``"perspective"``, ``"orthographic"`` or both, the default first."""
+        return self.dataset.cameras
+
+    def names(self, camera: str | None = None) -> list[str]:
+        """Names of all cases, or of those for a camera. No file is opened."""
+        return self.dataset.names(self.folder, camera)
+
+    def group(self, name: str) -> str:
+        """What tables average over: the object of a view, else the case itself."""
+        return self.dataset.group(name)
+
+    def load(self, name: str, camera: str | None = None) -> Case:
+        """One case; see :meth:`Dataset.load`."""
+        return self.dataset.load(self.folder, name, camera)
+
+    def cases(self, camera: str | None = None, names: Iterable[str] | None = None) -> Iterator[Case]:
+        """The named cases, or all that there are for the camera, each loaded when its turn comes."""
+        return self.dataset.cases(self.folder, camera, names)
+
+
+def _check_camera(camera: str | None) -> None:
+    if camera not in (None, *CAMERAS):
+        raise NormalMeshError(f"camera must be {' or '.join(CAMERAS)}, not {camera!r}")
 
 
 def first_file(folder: Path, names: Iterable[str]) -> Path | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
@@ -16,6 +16,9 @@ from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.evaluation.datasets.poses import Pose
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.normalmap import NormalMap
+
+if TYPE_CHECKING:
+    from normalmesh.evaluation.trianglemodel import TriangleModel
 
 #: Share of the foreground that the mesh must cover, at least, to be the mesh of the picture.
 LEAST_COVER = 0.5
@@ -54,7 +57,7 @@ class DiligentMV(Dataset):
             self._piece(place, "Normal_gt.mat"), self._piece(place, "mask.png"), camera, pose.camera, "Normal_gt"
         )
         distances = _distances(self._piece(model, "mesh_Gt.ply", "mesh_gt.ply"), pose, normal_map)
-        return assemble(name, normal_map, distances, pose.camera, units="mm", group=name.partition("/")[0])
+        return assemble(name, normal_map, distances, pose.camera, units="mm", group=self.group(name))
 
 
 def _read_pose(path: Path, view: int) -> Pose:
@@ -75,26 +78,19 @@ def _read_pose(path: Path, view: int) -> Pose:
 
 
 @lru_cache(maxsize=1)
-def _read_mesh(path: Path) -> tuple[Float, NDArray[np.int64]]:
-    """Vertices (N, 3) and faces (M, 3). The last mesh is kept: twenty views share it."""
-    from trimesh import load_mesh
+def _read_mesh(path: Path) -> TriangleModel:
+    """The mesh in a file. The last one is kept: twenty views share it."""
+    from normalmesh.evaluation.trianglemodel import TriangleModel
 
-    if not path.stat().st_size:
-        raise unusable(path, "the file is empty")
-    with reading(path, "PLY"):
-        mesh = load_mesh(path, process=False)
-        vertices, faces = np.asarray(mesh.vertices, np.float64), np.asarray(mesh.faces, np.int64)
-    if not len(faces):
-        raise unusable(path, "there are no faces in this mesh")
-    return vertices, faces
+    return TriangleModel.of(path)
 
 
 def _distances(path: Path, pose: Pose, normal_map: NormalMap) -> Float:
     """Depth (H, W) of the mesh along the optical axis, NaN outside the mask and where no face is."""
     from normalmesh.evaluation.rendering import cast
 
-    vertices, faces = _read_mesh(path)
-    hits, depth = cast(pose.place(vertices), faces, pose.camera, normal_map.shape)
+    mesh = _read_mesh(path)
+    hits, depth = cast(pose.place(mesh.vertices), mesh.faces, pose.camera, normal_map.shape)
     seen = (hits >= 0) & normal_map.mask
     if seen.sum() < LEAST_COVER * normal_map.foreground:
         raise unusable(
