@@ -107,9 +107,10 @@ def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]
     extent = float(np.ptp(vertices[np.unique(faces)], axis=0).max())
     if extent > 0:
         # Counted from the middle, far coordinates keep their digits.
-        mesh.vertices -= vertices[faces[0, 0]]
+        middle = vertices[faces[0, 0]].copy()
+        mesh.vertices = mesh.vertices - middle
         mesh.merge_vertices(digits_vertex=9 - int(np.ceil(np.log10(extent))))
-        mesh.vertices += vertices[faces[0, 0]]
+        mesh.vertices += middle
     return _checked(name, mesh.vertices, mesh.faces, mesh.vertex_normals)
 
 
