@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.conventions import Convention
 from normalmesh.diagnosis import diagnose
@@ -45,15 +46,20 @@ class Harvard(Dataset):
         if stored.dtype.kind != "f":
             raise unusable(place, f"normals must be floats, not {stored.dtype}")
         normals = np.asarray(stored[::-1], np.float32)
-        mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
-        if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):
-            warnings.warn(
-                f"{place}: the data contradict x right, y up, z towards the viewer, bottom row first",
-                NormalMeshWarning,
-                stacklevel=3,
-            )
         try:
-            with repairs_unmentioned():
-                return Case(name, NormalMap(normals, mask))
+            return Case(name, _normal_map(place, normals))
         except NormalMeshError as error:
             raise unusable(place, str(error)) from error
+
+
+def _normal_map(path: Path, normals: NDArray[np.float32]) -> NormalMap:
+    """The map of normals (H, W, 3), NaN or zero outside the object; warns where the data contradict its axes."""
+    mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
+    if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):
+        warnings.warn(
+            f"{path}: the data contradict x right, y up, z towards the viewer, bottom row first",
+            NormalMeshWarning,
+            stacklevel=4,
+        )
+    with repairs_unmentioned():
+        return NormalMap(normals, mask)
