@@ -89,7 +89,7 @@ class TestMasks:
     def test_wrong_sizes(self, tmp_path, normals):
         with pytest.raises(NormalMeshError, match="mask is 4×5 but normals are 12×17"):
             read_normal_map(normals, mask=np.ones((4, 5)))
-        with pytest.raises(NormalMeshError, match="mask is 4×5 but normals are 12×17"):
+        with pytest.raises(NormalMeshError, match=r"mask\.png: mask is 4×5 but normals are 12×17"):
             read_normal_map(normals, mask=write_png(tmp_path / "mask.png", np.full((4, 5), 255, np.uint8)))
         np.save(tmp_path / "mask.npy", np.ones((ROWS, COLUMNS, 1)))
         with pytest.raises(NormalMeshError, match=r"mask\.npy: a mask must have the shape .*, not 12×17×1"):
