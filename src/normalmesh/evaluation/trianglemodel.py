@@ -102,15 +102,12 @@ def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]
     """The model with vertices at the same place, to nine digits, merged, and the normals that follow."""
     import trimesh
 
-    _check(name, vertices, faces)
-    mesh = trimesh.Trimesh(vertices, faces, process=False)
-    extent = float(np.ptp(vertices[np.unique(faces)], axis=0).max())
-    if extent > 0:
-        # Counted from the middle, far coordinates keep their digits.
-        mesh.vertices -= vertices[faces[0, 0]]
-        mesh.merge_vertices(digits_vertex=9 - int(np.ceil(np.log10(extent))))
-        mesh.vertices += vertices[faces[0, 0]]
-    return _checked(name, mesh.vertices, mesh.faces, mesh.vertex_normals)
+    model = _checked(name, vertices, faces, np.zeros_like(vertices))
+    # trimesh counts in absolute lengths; in a model of size one, at the origin, nine digits are as good as equal.
+    origin, extent = model.vertices[0], float(np.ptp(model.vertices, axis=0).max()) or 1.0
+    mesh = trimesh.Trimesh((model.vertices - origin) / extent, model.faces, process=False)
+    mesh.merge_vertices(digits_vertex=9)
+    return _checked(name, mesh.vertices * extent + origin, mesh.faces, mesh.vertex_normals)
 
 
 def _check(name: str, vertices: NDArray[np.generic], faces: NDArray[np.generic]) -> None:
