@@ -202,6 +202,9 @@ def test_back_faces_are_turned_to_the_viewer(camera):
     case, expected = render_normal_map(inverted, 70, camera), render_normal_map(model, 70, camera)
     assert np.allclose(case.depth, expected.depth, equal_nan=True)
     assert np.allclose(case.normals, expected.normals, atol=1e-5)
+    # Faces turned against the normals that the model brings along.
+    inverted.vertex_normals = model.vertex_normals
+    assert np.allclose(render_normal_map(inverted, 70, camera).normals, expected.normals, atol=1e-5)
 
 
 @pytest.mark.parametrize("camera", CAMERAS)
@@ -300,6 +303,22 @@ def test_wrong_options():
     ):
         with pytest.raises(NormalMeshError, match=message):
             render_normal_map(**{"model": model, "size": 32, **options})
+
+
+def test_wrong_meshes_to_cast():
+    points, faces = corner_model()
+    for vertices, corners in (
+        (points, faces[:0]),
+        (points, faces + 9),
+        (np.full_like(points, np.inf), faces),
+        (points[:, 1:], faces),
+    ):
+        with pytest.raises(NormalMeshError, match="the mesh: "):
+            cast(vertices, corners, Orthographic(), (8, 8))
+    # A vertex that no face uses may be anything.
+    hits, depth = cast([*points, [np.nan] * 3], faces, Orthographic(), (8, 8))
+    assert hits.max() == -1
+    assert np.isnan(depth).all()
 
 
 def test_a_missing_embree_is_named():

@@ -85,7 +85,8 @@ def _read(path: Path) -> TriangleModel:
     # Nothing has asked a part for its normals yet: those in the cache are the file's.
     if all("vertex_normals" in part._cache for part in parts):
         normals = np.concatenate([part.vertex_normals for part in parts])
-        return _checked(str(path), *_joined(parts), normals)
+        lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+        return _checked(str(path), *_joined(parts), normals / np.where(lengths > 0, lengths, 1))
     return _merged(str(path), *_joined(parts))
 
 
@@ -110,7 +111,8 @@ def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]
     return _checked(name, mesh.vertices * extent + origin, mesh.faces, mesh.vertex_normals)
 
 
-def _check(name: str, vertices: NDArray[np.generic], faces: NDArray[np.generic]) -> None:
+def used_vertices(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which vertices (N,) are in some face; an error where vertices and faces are not triangles in space."""
     if vertices.ndim != 2 or vertices.shape[1] != 3:
         raise NormalMeshError(f"{name}: vertices must have the shape (N, 3), not {shape_text(vertices.shape)}")
     if faces.size == 0:
@@ -123,18 +125,20 @@ def _check(name: str, vertices: NDArray[np.generic], faces: NDArray[np.generic])
         raise NormalMeshError(
             f"{name}: faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
         )
+    used = np.zeros(len(vertices), np.bool_)
+    used[faces] = True
+    lost = np.count_nonzero(~np.isfinite(vertices[used]).all(axis=1))
+    if lost:
+        raise NormalMeshError(f"{name}: {lost} vertices are not finite")
+    return used
 
 
 def _checked(name: str, vertices: ArrayLike, faces: ArrayLike, normals: ArrayLike) -> TriangleModel:
     """A model without the vertices that no face names, or an error."""
     points, corners, directions = np.asarray(vertices, np.float64), np.asarray(faces), np.asarray(normals, np.float64)
-    _check(name, points, corners)
-    used = np.zeros(len(points), np.bool_)
-    used[corners] = True
+    used = used_vertices(name, points, corners)
     if not used.all():
         points, directions, corners = points[used], directions[used], (np.cumsum(used) - 1)[corners]
-    if not np.all(np.isfinite(points)):
-        raise NormalMeshError(f"{name}: {np.count_nonzero(~np.isfinite(points).all(axis=1))} vertices are not finite")
     return TriangleModel(
         np.ascontiguousarray(points), np.ascontiguousarray(corners, np.int32), np.ascontiguousarray(directions)
     )
