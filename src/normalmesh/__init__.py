@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from normalmesh.decimation import DecimatedMesh, decimate
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.discontinuities import Discontinuities
+    from normalmesh.evaluation.metrics import Evaluation, evaluate
+    from normalmesh.evaluation.perturbation import add_noise
     from normalmesh.evaluation.rendering import render_normal_map
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
@@ -33,6 +35,7 @@ _HOMES = {
     "DecimatedMesh": "decimation",
     "Diagnosis": "diagnosis",
     "Discontinuities": "discontinuities",
+    "Evaluation": "evaluation.metrics",
     "Integration": "integration",
     "MeshCheck": "screenmesh",
     "NormalMap": "normalmap",
@@ -41,8 +44,10 @@ _HOMES = {
     "Repairs": "normalmap",
     "ScreenMesh": "screenmesh",
     "Surface": "surface",
+    "add_noise": "evaluation.perturbation",
     "decimate": "decimation",
     "diagnose": "diagnosis",
+    "evaluate": "evaluation.metrics",
     "integrate_pixels": "pixelwise",
     "integrate": "integration",
     "pixel_faces": "raster",
@@ -57,6 +62,7 @@ __all__ = [
     "DecimatedMesh",
     "Diagnosis",
     "Discontinuities",
+    "Evaluation",
     "Integration",
     "MeshCheck",
     "NormalMap",
@@ -67,8 +73,10 @@ __all__ = [
     "Repairs",
     "ScreenMesh",
     "Surface",
+    "add_noise",
     "decimate",
     "diagnose",
+    "evaluate",
     "integrate",
     "integrate_pixels",
     "pixel_faces",

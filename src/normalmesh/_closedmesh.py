@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.closedmesh`: walking around vertices, collapsing and flipping edges.
+"""Kernels of :mod:`normalmesh.closedmesh`: walking around vertices; collapsing, flipping and splitting edges.
 
 All work on a corner table (:mod:`normalmesh._topology`) without boundary: one ghost vertex, the last, is joined to
 every boundary edge. So every vertex but the ghost has a closed ring of faces.
@@ -127,6 +127,38 @@ def flip_edge(corner, faces, opposite, corner_of):
     _join(at_start, at_end, opposite)
     corner_of[apex], corner_of[far] = corner, other
     corner_of[vertex_at(at_start, faces)], corner_of[vertex_at(at_end, faces)] = at_start, at_end
+
+
+@njit(cache=True, nogil=True)
+def split_edge(corner, middle, face, other_face, faces, opposite, corner_of):
+    """Put the vertex ``middle`` on the edge across from a corner; two unused faces take the far halves.
+
+    Faces (apex, start, end) and (far, end, start) become (apex, start, middle) and (far, end, middle); the new ones are
+    ``face``, (apex, middle, end), and ``other_face``, (far, middle, start). Corners keep their places in a face.
+    """
+    other = opposite[corner]
+    start, end = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    half = _cut_off_half(corner, middle, face, faces, opposite)
+    other_half = _cut_off_half(other, middle, other_face, faces, opposite)
+    _join(corner, other_half, opposite)
+    _join(other, half, opposite)
+    corner_of[middle] = previous_corner(corner)
+    corner_of[start], corner_of[end] = next_corner(corner), next_corner(other)
+    corner_of[vertex_at(corner, faces)], corner_of[vertex_at(other, faces)] = corner, other
+
+
+@njit(cache=True, nogil=True)
+def _cut_off_half(corner, middle, face, faces, opposite):
+    """Give the half of a face behind the middle of its edge to an unused face; the corner there of the same vertex."""
+    before, after = next_corner(corner), previous_corner(corner)
+    half = 3 * face + corner % 3
+    faces[face, corner % 3] = vertex_at(corner, faces)
+    faces[face, before % 3] = middle
+    faces[face, after % 3] = vertex_at(after, faces)
+    faces[after // 3, after % 3] = middle
+    _join(next_corner(half), opposite[before], opposite)
+    _join(before, previous_corner(half), opposite)
+    return half
 
 
 @njit(cache=True, nogil=True)

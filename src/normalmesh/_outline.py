@@ -129,6 +129,22 @@ def nearest_point(start, end, u, v, next_point, points):
 
 
 @njit(cache=True, nogil=True)
+def deviation_squared(start, end, au, av, bu, bv, next_point, points):
+    """Largest squared distance (px²) of the outline's points from start to end to the segment from a to b."""
+    du, dv = bu - au, bv - av
+    squared = du * du + dv * dv
+    largest = 0.0
+    point = start
+    while True:
+        u, v = points[point, 0] - au, points[point, 1] - av
+        t = min(max((u * du + v * dv) / squared, 0.0), 1.0) if squared > 0.0 else 0.0
+        largest = max(largest, (u - t * du) ** 2 + (v - t * dv) ** 2)
+        if point == end:
+            return largest
+        point = next_point[point]
+
+
+@njit(cache=True, nogil=True)
 def change_outline(polygon, covered, commit):
     """Whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
 

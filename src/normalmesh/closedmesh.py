@@ -124,6 +124,40 @@ class ClosedMesh:
         self.opposite, _, _ = _topology.corner_table(self.faces, self.ghost + 1)
         self.corner_of = _closedmesh.any_corners(self.faces, self.ghost + 1)
 
+    def make_room(self, inner: int, on_boundary: int) -> tuple[int, int, int]:
+        """Room to split so many inner and boundary edges: the first new vertex, real face and ghost face.
+
+        An inner edge needs one vertex and two real faces, one of the boundary a vertex, a real and a ghost face. What
+        is not used goes when the mesh is made compact.
+        """
+        vertices, real, ghosts = inner + on_boundary, 2 * inner + on_boundary, on_boundary
+        firsts = self.ghost, self.real_faces, len(self.faces) + real
+        faces, opposite = self.faces, self.opposite
+        faces[faces == self.ghost] = self.ghost + vertices
+        opposite[opposite >= 3 * self.real_faces] += 3 * real
+        self.corner_of[self.corner_of >= 3 * self.real_faces] += 3 * real
+
+        def spread(table: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+            here = width * self.real_faces
+            room = [np.full((width * count, *table.shape[1:]), -1, np.int32) for count in (real, ghosts)]
+            return np.concatenate([table[:here], room[0], table[here:], room[1]])
+
+        self.faces, self.opposite = spread(faces, 1), spread(opposite, 3)
+        self.real_faces += real
+        self.corner_of = np.insert(self.corner_of, self.ghost, np.full(vertices, -1, np.int32))
+        self.vertices = np.concatenate([self.vertices, np.zeros((vertices, 2))])
+        self.flags = np.concatenate([self.flags, np.zeros(vertices, np.uint8)])
+        self.outline_of = np.concatenate([self.outline_of, np.full(vertices, -1, np.int32)])
+        return firsts
+
+    def copy(self) -> ClosedMesh:
+        """A mesh of its own; the outline, which nothing changes, is shared."""
+        arrays = (self.vertices, self.faces, self.opposite, self.corner_of, self.flags, self.outline_of, self.covered)
+        vertices, faces, opposite, corner_of, flags, outline_of, covered = (array.copy() for array in arrays)
+        return ClosedMesh(
+            vertices, faces, self.real_faces, opposite, corner_of, flags, outline_of, self.outline, covered
+        )
+
     def to_screen(self) -> ScreenMesh:
         """The real faces as a mesh of their own. The closed mesh must be compact."""
         return ScreenMesh(self.vertices.copy(), self.faces[: self.real_faces].copy())

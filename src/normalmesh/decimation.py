@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh._closedmesh import LOCKED
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, positive_number, shape_text, whole_number
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
@@ -151,10 +151,10 @@ def decimate(
         Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
         pixel of the mask's outline. The same for any number of threads.
     """
-    schedule = _schedule(normal_map, vertices, threshold, compression, _whole(rounds, 1, "rounds"))
-    passes = _whole(passes, 0, "passes")
-    pixels = Pixels(normal_map, _number(regularisation, "regularisation"))
-    step = _number(step, "step")
+    schedule = _schedule(normal_map, vertices, threshold, compression, whole_number(rounds, 1, "rounds"))
+    passes = whole_number(passes, 0, "passes")
+    pixels = Pixels(normal_map, positive_number(regularisation, "regularisation"))
+    step = positive_number(step, "step")
     clock = _Clock(progress, len(schedule) * (passes + 1))
     with clock.stage("start"):
         start = ScreenMesh.from_mask(normal_map.mask)
@@ -239,12 +239,12 @@ def _schedule(
             f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
         )
     if threshold is not None:
-        return [_Goal(limit=_number(threshold, "threshold") / THRESHOLD_FACTOR)] * rounds
+        return [_Goal(limit=positive_number(threshold, "threshold") / THRESHOLD_FACTOR)] * rounds
     if compression is not None:
         if not (isinstance(compression, int | float | np.number) and 0 < compression < 1):
             raise NormalMeshError(f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {compression}")
         vertices = max(round((1 - compression) * normal_map.foreground), 3)
-    final = _whole(vertices, 3, "vertices")
+    final = whole_number(vertices, 3, "vertices")
     # A pixel has at most four vertices of its own.
     first = min(10 * final, 4 * normal_map.foreground)
     shares = np.linspace(0, 1, rounds) if rounds > 1 else np.ones(1)
@@ -274,18 +274,6 @@ def _locked_vertices(locked: ArrayLike | None, start: ScreenMesh, normal_map: No
     if len(missing):
         raise NormalMeshError(f"locked corner {missing[0].tolist()} is not a pixel corner of the foreground")
     return np.isin(corners, wanted)
-
-
-def _whole(value: object, least: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise NormalMeshError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    return int(value)
-
-
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not (0 < value < np.inf):
-        raise NormalMeshError(f"{name} must be a positive number, not {value!r}")
-    return float(value)
 
 
 class _Clock(Stopwatch):

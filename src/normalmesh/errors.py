@@ -1,5 +1,8 @@
 """What normalmesh raises and warns with."""
 
+import math
+import numbers
+
 
 class NormalMeshError(ValueError):
     """An input that cannot be used. The message says what was given, what was expected and what to do."""
@@ -12,3 +15,17 @@ class NormalMeshWarning(UserWarning):
 def shape_text(shape: tuple[int, ...]) -> str:
     """A shape as people write it: 512×640."""
     return "×".join(map(str, shape)) or "a single number"
+
+
+def whole_number(value: object, least: int, name: str) -> int:
+    """The value of an argument that counts something, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise NormalMeshError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return int(value)
+
+
+def positive_number(value: object, name: str) -> float:
+    """The value of an argument that measures something, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not (0 < value < math.inf):
+        raise NormalMeshError(f"{name} must be a positive number, not {value!r}")
+    return float(value)
