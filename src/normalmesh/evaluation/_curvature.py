@@ -69,10 +69,6 @@ def fill_curvature(smooth, mask, frame, towards_viewer, scale, curvature):
                 ux * vx + uy * vy + uz * vz,
                 vx * vx + vy * vy + vz * vz,
                 -(by_u[0] * ux + by_u[1] * uy + by_u[2] * uz),
-                -0.5
-                * (
-                    (by_u[0] * vx + by_u[1] * vy + by_u[2] * vz)
-                    + (by_v[0] * ux + by_v[1] * uy + by_v[2] * uz)
-                ),
+                -0.5 * ((by_u[0] * vx + by_u[1] * vy + by_u[2] * vz) + (by_v[0] * ux + by_v[1] * uy + by_v[2] * uz)),
                 -(by_v[0] * vx + by_v[1] * vy + by_v[2] * vz),
             )

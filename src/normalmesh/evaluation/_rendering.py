@@ -22,10 +22,10 @@ def ray_offset(x, y, z, u, v, frame, perspective):
 
 @njit(cache=True, nogil=True)
 def weights(face, vertices, faces, u, v, frame, perspective):
-    """Barycentric weights of the point of a face on a ray, their sum before normalisation, and three depths.
+    """Barycentric weights of the point of a face on a ray, and the depths of the corners.
 
     The offsets q of the corners from the ray lie in a plane in which the ray is the origin: weights are the areas
-    of the triangles that it makes with the sides. A face that is seen edge-on has the sum zero, and equal weights.
+    of the triangles that it makes with the sides. A face that is seen edge-on gets equal weights.
     """
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
     ax, ay, a_depth = ray_offset(vertices[a, 0], vertices[a, 1], vertices[a, 2], u, v, frame, perspective)
@@ -35,8 +35,8 @@ def weights(face, vertices, faces, u, v, frame, perspective):
     total = wa + wb + wc
     if total == 0.0:
         third = 1.0 / 3.0
-        return third, third, third, total, a_depth, b_depth, c_depth
-    return wa / total, wb / total, wc / total, total, a_depth, b_depth, c_depth
+        return third, third, third, a_depth, b_depth, c_depth
+    return wa / total, wb / total, wc / total, a_depth, b_depth, c_depth
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -50,7 +50,7 @@ def fill_depth(hits, vertices, faces, frame, perspective, depth):
             depth[i, j] = math.nan
             if hits[i, j] < 0:
                 continue
-            wa, wb, wc, _, da, db, dc = weights(hits[i, j], vertices, faces, j + 0.5, i + 0.5, frame, perspective)
+            wa, wb, wc, da, db, dc = weights(hits[i, j], vertices, faces, j + 0.5, i + 0.5, frame, perspective)
             depth[i, j] = min(max(wa * da + wb * db + wc * dc, min(da, db, dc)), max(da, db, dc))
 
 
@@ -80,6 +80,8 @@ def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, n
             x, y, z, cosine = side * fx, side * fy, side * fz, side * cosine
             if len(vertex_normals) > 0:
                 sx, sy, sz = smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspective)
+                # On the side of the face that is seen, whichever way the corners go round.
+                side = -1.0 if sx * x + sy * y + sz * z < 0.0 else 1.0
                 smooth_cosine = side * (sx * rx + sy * ry + sz * rz)
                 if smooth_cosine > LEAST_COSINE:
                     x, y, z, cosine = side * sx, side * sy, side * sz, smooth_cosine
@@ -101,7 +103,7 @@ def face_normal(face, vertices, faces):
 @njit(cache=True, nogil=True)
 def smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspective):
     """Unit normal between those of the corners; zero where they cancel."""
-    wa, wb, wc, _, _, _, _ = weights(face, vertices, faces, u, v, frame, perspective)
+    wa, wb, wc, _, _, _ = weights(face, vertices, faces, u, v, frame, perspective)
     wa, wb, wc = max(wa, 0.0), max(wb, 0.0), max(wc, 0.0)
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
     return unit(

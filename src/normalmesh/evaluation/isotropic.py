@@ -144,9 +144,7 @@ def remesh_isotropic(
     of its ends counts. Where ε exceeds the radius 1/κ the formula's largest value √3/κ is kept.
     """
     if (error is None) == (vertices is None):
-        raise NormalMeshError(
-            f"give exactly one of error and vertices, not {'none' if error is None else 'both'}"
-        )
+        raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
     remesher = _Remesher(normal_map, whole_number(rounds, 1, "rounds"), progress)
     if error is not None:
         meshes = [remesher.remesh(positive_number(error, "error"))]

@@ -31,7 +31,7 @@ def stone(subdivisions: int = 6) -> trimesh.Trimesh:
     return trimesh.Trimesh(directions * [1.1, 0.9, 0.8] * radius[:, None], sphere.faces, process=False)
 
 
-def knot(along: int = 1024, around: int = 96) -> trimesh.Trimesh:
+def knot(along: int = 1280, around: int = 128) -> trimesh.Trimesh:
     """A trefoil knot of a round tube, which passes in front of itself three times.
 
     Parameters
@@ -51,7 +51,7 @@ def knot(along: int = 1024, around: int = 96) -> trimesh.Trimesh:
     return trimesh.Trimesh(points.reshape(-1, 3), _torus_faces(along, around), process=False)
 
 
-def vase(along: int = 384, around: int = 768) -> trimesh.Trimesh:
+def vase(along: int = 256, around: int = 512) -> trimesh.Trimesh:
     """A fluted vase, leaning towards the viewer, that one looks into: its lip hides part of its inside.
 
     Parameters

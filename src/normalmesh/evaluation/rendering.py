@@ -15,7 +15,7 @@ from normalmesh.evaluation import _rendering
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.lifting import exact_case
 from normalmesh.evaluation.screens import checked_shape, chosen_camera, pixel_centres, row_blocks
-from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.evaluation.trianglemodel import TriangleModel, used_vertices
 
 if TYPE_CHECKING:
     from embreex.rtcore_scene import EmbreeScene
@@ -128,12 +128,17 @@ def cast(
         Index of the face, −1 where there is none.
     depth : (H, W) float64
         As :meth:`Surface.depth_map` counts it, NaN where there is none.
+
+    Raises
+    ------
+    NormalMeshError
+        Wrong shapes, indices or sizes, vertices that are not finite, or Embree is not installed.
     """
-    points = np.ascontiguousarray(vertices, np.float64)
-    corners = np.ascontiguousarray(faces, np.int32)
+    points, corners = np.ascontiguousarray(vertices, np.float64), np.ascontiguousarray(faces)
+    used = points[used_vertices("the mesh", points, corners)]
+    corners = corners.astype(np.int32, copy=False)
     shape = checked_shape(shape)
     is_perspective = isinstance(camera, Perspective)
-    used = points[np.unique(corners)]
     # Single precision goes farthest around the middle, in numbers about one. The pinhole is the only fixed point.
     middle = np.zeros(3) if is_perspective else (used.min(axis=0) + used.max(axis=0)) / 2
     scale = 1 / max(float(np.abs(used - middle).max()), np.finfo(np.float64).tiny)

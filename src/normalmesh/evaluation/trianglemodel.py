@@ -85,7 +85,8 @@ def _read(path: Path) -> TriangleModel:
     # Nothing has asked a part for its normals yet: those in the cache are the file's.
     if all("vertex_normals" in part._cache for part in parts):
         normals = np.concatenate([part.vertex_normals for part in parts])
-        return _checked(str(path), *_joined(parts), normals)
+        lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+        return _checked(str(path), *_joined(parts), normals / np.where(lengths > 0, lengths, 1))
     return _merged(str(path), *_joined(parts))
 
 
@@ -102,19 +103,16 @@ def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]
     """The model with vertices at the same place, to nine digits, merged, and the normals that follow."""
     import trimesh
 
-    _check(name, vertices, faces)
-    mesh = trimesh.Trimesh(vertices, faces, process=False)
-    extent = float(np.ptp(vertices[np.unique(faces)], axis=0).max())
-    if extent > 0:
-        # Counted from the middle, far coordinates keep their digits.
-        middle = vertices[faces[0, 0]].copy()
-        mesh.vertices = mesh.vertices - middle
-        mesh.merge_vertices(digits_vertex=9 - int(np.ceil(np.log10(extent))))
-        mesh.vertices += middle
-    return _checked(name, mesh.vertices, mesh.faces, mesh.vertex_normals)
+    model = _checked(name, vertices, faces, np.zeros_like(vertices))
+    # trimesh counts in absolute lengths; in a model of size one, at the origin, nine digits are as good as equal.
+    origin, extent = model.vertices[0], float(np.ptp(model.vertices, axis=0).max()) or 1.0
+    mesh = trimesh.Trimesh((model.vertices - origin) / extent, model.faces, process=False)
+    mesh.merge_vertices(digits_vertex=9)
+    return _checked(name, mesh.vertices * extent + origin, mesh.faces, mesh.vertex_normals)
 
 
-def _check(name: str, vertices: NDArray[np.generic], faces: NDArray[np.generic]) -> None:
+def used_vertices(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which vertices (N,) are in some face; an error where vertices and faces are not triangles in space."""
     if vertices.ndim != 2 or vertices.shape[1] != 3:
         raise NormalMeshError(f"{name}: vertices must have the shape (N, 3), not {shape_text(vertices.shape)}")
     if faces.size == 0:
@@ -127,18 +125,20 @@ def _check(name: str, vertices: NDArray[np.generic], faces: NDArray[np.generic])
         raise NormalMeshError(
             f"{name}: faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
         )
+    used = np.zeros(len(vertices), np.bool_)
+    used[faces] = True
+    lost = np.count_nonzero(~np.isfinite(vertices[used]).all(axis=1))
+    if lost:
+        raise NormalMeshError(f"{name}: {lost} vertices are not finite")
+    return used
 
 
 def _checked(name: str, vertices: ArrayLike, faces: ArrayLike, normals: ArrayLike) -> TriangleModel:
     """A model without the vertices that no face names, or an error."""
     points, corners, directions = np.asarray(vertices, np.float64), np.asarray(faces), np.asarray(normals, np.float64)
-    _check(name, points, corners)
-    used = np.zeros(len(points), np.bool_)
-    used[corners] = True
+    used = used_vertices(name, points, corners)
     if not used.all():
         points, directions, corners = points[used], directions[used], (np.cumsum(used) - 1)[corners]
-    if not np.all(np.isfinite(points)):
-        raise NormalMeshError(f"{name}: {np.count_nonzero(~np.isfinite(points).all(axis=1))} vertices are not finite")
     return TriangleModel(
         np.ascontiguousarray(points), np.ascontiguousarray(corners, np.int32), np.ascontiguousarray(directions)
     )
