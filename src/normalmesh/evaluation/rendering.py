@@ -39,7 +39,7 @@ def render_normal_map(
     """Render depth and normals of a triangle model: one ray through the centre of each pixel.
 
     Depth is that of the flat faces, in double precision. Faces are seen from both sides: normals of those seen from
-    behind are turned to the viewer. Up to 8192² pixels and more: 35 bytes a pixel at the peak, beside the model.
+    behind are turned to the viewer. Up to 8192² pixels and more: 34 bytes a pixel at the peak, beside the model.
 
     Parameters
     ----------
