@@ -1,18 +1,20 @@
-"""The shared cases: normal maps with ground truth, what the authors' program reaches on them, and the measures."""
+"""The shared cases: normal maps with ground truth, and what the authors' program reaches on them."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh import NormalMap, NormalMeshWarning, Orthographic, Surface, pixel_faces, read_normal_map
+from normalmesh import Evaluation, NormalMeshWarning, Surface, evaluate
+from normalmesh.evaluation import cases as evaluation_cases
+from normalmesh.evaluation.datasets import find_dataset
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 
@@ -21,35 +23,20 @@ OCCLUSION_FREE = ("sphere", "ridges", "relief", "terrain")
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """One case.
+class Case(evaluation_cases.Case):
+    """One case, and what the authors' program reaches on it.
 
     Attributes
     ----------
-    depth : (H, W) or None
-        As ``Surface.depth_map`` counts it: height towards the viewer, or distance along the optical axis.
     reference : dict
         Tag → figures of the authors' program.
     """
 
-    name: str
-    normal_map: NormalMap
-    depth: NDArray[np.float64] | None
-    reference: dict[str, dict[str, float]]
+    reference: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def occlusion_free(self) -> bool:
         return self.name.startswith(OCCLUSION_FREE)
-
-
-@dataclass(frozen=True)
-class Measures:
-    """MAE in degrees, RMSE (px or the unit of the depth), MADE, and the share of pixels lost or spilled."""
-
-    mae: float
-    rmse: float
-    made: float
-    lost: float
 
 
 def case_names(folder: Path = CASES) -> list[str]:
@@ -59,18 +46,10 @@ def case_names(folder: Path = CASES) -> list[str]:
 
 
 def load(name: str, folder: Path = CASES) -> Case:
-    camera = folder / name / "K.txt"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)
-        normal_map = read_normal_map(
-            folder / name / "normals.png", folder / name / "mask.png", camera if camera.exists() else None
-        )
-    depth = None
-    if (folder / name / "depth.npz").exists():
-        depth = np.load(folder / name / "depth.npz")["depth"].astype(np.float64)
-        # The files count away from the camera.
-        depth = -depth if isinstance(normal_map.camera, Orthographic) else depth
-    return Case(name, normal_map, depth, json.loads((folder / "reference_results.json").read_text())[name])
+        case = find_dataset("folders").load(folder, name)
+    return Case(**vars(case), reference=json.loads((folder / "reference_results.json").read_text())[name])
 
 
 def cases_from_command_line(description: str | None) -> list[Case]:
@@ -84,29 +63,8 @@ def cases_from_command_line(description: str | None) -> list[Case]:
     return cases
 
 
-def measure(surface: Surface, case: Case, tag: str = "", folder: Path = CASES) -> Measures:
-    """Errors over the pixels that the surface and, where known, the authors' mesh cover (DESIGN §5)."""
-    mask = case.normal_map.mask
-    owner = pixel_faces(surface.mesh, mask.shape)
-    lost = float(np.count_nonzero((owner >= 0) != mask) / case.normal_map.foreground)
-    counted = (owner >= 0) & mask
+def measure(result: Surface | NDArray[np.float64], case: Case, tag: str = "", folder: Path = CASES) -> Evaluation:
+    """Errors over the pixels that the result and, where known, the authors' mesh cover: so the reference counts."""
     covered = folder / case.name / f"covered_{tag}.png"
-    if covered.exists():
-        counted &= imagecodecs.imread(covered) > 127
-    cosines = (surface.face_normals[owner[counted]] * case.normal_map.normals[counted]).sum(axis=1)
-    mae = float(np.degrees(np.arccos(np.clip(cosines, -1, 1))).mean())
-    if case.depth is None:
-        return Measures(mae, np.nan, np.nan, lost)
-    counted &= np.isfinite(case.depth)
-    found, truth = surface.depth_map()[counted], case.depth[counted]
-    if isinstance(case.normal_map.camera, Orthographic):
-        error = found - truth
-        return Measures(mae, float(error.std()), float(np.abs(error - np.median(error)).mean()), lost)
-    scale = float((found * truth).sum() / (found * found).sum())
-    ratio = float(np.median(truth / found))
-    rmse = float(np.sqrt(np.square(scale * found - truth).mean()))
-    return Measures(mae, rmse, float(np.abs(ratio * found - truth).mean()), lost)
-
-
-def geometric_mean(ratios: list[float]) -> float:
-    return float(np.exp(np.mean(np.log(ratios))))
+    counted = imagecodecs.imread(covered) > 127 if covered.exists() else None
+    return evaluate(result, case, counted=counted, each_component=False)

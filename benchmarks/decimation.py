@@ -5,8 +5,9 @@ Errors are those of the unrefined surface, integrated as the paper does it: they
 
 from __future__ import annotations
 
-from benchmarks.cases import Case, cases_from_command_line, geometric_mean, measure
+from benchmarks.cases import Case, cases_from_command_line, measure
 from normalmesh import decimate, integrate
+from normalmesh.evaluation.benches.tables import geometric_mean
 from normalmesh.reconstruction import PRESETS
 
 ABLATION = {

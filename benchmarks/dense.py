@@ -4,24 +4,8 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-from numpy.typing import NDArray
-
-from benchmarks.cases import Case, case_names, load, measure
-from normalmesh import Orthographic, integrate_pixels, reconstruct
-
-
-def errors(case: Case, dense: NDArray[np.float64]) -> tuple[float, float]:
-    """RMSE and MADE of a depth map, in the unit of the depth."""
-    assert case.depth is not None
-    both = np.isfinite(dense) & np.isfinite(case.depth)
-    found, truth = dense[both], case.depth[both]
-    if isinstance(case.normal_map.camera, Orthographic):
-        error = found - truth
-        return float(error.std()), float(np.abs(error - np.median(error)).mean())
-    scale = (found * truth).sum() / (found * found).sum()
-    ratio = np.median(truth / found)
-    return float(np.sqrt(np.square(scale * found - truth).mean())), float(np.abs(ratio * found - truth).mean())
+from benchmarks.cases import case_names, load, measure
+from normalmesh import integrate_pixels, reconstruct
 
 
 def main() -> None:
@@ -41,7 +25,8 @@ def main() -> None:
             start = time.perf_counter()
             dense = integrate_pixels(case.normal_map, discontinuities=discontinuities)
             seconds = time.perf_counter() - start
-            row += " | {:9.4f} {:9.4f} {:6.2f}".format(*errors(case, dense), seconds)
+            found = measure(dense, case)
+            row += f" | {found.rmse:9.4f} {found.made:9.4f} {seconds:6.2f}"
         start = time.perf_counter()
         surface = reconstruct(case.normal_map, compression=0.9)
         seconds = time.perf_counter() - start

@@ -10,19 +10,20 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.cases import CASES, OCCLUSION_FREE, Case, Measures, case_names, geometric_mean, load, measure
-from benchmarks.dense import errors
-from benchmarks.noise import with_noise
+from benchmarks.cases import CASES, OCCLUSION_FREE, Case, case_names, load, measure
 from normalmesh import (
+    Evaluation,
     NormalMap,
     NormalMeshWarning,
     Surface,
+    add_noise,
     decimate,
     integrate,
     integrate_pixels,
     read_normal_map,
     reconstruct,
 )
+from normalmesh.evaluation.benches.tables import geometric_mean
 from normalmesh.noise import estimate_noise, without_noise
 from normalmesh.pictures.panels import jumps, normal_colours, shaded
 
@@ -55,7 +56,7 @@ def both_surfaces(normal_map: NormalMap, vertices: int) -> tuple[Surface, Surfac
 
 def both_measures(
     case: Case, tag: str, share: float = 1.0, normal_map: NormalMap | None = None
-) -> tuple[Measures, Measures]:
+) -> tuple[Evaluation, Evaluation]:
     """Errors of both surfaces with a share of the reference's vertices, of the case's own map or another."""
     cut, continuous = both_surfaces(normal_map or case.normal_map, round(share * case.reference[tag]["vertices"]))
     return measure(cut, case, tag), measure(continuous, case, tag)
@@ -126,7 +127,7 @@ def noise(options: argparse.Namespace) -> None:
     for angle, goal in NOISY_MADE.items():
         rows = []
         for case in cases:
-            maps = [with_noise(case.normal_map, angle, seed) for seed in range(options.seeds)]
+            maps = [add_noise(case.normal_map, angle, seed) for seed in range(options.seeds)]
             found = [[each.made for each in both_measures(case, "c4", normal_map=noisy)] for noisy in maps]
             rows.append(np.mean(found, axis=0))
             print(f"{angle:4.0f}° {case.name:18} {rows[-1][0]:7.3f} {rows[-1][1]:10.3f}", flush=True)
@@ -140,7 +141,7 @@ def pixels(options: argparse.Namespace) -> None:
     for name, bilateral in zip(OBJECTS, BILATERAL, strict=True):
         case = load(name)
         with_jumps, continuous = (
-            errors(case, integrate_pixels(case.normal_map, discontinuities=on))[1] for on in (True, False)
+            measure(integrate_pixels(case.normal_map, discontinuities=on), case).made for on in (True, False)
         )
         print(f"{name:18} {with_jumps:10.3f} {continuous:10.3f} {bilateral:20.2f}", flush=True)
 

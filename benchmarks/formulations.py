@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.cases import Case, cases_from_command_line, geometric_mean, measure
-from benchmarks.noise import with_noise
-from normalmesh import decimate, integrate
+from benchmarks.cases import Case, cases_from_command_line, measure
+from normalmesh import add_noise, decimate, integrate
 from normalmesh.cotangent import PAPER_CLAMP
+from normalmesh.evaluation.benches.tables import geometric_mean
 
 CLEAN = {"noise": 0.0, "refine": 0}
 FORMULATIONS = {
@@ -38,7 +38,7 @@ def table(title: str, cases: list[Case], noise: float, tag: str) -> None:
     """RMSE and MAE of each formulation, geometric means of ratios to the paper's on the same mesh."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in FORMULATIONS}
     for case in cases:
-        noisy = with_noise(case.normal_map, noise)
+        noisy = add_noise(case.normal_map, noise)
         mesh = decimate(noisy, vertices=int(case.reference[tag]["vertices"]))
         for name, options in FORMULATIONS.items():
             settings = {"formulation": "vertices", **CLEAN, **options}

@@ -9,9 +9,10 @@ import argparse
 import multiprocessing
 import time
 
-from benchmarks.cases import Case, case_names, geometric_mean, load, measure
+from benchmarks.cases import Case, case_names, load, measure
 from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import decimate, integrate, remesh_isotropic
+from normalmesh.evaluation.benches.tables import geometric_mean
 from normalmesh.evaluation.medallion import Medallion
 from normalmesh.reconstruction import PRESETS
 

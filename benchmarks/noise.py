@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
-import numpy as np
-
-from benchmarks.cases import case_names, geometric_mean, load, measure
-from normalmesh import NormalMap, NormalMeshWarning, reconstruct
+from benchmarks.cases import case_names, load, measure
+from normalmesh import add_noise, reconstruct
+from normalmesh.evaluation.benches.tables import geometric_mean
 
 CASES = ("sphere512", "relief_igea512", "relief_bunny512", "diligent_bear")
-
-
-def with_noise(normal_map: NormalMap, angle: float, seed: int = 0) -> NormalMap:
-    """The map with Gaussian noise of this deviation (degrees) in both directions across each normal."""
-    if angle == 0:
-        return normal_map
-    rng = np.random.default_rng(seed)
-    normals = normal_map.normals.astype(np.float64)
-    across = np.cross(normals, [0.3, 0.5, 0.8])
-    across /= np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-9)
-    along = np.cross(normals, across)
-    turns = np.tan(np.radians(rng.normal(0, angle, (*normal_map.shape, 2))))
-    noisy = normals + turns[..., :1] * across + turns[..., 1:] * along
-    noisy /= np.maximum(np.linalg.norm(noisy, axis=-1, keepdims=True), 1e-9)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NormalMeshWarning)
-        return NormalMap(noisy, normal_map.mask, normal_map.camera)
 
 
 def main() -> None:
@@ -38,7 +18,7 @@ def main() -> None:
         ratios = []
         for name in CASES:
             case = load(name)
-            noisy = with_noise(case.normal_map, angle)
+            noisy = add_noise(case.normal_map, angle)
             count = int(case.reference["c1"]["vertices"])
             paper = measure(reconstruct(noisy, vertices=count, preset="paper"), case, "c1")
             surface = reconstruct(noisy, vertices=count)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import ndimage
 
 from benchmarks.cases import Case, case_names, load
-from normalmesh import Perspective, Surface, decimate, integrate
+from normalmesh import Surface, decimate, evaluate, integrate
 
 
 def main() -> None:
@@ -44,15 +44,8 @@ def control_points(case: Case, count: int) -> np.ndarray:
 
 def errors(surface: Surface, case: Case) -> tuple[float, float]:
     """RMSE after the best offset or scale, and as it is."""
-    found = surface.depth_map()
-    both = np.isfinite(found) & np.isfinite(case.depth)
-    found, truth = found[both], case.depth[both]  # type: ignore[index]
-    metric = float(np.sqrt(np.square(found - truth).mean()))
-    if isinstance(case.normal_map.camera, Perspective):
-        found = found * (found * truth).sum() / (found * found).sum()
-    else:
-        found = found - (found - truth).mean()
-    return float(np.sqrt(np.square(found - truth).mean())), metric
+    as_it_is = surface.depth_map() - case.depth
+    return evaluate(surface, case, each_component=False).rmse, float(np.sqrt(np.nanmean(as_it_is**2)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Settings shared by all tests."""
 
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -18,3 +20,19 @@ def cases() -> Path:
     if not CASES.is_dir():
         pytest.skip("the shared cases are not on this machine")
     return CASES
+
+
+def silent_diagnosis(normals, mask=None, camera=None):
+    return SimpleNamespace(axes=None, candidates=("+x+y+z",), strongly_excludes=lambda convention: False)
+
+
+@pytest.fixture
+def no_diagnosis(monkeypatch, request):
+    """Tiny and odd maps are for reading, not for diagnosing; tests of the diagnosis ask for it."""
+    if "real_diagnosis" not in request.fixturenames:
+        monkeypatch.setattr(import_module("normalmesh.diagnosis"), "diagnose", silent_diagnosis)
+
+
+@pytest.fixture
+def real_diagnosis():
+    """Asks for the diagnosis as it is."""

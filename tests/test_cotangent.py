@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import naive
+import naive_integration
 from meshes import bumpy_map, point_mesh
 from normalmesh import NormalMeshError, Orthographic, Perspective
 from normalmesh.cotangent import METRICS, PAPER_CLAMP, PARAMETERS, CotangentSystem
@@ -27,8 +27,8 @@ def test_against_the_formula(parameters, metric, clamp, camera):
     mesh = point_mesh(normal_map.shape, 30)
     system = system_of(mesh, normal_map, parameters, metric, clamp)
     found = solve_spd(system.matrix(), system.right_side()).x
-    table = naive.face_means(mesh, normal_map)
-    expected = naive.vertex_unknowns(mesh, table, camera, parameters, metric, clamp)
+    table = naive_integration.face_means(mesh, normal_map)
+    expected = naive_integration.vertex_unknowns(mesh, table, camera, parameters, metric, clamp)
     np.testing.assert_allclose(found, expected, atol=1e-7 * np.ptp(expected))
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import naive
+import naive_integration
 from meshes import bumpy_map, disc, point_mesh
-from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh
+from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
 from normalmesh.facemeans import FaceMeans
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
@@ -22,9 +22,9 @@ def test_against_loops(camera, seed, samples):
     normal_map = bumpy_map(seed=seed, camera=camera, mask=mask, height=2.0)
     mesh = point_mesh(normal_map.shape, 150, seed)
     means = means_of(mesh, normal_map, samples)
-    expected = naive.face_means(mesh, normal_map, samples)
+    expected = naive_integration.face_means(mesh, normal_map, samples)
     np.testing.assert_allclose(means.table, expected, rtol=1e-12, atol=1e-14)
-    owned = np.bincount(naive.real_pixel_faces(mesh, mask.shape)[mask], minlength=len(mesh.faces))
+    owned = np.bincount(pixel_faces(mesh, mask.shape)[mask], minlength=len(mesh.faces))
     assert (owned == 0).any(), "no face was empty"
     np.testing.assert_allclose(means.mobilities, 1 / expected[:, 6])
     np.testing.assert_allclose(np.linalg.norm(means.normals, axis=1), 1)
@@ -52,7 +52,7 @@ def test_large_faces_take_pixel_centres():
     assert not large.all()
     one, two = (means_of(mesh, normal_map, samples).table for samples in (1, 2))
     assert np.array_equal(one[large], two[large])
-    np.testing.assert_allclose(two, naive.face_means(mesh, normal_map, 2), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(two, naive_integration.face_means(mesh, normal_map, 2), rtol=1e-12, atol=1e-14)
 
 
 def test_gradients_point_uphill():

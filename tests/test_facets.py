@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import naive
+import naive_integration
 from meshes import bumpy_map, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh
 from normalmesh.cutting import CutMesh
@@ -31,14 +31,14 @@ def two_parts(count=12):
 def test_against_dense_least_squares(camera, mesh):
     normal_map = bumpy_map(camera=camera)
     facets = system_of(mesh, normal_map)
-    table = naive.face_means(mesh, normal_map)
+    table = naive_integration.face_means(mesh, normal_map)
     offsets = solve_spd(facets.matrix(), facets.right_side()).x
     perspective = isinstance(camera, Perspective)
-    expected = naive.facet_offsets(mesh, table, perspective)
+    expected = naive_integration.facet_offsets(mesh, table, perspective)
     np.testing.assert_allclose(offsets, expected, atol=1e-7 * np.ptp(expected))
     np.testing.assert_allclose(
         facets.at_vertices(offsets, CutMesh.whole(mesh)),
-        naive.facets_at_vertices(mesh, table, offsets, perspective),
+        naive_integration.facets_at_vertices(mesh, table, offsets, perspective),
         atol=1e-10 * np.ptp(expected),
     )
 
@@ -46,7 +46,7 @@ def test_against_dense_least_squares(camera, mesh):
 def test_every_inner_edge_once():
     mesh = point_mesh((24, 26), 30)
     facets = system_of(mesh, bumpy_map())
-    expected = {frozenset(edge[2:]) for edge in naive.inner_edges(mesh.faces)}
+    expected = {frozenset(edge[2:]) for edge in naive_integration.inner_edges(mesh.faces)}
     assert {frozenset(pair) for pair in facets.pairs.tolist()} == expected
     assert len(facets.pairs) == len(expected)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-import naive
+import naive_integration
 from meshes import bumpy_map, disc, point_mesh
 from normalmesh import (
     NormalMap,
@@ -36,13 +36,13 @@ def test_against_dense_twins(camera, options):
     normal_map = bumpy_map(camera=camera)
     mesh = point_mesh(normal_map.shape, 30)
     surface = integrate(mesh, normal_map, noise=0, refine=0, distance=2.0, discontinuities=False, **options)
-    table = naive.face_means(mesh, normal_map, 2 if options["formulation"] == "facets" else 1)
+    table = naive_integration.face_means(mesh, normal_map, 2 if options["formulation"] == "facets" else 1)
     if options["formulation"] == "facets":
-        offsets = naive.facet_offsets(mesh, table, camera is PINHOLE)
-        expected = naive.facets_at_vertices(mesh, table, offsets, camera is PINHOLE)
+        offsets = naive_integration.facet_offsets(mesh, table, camera is PINHOLE)
+        expected = naive_integration.facets_at_vertices(mesh, table, offsets, camera is PINHOLE)
     else:
         rest = (options.get("parameters", "gradient"), options.get("metric", "screen"), options.get("clamp"))
-        expected = naive.vertex_unknowns(mesh, table, camera, *rest)
+        expected = naive_integration.vertex_unknowns(mesh, table, camera, *rest)
     found = camera.depth(surface.vertices)
     found = np.log(found) if camera is PINHOLE else found
     difference = found - expected

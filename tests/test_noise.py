@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import naive
+import naive_pixels
 from meshes import bumpy_map, disc, point_mesh
 from normalmesh import NormalMap, NormalMeshError, Perspective, integrate
 from normalmesh._noise import bilateral
@@ -57,7 +57,7 @@ def test_bilateral_against_loops(camera):
     given = noisy(bumpy_map((12, 14), mask=mask, camera=camera), 10)
     smooth = np.empty_like(given.normals)
     bilateral(given.normals, given.mask, 2, 1.2, 0.5, smooth)
-    np.testing.assert_allclose(smooth, naive.bilateral(given.normals, mask, 2, 1.2, 0.5), atol=1e-6)
+    np.testing.assert_allclose(smooth, naive_pixels.bilateral(given.normals, mask, 2, 1.2, 0.5), atol=1e-6)
 
 
 def test_below_one_degree_nothing_is_averaged():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-import naive
+import naive_pixels
 from normalmesh import (
     NormalMap,
     NormalMeshWarning,
@@ -57,9 +57,9 @@ def test_weights_against_their_formulas():
     z[3, 4] = 50.0  # far from all its neighbours: its weight still goes to the nearest of them
     right, down = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, np.float32)
     one_sided_weights(mask, upright, z, 5.0, 1e-6, right, down)
-    assert_weights(right, down, naive.one_sided_weights(mask, upright, z, 5.0, 1e-6))
+    assert_weights(right, down, naive_pixels.one_sided_weights(mask, upright, z, 5.0, 1e-6))
     cauchy_weights(mask, upright, z, half_steps, 0.05, right, down)
-    assert_weights(right, down, naive.cauchy_weights(mask, upright, z, half_steps, 0.05))
+    assert_weights(right, down, naive_pixels.cauchy_weights(mask, upright, z, half_steps, 0.05))
 
 
 def test_aggregates_are_joined_by_strong_edges():
@@ -70,7 +70,7 @@ def test_aggregates_are_joined_by_strong_edges():
         right[:, :-1] = (mask[:, 1:] & mask[:, :-1]) * 100 ** -rng.random((rows, columns - 1))
         down[:-1] = (mask[1:] & mask[:-1]) * 100 ** -rng.random((rows - 1, columns))
         aggregate, cells = aggregate_pixels(mask, right, down)
-        parts = naive.strong_parts(mask, right, down, STRONG)
+        parts = naive_pixels.strong_parts(mask, right, down, STRONG)
         assert len(parts) == len(cells)
         assert {frozenset(map(tuple, np.argwhere(aggregate == k))) for k in range(len(cells))} == parts
 

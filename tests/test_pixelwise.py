@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
-import naive
+import naive_pixels
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, integrate_pixels, read_normal_map
 from normalmesh import threads as thread_rule
 from normalmesh._pixelwise import apply
@@ -26,7 +26,7 @@ def test_against_dense_least_squares(mask, which, seed):
     turns = np.clip(np.random.default_rng(seed).normal(0, 0.3, (5, 6, 3)), -0.5, 0.5)
     normals = towards_viewer + turns * np.linalg.norm(towards_viewer)
     given_map = _map(normals, mask, camera)
-    expected = naive.pixel_depths(given_map.normals, mask, camera)
+    expected = naive_pixels.pixel_depths(given_map.normals, mask, camera)
     found = integrate_pixels(given_map, distance=2.0)
     assert np.array_equal(np.isfinite(found), mask)
     component, count = ndimage.label(mask)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import naive
+import naive_integration
 from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, integration, pixel_faces
 from normalmesh._refinement import colours, face_angles, star_of, star_optima
@@ -34,7 +34,8 @@ def test_angles_against_loops(camera):
     points = camera.points(mesh.vertices, unknown)
     owner = pixel_faces(mesh, normal_map.shape)
     expected = [
-        naive.sum_of_angles(points[face], normal_map.normals[(owner == f) & mask]) for f, face in enumerate(mesh.faces)
+        naive_integration.sum_of_angles(points[face], normal_map.normals[(owner == f) & mask])
+        for f, face in enumerate(mesh.faces)
     ]
     # The kernel takes arccos from a polynomial, right to 7e-5.
     pixels = np.bincount(owner[mask], minlength=len(mesh.faces))
@@ -58,7 +59,7 @@ def test_a_vertex_finds_its_best_unknown(camera):
         moved = mesh.vertices.copy()
         moved[vertex] = place
         if star_optima(star, place, *state, *looking, own):
-            expected = naive.best_unknown(ScreenMesh(moved, mesh.faces), vertex, unknown, normal_map)
+            expected = naive_integration.best_unknown(ScreenMesh(moved, mesh.faces), vertex, unknown, normal_map)
             np.testing.assert_allclose(own, expected, atol=1e-9)
             compared += 1
     assert compared > 10
@@ -237,7 +238,7 @@ def test_a_vertex_on_a_cut_has_a_best_value_on_each_side(camera):
         sides = cut.faces.ravel()[star]
         assert len(set(sides)) > 1
         for side in set(sides):
-            expected = naive.best_unknown(ScreenMesh(moved, cut.faces), side, unknown, normal_map)
+            expected = naive_integration.best_unknown(ScreenMesh(moved, cut.faces), side, unknown, normal_map)
             np.testing.assert_allclose(own[sides == side], expected, atol=1e-9)
             compared += 1
     assert compared >= 4

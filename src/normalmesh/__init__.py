@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.discontinuities import Discontinuities
     from normalmesh.evaluation.isotropic import IsotropicMesh, remesh_isotropic
+    from normalmesh.evaluation.metrics import Evaluation, evaluate
+    from normalmesh.evaluation.perturbation import add_noise
+    from normalmesh.evaluation.rendering import render_normal_map
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
     from normalmesh.normalmap import NormalMap, Repairs
@@ -33,6 +36,7 @@ _HOMES = {
     "DecimatedMesh": "decimation",
     "Diagnosis": "diagnosis",
     "Discontinuities": "discontinuities",
+    "Evaluation": "evaluation.metrics",
     "Integration": "integration",
     "IsotropicMesh": "evaluation.isotropic",
     "MeshCheck": "screenmesh",
@@ -42,14 +46,17 @@ _HOMES = {
     "Repairs": "normalmap",
     "ScreenMesh": "screenmesh",
     "Surface": "surface",
+    "add_noise": "evaluation.perturbation",
     "decimate": "decimation",
     "diagnose": "diagnosis",
+    "evaluate": "evaluation.metrics",
     "integrate_pixels": "pixelwise",
     "integrate": "integration",
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
     "remesh_isotropic": "evaluation.isotropic",
+    "render_normal_map": "evaluation.rendering",
 }
 
 __all__ = [
@@ -58,6 +65,7 @@ __all__ = [
     "DecimatedMesh",
     "Diagnosis",
     "Discontinuities",
+    "Evaluation",
     "Integration",
     "IsotropicMesh",
     "MeshCheck",
@@ -69,14 +77,17 @@ __all__ = [
     "Repairs",
     "ScreenMesh",
     "Surface",
+    "add_noise",
     "decimate",
     "diagnose",
+    "evaluate",
     "integrate",
     "integrate_pixels",
     "pixel_faces",
     "read_normal_map",
     "reconstruct",
     "remesh_isotropic",
+    "render_normal_map",
 ]
 
 

@@ -8,6 +8,7 @@ import warnings
 import click
 
 from normalmesh import NormalMeshError, NormalMeshWarning, __version__
+from normalmesh.cli.bench import bench
 from normalmesh.cli.demo import demo
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
@@ -21,6 +22,7 @@ def normalmesh() -> None:
 
 normalmesh.add_command(inspect)
 normalmesh.add_command(reconstruct)
+normalmesh.add_command(bench)
 normalmesh.add_command(demo)
 
 

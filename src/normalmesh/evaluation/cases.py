@@ -49,7 +49,7 @@ class Case:
             object.__setattr__(self, "normals", self.normal_map.normals)
         elif np.shape(self.normals) != (*shape, 3):
             raise NormalMeshError(
-                f"{self.name}: true normals are {shape_text(np.shape(self.normals))}, expected {shape_text((*shape, 3))}"
+                f"{self.name}: true normals are {shape_text(np.shape(self.normals))}, not {shape_text((*shape, 3))}"
             )
         if not self.group:
             object.__setattr__(self, "group", self.name)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.camera import Camera
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.lifting import Grid, Relief, lift
+from normalmesh.evaluation.screens import pixel_centres
 from normalmesh.normalmap import NormalMap
-
-Grid = NDArray[np.float64]
-#: A height and its derivatives by x and y.
-Relief = tuple[Grid, Grid, Grid]
 
 #: Strokes of the letters N and M, in units of the radius: (x, y) from, (x, y) to.
 STROKES = np.array(
@@ -31,7 +30,7 @@ STROKE_WIDTH = 0.035
 
 @dataclass(frozen=True)
 class Medallion:
-    """The medallion on size × size pixels, seen orthographically.
+    """The medallion on size × size pixels.
 
     Heights and normals come from formulas, so they agree to the last digit.
     """
@@ -51,25 +50,26 @@ class Medallion:
         height, slope_x, slope_y = (np.sum(values, axis=0) for values in zip(*parts, strict=True))
         return self.radius * height, slope_x, slope_y
 
-    @cached_property
-    def pixel_centres(self) -> Grid:
-        """(H, W, 2)"""
-        axis = np.arange(self.size) + 0.5
-        return np.stack(np.meshgrid(axis, axis), axis=-1)
+    def seen_by(self, camera: Camera | str = "orthographic") -> Case:
+        """What a camera sees of it; the mask is a disc."""
+        offsets = pixel_centres(slice(0, self.size), self.size) - self.size / 2
+        mask = np.linalg.norm(offsets, axis=-1) < self.radius
+        return lift("medallion", self.relief, (self.size, self.size), camera, mask)
 
     @cached_property
+    def _seen(self) -> Case:
+        return self.seen_by()
+
+    @property
     def normal_map(self) -> NormalMap:
-        """Normals at pixel centres; the mask is a disc."""
-        _, slope_x, slope_y = self.relief(self.pixel_centres)
-        normals = np.stack([-slope_x, -slope_y, np.ones_like(slope_x)], axis=-1)
-        normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-        mask = np.linalg.norm(self.pixel_centres - self.size / 2, axis=-1) < self.radius
-        return NormalMap(normals.astype(np.float32), mask)
+        """Normals at pixel centres, seen orthographically."""
+        return self._seen.normal_map
 
-    @cached_property
+    @property
     def height(self) -> Grid:
         """Height (H, W) in pixels at pixel centres, NaN outside."""
-        return np.where(self.normal_map.mask, self.relief(self.pixel_centres)[0], np.nan)
+        assert self._seen.depth is not None
+        return self._seen.depth
 
 
 def _bowl(x: Grid, y: Grid) -> Relief:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,9 @@ from normalmesh.files.formats import reading, unusable
 
 #: Names that normals go by, in order of preference; compared without regard to case.
 NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "normalmap", "n")
+
+#: Names that depths go by.
+DEPTH_NAMES = ("depth", "depth_gt", "depths", "depth_map", "height", "heights", "z", "d")
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -27,20 +32,37 @@ def read_npy(path: Path) -> NDArray[np.generic]:
 def read_npz(path: Path, variable: str | None) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
     """Normals (H, W, 3 or 4) and, where there is one, the mask (H, W) of an NPZ file."""
     with reading(path, "NPZ"):
-        shapes = _npz_shapes(path)
-        with np.load(path, allow_pickle=False) as arrays:
-            return _normals_and_mask(path, shapes, variable, arrays.__getitem__)
+        return _normals_and_mask(path, _npz_shapes(path), variable, partial(_npz_array, path))
 
 
 def read_mat(path: Path, variable: str | None) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
     """Normals (H, W, 3 or 4) and, where there is one, the mask (H, W) of a MAT file of version 5 to 7."""
-    from scipy.io import loadmat, whosmat
-
     with reading(path, "MAT"):
-        shapes = {name: shape for name, shape, kind in whosmat(path) if kind not in ("cell", "struct", "object")}
-        return _normals_and_mask(
-            path, shapes, variable, lambda name: np.asarray(loadmat(path, variable_names=[name])[name])
-        )
+        return _normals_and_mask(path, _mat_shapes(path), variable, partial(_mat_array, path))
+
+
+def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDArray[np.generic]:
+    """Depths (H, W) of an NPZ or MAT file."""
+    shapes_of, load = {"NPZ": (_npz_shapes, _npz_array), "MAT": (_mat_shapes, _mat_array)}[file_format]
+    with reading(path, file_format):
+        return load(path, _chosen_name(path, shapes_of(path), variable, _DEPTHS))
+
+
+def _npz_array(path: Path, name: str) -> NDArray[np.generic]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays[name]
+
+
+def _mat_array(path: Path, name: str) -> NDArray[np.generic]:
+    from scipy.io import loadmat
+
+    return np.asarray(loadmat(path, variable_names=[name])[name])
+
+
+def _mat_shapes(path: Path) -> Shapes:
+    from scipy.io import whosmat
+
+    return {name: shape for name, shape, kind in whosmat(path) if kind not in ("cell", "struct", "object")}
 
 
 def _npz_shapes(path: Path) -> Shapes:
@@ -59,32 +81,47 @@ def _npz_shapes(path: Path) -> Shapes:
     return shapes
 
 
+@dataclass(frozen=True)
+class _Sought:
+    """What an array is looked for by: its names in order of preference, and its shape."""
+
+    what: str
+    names: tuple[str, ...]
+    shape: str
+    fits: Callable[[tuple[int, ...]], bool]
+
+
+_NORMALS = _Sought("normals", NORMALS_NAMES, "(rows, columns, 3)", lambda shape: len(shape) == 3 and shape[2] in (3, 4))
+_DEPTHS = _Sought("depths", DEPTH_NAMES, "(rows, columns)", lambda shape: len(shape) == 2)
+
+
 def _normals_and_mask(
     path: Path, shapes: Shapes, variable: str | None, load: Callable[[str], NDArray[np.generic]]
 ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    name = _normals_name(path, shapes, variable)
+    name = _chosen_name(path, shapes, variable, _NORMALS)
     masks = [other for other, shape in shapes.items() if other.lower() == "mask" and shape == shapes[name][:2]]
     return load(name), (load(masks[0]) if masks else None)
 
 
-def _normals_name(path: Path, shapes: Shapes, variable: str | None) -> str:
-    """Which variable holds the normals: the one asked for, one with a telling name, or the only one that can."""
+def _chosen_name(path: Path, shapes: Shapes, variable: str | None, sought: _Sought) -> str:
+    """Which variable is meant: the one asked for, one with a telling name, or the only one that can be."""
     listed = ", ".join(f"{name} ({shape_text(shape)})" for name, shape in shapes.items()) or "none"
-    candidates = [name for name, shape in shapes.items() if len(shape) == 3 and shape[2] in (3, 4)]
+    candidates = [name for name, shape in shapes.items() if sought.fits(shape)]
     if variable is not None:
         if variable not in shapes:
             raise unusable(path, f"there is no variable {variable!r}; the file holds: {listed}")
         if variable not in candidates:
             raise unusable(
-                path,
-                f"variable {variable!r} must have the shape (rows, columns, 3), not {shape_text(shapes[variable])}",
+                path, f"variable {variable!r} must have the shape {sought.shape}, not {shape_text(shapes[variable])}"
             )
         return variable
-    named = sorted((NORMALS_NAMES.index(name.lower()), name) for name in candidates if name.lower() in NORMALS_NAMES)
+    named = sorted((sought.names.index(name.lower()), name) for name in candidates if name.lower() in sought.names)
     if named:
         return named[0][1]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        raise unusable(path, f"several arrays could be the normals: {', '.join(candidates)}; name one as variable=…")
-    raise unusable(path, f"no array has the shape (rows, columns, 3); the file holds: {listed}")
+        raise unusable(
+            path, f"several arrays could be the {sought.what}: {', '.join(candidates)}; name one as variable=…"
+        )
+    raise unusable(path, f"no array has the shape {sought.shape}; the file holds: {listed}")

@@ -95,3 +95,16 @@ def _pixels(path: Path, channel: OpenEXR.Channel) -> NDArray[np.floating]:
     if channel.pixels.dtype.kind != "f":
         raise unusable(path, f"channel {channel.name} holds whole numbers; save it as half or float")
     return channel.pixels
+
+
+def read_exr_channel(path: Path, name: str | None) -> NDArray[np.floating]:
+    """Pixels (H, W) of the channel named, of the one called Y, Z, V or depth, or of the only one."""
+    with reading(path, "EXR"):
+        channels = {name: (part, channel) for part in _read_parts(path) for name, channel in part.channels.items()}
+        telling = [each for each in channels if each.rpartition(".")[2].lower() in ("y", "z", "v", "depth")]
+        chosen = [name] if name is not None else telling if len(telling) == 1 else list(channels)
+        if len(chosen) != 1 or chosen[0] not in channels:
+            raise unusable(path, f"the channels are {', '.join(channels)}; name the one of the depths as variable=…")
+        part, channel = channels[chosen[0]]
+        _refuse_cropped(path, part)
+        return _pixels(path, channel)

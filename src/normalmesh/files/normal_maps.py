@@ -99,10 +99,18 @@ def _read_vectors(
     """Vectors (H, W, 3) in the file's own channels, and the foreground (H, W)."""
     stored = _read_stored(path, variable)
     if isinstance(mask, str | PathLike):
-        mask = read_mask(Path(mask))
-    elif mask is None:
+        return decode(path, stored, _mask_from_file(Path(mask), stored.shape))
+    if mask is None:
         mask = stored.mask
     return decode(path, stored, None if mask is None else checked_mask(mask, stored.shape))
+
+
+def _mask_from_file(path: Path, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    mask = read_mask(path)
+    try:
+        return checked_mask(mask, shape)
+    except NormalMeshError as error:
+        raise unusable(path, str(error)) from error
 
 
 def _read_stored(path: Path, variable: str | None) -> StoredNormals:

@@ -1,0 +1,58 @@
+"""``normalmesh bench``: the tables and figures of the paper."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+NAMES = ("accuracy", "thresholds", "ablation", "runtime", "noise", "density")
+
+
+@click.command()
+@click.argument("name", type=click.Choice(NAMES))
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of a data set; default: the project's own cases.")
+@click.option("--only", multiple=True, metavar="PATTERN", help="Cases by name, such as 'bear*'; may be repeated.")
+@click.option(
+    "--camera", type=click.Choice(["orthographic", "perspective"]), help="Only this one; default: what there is."
+)
+@click.option("--size", type=click.IntRange(32, 8192), help="Side in pixels of the project's own cases.")
+@click.option(
+    "--output", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("bench"), show_default=True
+)
+@click.option("--restart", is_flag=True, help="Throw away earlier results instead of going on with them.")
+def bench(
+    name: str,
+    data: Path | None,
+    only: tuple[str, ...],
+    camera: str | None,
+    size: int | None,
+    output: Path,
+    restart: bool,
+) -> None:
+    """Measure NAME, print its table, and write it as CSV, Markdown and PNG.
+
+    Goes on where it was interrupted. Tables and figures are those of the paper "Feature-Preserving Mesh Decimation for
+    Normal Integration": accuracy (table 1 and supplement), thresholds (table 2), ablation, runtime, noise and density.
+    """
+    from normalmesh.evaluation.benches.bench import run_bench
+    from normalmesh.evaluation.benches.sources import chosen, dataset_sources
+
+    chosen_bench = import_module(f"normalmesh.evaluation.benches.{name}").BENCH
+    size = size or chosen_bench.size
+    sources = chosen_bench.own_sources(size) if data is None else dataset_sources(data)
+    if camera is not None:
+        sources = [source for source in sources if source.camera == camera]
+    settings = {"data": f"own cases of {size} px" if data is None else str(data), "cases": " ".join(only) or "all"}
+    settings["camera"] = camera or "all"
+    text = run_bench(
+        chosen_bench,
+        chosen(sources, only),
+        output / name,
+        settings,
+        restart=restart,
+        say=lambda line: click.echo(line, err=True),
+    )
+    click.echo(text)
+    click.echo(f"wrote {output / name}", err=True)

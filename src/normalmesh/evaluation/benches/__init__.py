@@ -1,0 +1,1 @@
+"""Benches: the tables and figures of the paper, each by one command."""

@@ -1,0 +1,123 @@
+"""Ablation: collapses alone, with vertex alignment, with edge alignment, and all of it, as in the paper's figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from normalmesh.decimation import decimate
+from normalmesh.evaluation.benches.bench import Bench, Row, Task
+from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, measured
+from normalmesh.evaluation.benches.plots import framed, new_figure, picture, save
+from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
+from normalmesh.evaluation.benches.summaries import mean_of, names_of
+from normalmesh.evaluation.benches.tables import Table, figure, geometric_mean
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.metrics import evaluate
+from normalmesh.integration import integrate
+from normalmesh.pictures.panels import shaded, wireframe
+from normalmesh.reconstruction import reconstruct
+from normalmesh.surface import Surface
+
+SHARE = 0.01
+PARTS: dict[str, dict[str, Any]] = {
+    "collapses": {"flips": False, "moves": False},
+    "+ vertex alignment": {"flips": False},
+    "+ edge alignment": {"moves": False},
+    "full": {},
+}
+#: Passes of alignment a round: ours, and the paper's.
+PASSES = (3, 10)
+#: Names of the variants: the parts with each number of passes, and what refinement after integration adds.
+VARIANTS = [*(f"{part}, {passes} passes" for passes in PASSES for part in PARTS), "ours"]
+
+
+def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
+    for source in sources:
+        for variant in VARIANTS:
+            yield Task((source.camera, source.group, source.name, variant), partial(_variant, source, variant))
+    for source in first_of_groups(sources):
+        path = folder / f"ablation_{source.group}_{source.camera}.png"
+        yield Task((source.camera, source.group, source.name, "picture"), partial(_gallery, source, path))
+
+
+def _variant(source: Source, variant: str) -> list[Row]:
+    case = source.load()
+    return [measured(variant, case, partial(_surface, case, variant))[0]]
+
+
+def _surface(case: Case, variant: str) -> Surface:
+    """Integrated as the paper does it, so that the mesh alone is judged; ``ours`` is the default."""
+    count = max(round(SHARE * case.normal_map.foreground), 4)
+    if variant == "ours":
+        return reconstruct(case.normal_map, vertices=count)
+    part, _, passes = variant.removesuffix(" passes").rpartition(", ")
+    mesh = decimate(case.normal_map, vertices=count, passes=int(passes), **PARTS[part])
+    return integrate(mesh, case.normal_map, **PAPER_INTEGRATION)
+
+
+def _gallery(source: Source, path: Path) -> list[Row]:
+    """Wireframe and surface of each part, with its errors below."""
+    case = source.load()
+    window = framed(case.normal_map.mask)
+    shown, axes = new_figure(2, len(PARTS), 5.6)
+    for column, part in enumerate(PARTS):
+        surface = _surface(case, f"{part}, {PASSES[0]} passes")
+        found = evaluate(surface, case)
+        picture(axes[0, column], wireframe(surface)[window], part)
+        picture(
+            axes[1, column],
+            shaded(surface.normal_map())[window],
+            "",
+            f"RMSE {figure(found.rmse)} {found.units}, MAE {found.mae:.2f}°",
+        )
+    shown.suptitle(f"{case.name}, {len(surface.vertices)} vertices")
+    save(shown, path)
+    return [{"method": "picture"}]
+
+
+def _tables(rows: list[Row]) -> list[Table]:
+    tables = []
+    for camera in names_of(rows, "camera"):
+        seen = [row for row in rows if row["camera"] == camera and row["method"] != "picture"]
+        groups = names_of(seen, "group")
+        for column, title in (("mae", "MAE in degrees"), ("rmse", "RMSE")):
+            lines: list[list[str | float]] = []
+            for variant in VARIANTS:
+                figures = [mean_of(seen, column, method=variant, group=group) for group in groups]
+                bare = [mean_of(seen, column, method=VARIANTS[0], group=group) for group in groups]
+                ratios = [value / base for value, base in zip(figures, bare, strict=True)]
+                lines.append([variant, *figures, geometric_mean(ratios)])
+            head = [title, *groups, "ratio to collapses"]
+            tables.append(Table(f"{title.split()[0]} at {100 * SHARE:g} % vertices, {camera}", head, lines))
+    return tables
+
+
+def _draw(rows: list[Row], folder: Path) -> None:
+    """Ratios to collapses alone, geometric means over the groups, both measures side by side."""
+    tables = _tables(rows)
+    shown, axes = new_figure(1, 2, 3.6, sharey=True)
+    for place, measure in zip(axes.flat, ("MAE", "RMSE"), strict=True):
+        chosen = [table for table in tables if table.title.startswith(measure)]
+        for offset, table in enumerate(chosen):
+            heights = [len(VARIANTS) - k + 0.35 * offset for k in range(len(VARIANTS))]
+            place.barh(heights, [line[-1] for line in table.lines], 0.33, label=table.title.rpartition(", ")[2])
+        place.set_yticks([len(VARIANTS) - k + 0.17 for k in range(len(VARIANTS))], VARIANTS)
+        place.set(xlabel=f"{measure}, ratio to collapses alone", xlim=(0, None))
+        place.axvline(1, color="black", linewidth=0.8)
+    axes.flat[0].legend(fontsize=7)
+    save(shown, folder / "ablation.png")
+
+
+BENCH = Bench(
+    "ablation",
+    "what each part of the decimation adds",
+    384,
+    ("camera", "group", "name", "variant"),
+    own_sources,
+    _tasks,
+    _tables,
+    _draw,
+)

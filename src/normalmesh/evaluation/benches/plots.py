@@ -1,0 +1,96 @@
+"""Plots with matplotlib, in one style: legible at the width of a page, the same colour for a method everywhere."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.files.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Method → colour and marker.
+STYLES = {
+    "pixels": ("#555555", ""),
+    "isotropic": ("#d95f02", "s"),
+    "older integrator": ("#e6ab02", "v"),
+    "paper": ("#1f78b4", "o"),
+    "ours": ("#1b9e77", "D"),
+}
+
+#: Errors from none to the end of the scale.
+ERRORS = "magma"
+#: Vertices a pixel, from few to many.
+DENSITIES = "viridis"
+
+WIDTH = 10.0
+STYLE: Any = {"font.size": 9, "axes.titlesize": 9, "axes.grid": True, "grid.alpha": 0.3, "figure.dpi": 110}
+
+
+def new_figure(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, NDArray[Any]]:
+    """A figure of a page's width and its axes (rows, columns)."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise NormalMeshError("plots need matplotlib; pip install 'normalmesh[plots]'") from error
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG."""
+    image = io.BytesIO()
+    figure.savefig(image, format="png")
+    write_atomically({path: image.getvalue()})
+
+
+def plain_ticks(axes: Axes, along: str) -> None:
+    """Plain numbers on a logarithmic axis, ``"x"`` or ``"y"``, also where it spans less than a decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    low, high = sorted(axis.get_view_interval())
+    steps = (1, 1.5, 2, 3, 5, 7) if high < 5 * low else (1, 2, 5) if high < 50 * low else (1,)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def framed(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """The window of the foreground, with a margin."""
+    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+    margin = max(mask.shape) // 50 + 1
+    return (
+        slice(max(rows[0] - margin, 0), rows[-1] + margin + 1),
+        slice(max(columns[0] - margin, 0), columns[-1] + margin + 1),
+    )
+
+
+def picture(axes: Axes, image: NDArray[Any], title: str = "", caption: str = "", **options: Any) -> Any:
+    """An image without ticks, a title above and a caption below."""
+    shown = axes.imshow(image, interpolation="antialiased", **options)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(False)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.set_title(title)
+    axes.set_xlabel(caption)
+    return shown
+
+
+def scale_end(maps: list[NDArray[np.float64]], share: float = 0.98) -> float:
+    """The end of a colour scale that all maps can share: a high quantile of their sizes."""
+    sizes = np.concatenate([np.abs(values[np.isfinite(values)]).ravel() for values in maps])
+    return float(np.quantile(sizes, share)) if len(sizes) else 1.0

@@ -1,0 +1,50 @@
+"""Tables in Markdown, and figures as they are printed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, a head, lines of names and figures, and sentences about them."""
+
+    title: str
+    head: Sequence[str]
+    lines: Sequence[Sequence[str | float]]
+    remarks: Sequence[str] = field(default_factory=tuple)
+
+    def markdown(self) -> str:
+        rows = [self.head, *([_cell(value) for value in line] for line in self.lines)]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(self.head))]
+        texts = [
+            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+        ]
+        rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+        parts = [f"## {self.title}", "\n".join([texts[0], rule, *texts[1:]])]
+        if self.remarks:
+            parts.append("\n".join(f"- {remark}" for remark in self.remarks))
+        return "\n\n".join(parts)
+
+
+def figure(value: float) -> str:
+    """Three significant digits, without an exponent where it can be read; a dash for what is not known."""
+    if not np.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    digits = 2 - int(np.floor(np.log10(abs(value))))
+    return f"{value:.{digits}f}" if 0 <= digits <= 6 else f"{value:.0f}" if digits < 0 else f"{value:.2e}"
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of the known ones among positive values."""
+    known = np.array([value for value in values if np.isfinite(value) and value > 0])
+    return float(np.exp(np.log(known).mean())) if len(known) else float("nan")
+
+
+def _cell(value: str | float) -> str:
+    return value if isinstance(value, str) else figure(value)

@@ -1,0 +1,117 @@
+"""Putting a case together: normals, mask, camera and depth from their files, seen through either camera."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.camera import Camera, Orthographic, Perspective
+from normalmesh.errors import NormalMeshWarning, shape_text
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.metrics import angles_between, normals_of_depth
+from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.formats import unusable
+from normalmesh.files.normal_maps import read_normal_map
+from normalmesh.normalmap import NormalMap
+
+Float = NDArray[np.float64]
+
+#: Degrees in the median between the normals and those of the depth, beyond which they do not belong together.
+DISAGREEMENT = 30.0
+
+
+@contextmanager
+def repairs_unmentioned() -> Iterator[None]:
+    """No warnings of repaired normals: data sets have some at every outline. ``NormalMap.repairs`` counts them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(left the mask|were normalised|clamped to 85°)", NormalMeshWarning)
+        yield
+
+
+def read_map(
+    normals: Path, mask: Path | None, camera: str, intrinsics: Perspective | None, variable: str | None = None
+) -> NormalMap:
+    """A normal map with x right, y up, z towards the viewer, for a ``"perspective"`` or ``"orthographic"`` camera.
+
+    Warns where the data plainly contradict these axes.
+    """
+    seen_by = intrinsics if intrinsics is not None and camera == "perspective" else Orthographic()
+    with repairs_unmentioned():
+        return read_normal_map(normals, mask, seen_by, variable=variable)
+
+
+def read_distances(path: Path, normal_map: NormalMap, variable: str | None = None) -> Float:
+    """Depth (H, W) growing away from the camera; NaN where it is unknown and outside the mask."""
+    distances = read_depth_map(path, variable)
+    if distances.shape != normal_map.shape:
+        raise unusable(
+            path,
+            f"depth is {shape_text(distances.shape)} but normals are {shape_text(normal_map.shape)}; "
+            "they must be of one image",
+        )
+    distances[~normal_map.mask] = np.nan
+    return distances
+
+
+def assemble(
+    name: str,
+    normal_map: NormalMap,
+    distances: Float | None,
+    intrinsics: Perspective | None = None,
+    *,
+    units: str = "px",
+    group: str = "",
+) -> Case:
+    """The case of a normal map and its true depth.
+
+    Parameters
+    ----------
+    name, units, group
+        As in :class:`Case`.
+    normal_map
+        As :func:`read_map` gave it.
+    distances
+        (H, W) true depth, growing away from the camera: along the optical axis (perspective), or with a free constant
+        (orthographic).
+    intrinsics
+        The camera that took the pictures, where it is known to be perspective. A case that is orthographic nevertheless
+        gets pixels of the size that they have at the mean depth.
+    """
+    if distances is None:
+        return Case(name, normal_map, group=group)
+    if intrinsics is not None:
+        distances = np.where(distances > 0, distances, np.nan)
+    _warn_of_disagreement(name, normal_map, distances, intrinsics)
+    if isinstance(normal_map.camera, Perspective):
+        return Case(name, normal_map, distances, units=units, group=group)
+    if intrinsics is not None:
+        pixel_size = float(np.nanmean(distances) / np.sqrt(intrinsics.fx * intrinsics.fy))
+        with repairs_unmentioned():
+            normal_map = NormalMap(normal_map.normals, normal_map.mask, Orthographic(pixel_size))
+    return Case(name, normal_map, -distances, units=units, group=group)
+
+
+def _warn_of_disagreement(name: str, normal_map: NormalMap, distances: Float, intrinsics: Perspective | None) -> None:
+    """Wrong axes, a wrong calibration or mixed-up files show: the depth then has other normals."""
+    rows, columns = (np.flatnonzero(normal_map.mask.any(axis=axis)) for axis in (1, 0))
+    part = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    camera: Camera = Orthographic()
+    depth = -distances[part]
+    if intrinsics is not None:
+        camera = replace(intrinsics, cx=intrinsics.cx - columns[0], cy=intrinsics.cy - rows[0])
+        depth = distances[part]
+    angles = angles_between(normals_of_depth(depth, camera), normal_map.normals[part])
+    angles = angles[np.isfinite(angles)]
+    if angles.size and (middle := float(np.median(angles))) > DISAGREEMENT:
+        warnings.warn(
+            f"{name}: normals and true depth are {middle:.0f}° apart in the median; their axes, the camera or the "
+            "files are not what is expected of this data set",
+            NormalMeshWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,101 @@
+"""DiLiGenT-MV: five objects, each from twenty sides, with a scanned mesh (Li et al. 2020)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.datasets.assembly import Float, assemble, read_map
+from normalmesh.evaluation.datasets.dataset import Dataset
+from normalmesh.evaluation.datasets.poses import Pose
+from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.normalmap import NormalMap
+
+if TYPE_CHECKING:
+    from normalmesh.evaluation.trianglemodel import TriangleModel
+
+#: Share of the foreground that the mesh must cover, at least, to be the mesh of the picture.
+LEAST_COVER = 0.5
+
+
+class DiligentMV(Dataset):
+    """Normals are those of the mesh, in each camera's frame: x right, y up, z towards the viewer. Depth is in mm.
+
+    ``Calib_Results.mat`` is what Bouguet's toolbox writes: a point X of the mesh is seen at ``KK (Rc_i X + Tc_i)``, x
+    right, y down, z forward, the centre of the first pixel at (0, 0). Lens distortion (``kc``) is not used: the
+    ground truth is taken to be that of a pinhole.
+    """
+
+    name = "diligent-mv"
+    title = "DiLiGenT-MV"
+    address = "https://sites.google.com/site/photometricstereodata/mv"
+    layout = """
+        DiLiGenT-MV/mvpmsData/
+            bearPNG/                 and buddhaPNG, cowPNG, pot2PNG, readingPNG
+                Calib_Results.mat    KK, Rc_1, Tc_1 ... Rc_20, Tc_20
+                mesh_Gt.ply
+                view_01/             to view_20
+                    Normal_gt.mat    Normal_gt (rows, columns, 3)
+                    mask.png
+        """
+    inner = ("mvpmsData", "DiLiGenT-MV/mvpmsData", "DiLiGenT-MV")
+
+    def _places_in(self, root: Path) -> dict[str, Path]:
+        views = sorted(path for path in root.glob("*/view_*") if re.fullmatch(r"view_\d+", path.name) and path.is_dir())
+        return {f"{view.parent.name.removesuffix('PNG')}/{view.name}": view for view in views}
+
+    def _load(self, name: str, place: Path, camera: str) -> Case:
+        model = place.parent
+        pose = _read_pose(self._piece(model, "Calib_Results.mat"), int(place.name.removeprefix("view_")))
+        normal_map = read_map(
+            self._piece(place, "Normal_gt.mat"), self._piece(place, "mask.png"), camera, pose.camera, "Normal_gt"
+        )
+        distances = _distances(self._piece(model, "mesh_Gt.ply", "mesh_gt.ply"), pose, normal_map)
+        return assemble(name, normal_map, distances, pose.camera, units="mm", group=self.group(name))
+
+
+def _read_pose(path: Path, view: int) -> Pose:
+    """The pose of a view, counted from one."""
+    from scipy.io import loadmat
+
+    if (kind := file_format(path)) != "MAT":
+        raise unusable(path, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
+    names = ("KK", f"Rc_{view}", f"Tc_{view}")
+    with reading(path, "MAT"):
+        found = loadmat(path, variable_names=names)
+    if missing := [name for name in names if name not in found]:
+        raise unusable(path, f"there is no variable {', '.join(missing)}: the calibration of view {view}")
+    try:
+        return Pose.from_calibration(*(found[name] for name in names))
+    except NormalMeshError as error:
+        raise unusable(path, f"{', '.join(names)}: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _read_mesh(path: Path) -> TriangleModel:
+    """The mesh in a file. The last one is kept: twenty views share it."""
+    from normalmesh.evaluation.trianglemodel import TriangleModel
+
+    return TriangleModel.of(path)
+
+
+def _distances(path: Path, pose: Pose, normal_map: NormalMap) -> Float:
+    """Depth (H, W) of the mesh along the optical axis, NaN outside the mask and where no face is."""
+    from normalmesh.evaluation.rendering import cast
+
+    mesh = _read_mesh(path)
+    hits, depth = cast(pose.place(mesh.vertices), mesh.faces, pose.camera, normal_map.shape)
+    seen = (hits >= 0) & normal_map.mask
+    if seen.sum() < LEAST_COVER * normal_map.foreground:
+        raise unusable(
+            path,
+            f"the mesh covers {seen.sum()} of {normal_map.foreground} pixels of the mask; do mesh, calibration and "
+            "mask belong together?",
+        )
+    return np.where(seen, depth, np.nan)

@@ -1,0 +1,65 @@
+"""The photometric-stereo set of Harvard: seven objects, normals as their toolbox found them, no ground truth."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.conventions import Convention
+from normalmesh.diagnosis import diagnose
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.datasets.assembly import repairs_unmentioned
+from normalmesh.evaluation.datasets.dataset import Dataset
+from normalmesh.files.arrays import read_mat
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.normalmap import NormalMap
+
+
+class Harvard(Dataset):
+    """Normals are floats: x right, y up, z towards the viewer, the *bottom* row of the picture first, NaN outside.
+
+    The camera is taken as orthographic. The normals are measured, and stand for the truth as well.
+    """
+
+    name = "harvard"
+    title = "the photometric-stereo set of Harvard (PSData)"
+    address = "https://vision.seas.harvard.edu/qsfs/Data.html"
+    layout = """
+        PSData/
+            cat/                     and frog, hippo, lizard, pig, scholar, turtle
+                result.mat           n (rows, columns, 3)
+        """
+    inner = ("PSData",)
+    cameras = ("orthographic",)
+
+    def _places_in(self, root: Path) -> dict[str, Path]:
+        return {path.parent.name: path for path in sorted(root.glob("*/result.mat"))}
+
+    def _load(self, name: str, place: Path, camera: str) -> Case:
+        if (kind := file_format(place)) != "MAT":
+            raise unusable(place, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
+        stored, _ = read_mat(place, None)
+        if stored.dtype.kind != "f":
+            raise unusable(place, f"normals must be floats, not {stored.dtype}")
+        normals = np.asarray(stored[::-1], np.float32)
+        try:
+            return Case(name, _normal_map(place, normals))
+        except NormalMeshError as error:
+            raise unusable(place, str(error)) from error
+
+
+def _normal_map(path: Path, normals: NDArray[np.float32]) -> NormalMap:
+    """The map of normals (H, W, 3), NaN or zero outside the object; warns where the data contradict its axes."""
+    mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
+    if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):
+        warnings.warn(
+            f"{path}: the data contradict x right, y up, z towards the viewer, bottom row first",
+            NormalMeshWarning,
+            stacklevel=4,
+        )
+    with repairs_unmentioned():
+        return NormalMap(normals, mask)

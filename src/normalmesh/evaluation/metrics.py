@@ -1,0 +1,257 @@
+"""How far a result is from the truth: RMSE, MADE, MAE, compression and coverage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from normalmesh import _surface
+from normalmesh.camera import Camera, Orthographic
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.evaluation.cases import Case
+from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.normalmap import NormalMap
+from normalmesh.surface import Surface
+
+Float: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+#: Files that are read as meshes; all others are read as depth maps.
+MESH_SUFFIXES = (".ply", ".obj", ".stl", ".glb", ".gltf", ".off")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How far a result is from the truth.
+
+    Attributes
+    ----------
+    rmse, made
+        Root of the mean squared, and mean absolute depth error in ``units``, each after the free constant
+        (orthographic) or scale (perspective) that suits it best; NaN where no depth is known.
+    mae
+        Mean angle in degrees between the normals of the result and the true ones, over the pixels.
+    vertices, foreground
+        Of the result, and of the normal map, in pixels. A depth map has a vertex a pixel.
+    covered, spilled
+        Foreground pixels that the result covers, and background pixels that it covers, as shares of the foreground.
+    depth_error
+        (H, W) result − truth, after the constant or scale of the RMSE; NaN where one of them is unknown.
+    angles
+        (H, W) degrees, NaN where one of the normals is unknown.
+    units
+        Of the depth.
+    """
+
+    rmse: float
+    made: float
+    mae: float
+    vertices: int
+    foreground: int
+    covered: float
+    spilled: float
+    depth_error: Float
+    angles: Float
+    units: str
+
+    @property
+    def compression(self) -> float:
+        """1 − vertices / foreground pixels."""
+        return 1 - self.vertices / self.foreground
+
+    def __str__(self) -> str:
+        return (
+            f"RMSE {self.rmse:.4g} {self.units}, MADE {self.made:.4g} {self.units}, MAE {self.mae:.3f}°, "
+            f"{self.vertices} vertices (compression {100 * self.compression:.2f} %), "
+            f"covers {100 * self.covered:.2f} % of the foreground and {100 * self.spilled:.2f} % beside it"
+        )
+
+
+def evaluate(
+    result: Surface | str | PathLike[str] | ArrayLike,
+    truth: Case | NormalMap,
+    depth: ArrayLike | None = None,
+    *,
+    counted: ArrayLike | None = None,
+    each_component: bool = True,
+) -> Evaluation:
+    """Compare a surface, a mesh file or a depth map with the truth.
+
+    Normals do not tell the height of a surface (orthographic) or its scale (perspective): the best constant is
+    taken out first. For RMSE that is the mean difference or the least-squares scale, for MADE the median difference or
+    the median ratio.
+
+    Parameters
+    ----------
+    result
+        A :class:`Surface`; a mesh file (PLY, OBJ, STL, GLB) in the frame of the camera, as :meth:`Surface.save` writes
+        it; or a depth map, as an array (H, W), counted as :meth:`Surface.depth_map` does, or as a file.
+    truth
+        A case, or a normal map whose normals are the true ones.
+    depth
+        With a normal map: its true depth (H, W), counted as above; NaN where unknown.
+    counted
+        (H, W) pixels that count; default: all. Foreground that the result does not cover never counts.
+    each_component
+        One constant for each 4-connected component of the mask, as normals leave them. False: one for all.
+
+    Returns
+    -------
+    Evaluation
+    """
+    if isinstance(truth, NormalMap):
+        truth = Case("truth", truth, None if depth is None else np.asarray(depth, np.float64))
+    elif depth is not None:
+        raise NormalMeshError("a case brings its own depth: leave depth away, or give a normal map")
+    normal_map = truth.normal_map
+    found = _Found.of(result, normal_map.camera, normal_map.shape)
+    seen = np.isfinite(found.depth)
+    counts = seen & normal_map.mask
+    if counted is not None:
+        counts &= _checked(counted, normal_map.shape, "counted").astype(np.bool_)
+    angles = angles_between(found.normals, truth.normals)
+    angles[~counts] = np.nan
+    made = rmse = np.nan
+    error = np.full(normal_map.shape, np.nan)
+    if truth.depth is not None:
+        component = _components(normal_map.mask) if each_component else np.zeros(normal_map.shape, np.int32)
+        both = counts & np.isfinite(truth.depth)
+        gauge = _Gauge(found.depth[both], truth.depth[both], component[both], _is_height(normal_map.camera))
+        error[both] = gauge.squares()
+        rmse = float(np.sqrt(np.mean(error[both] ** 2))) if both.any() else np.nan
+        made = float(np.mean(np.abs(gauge.absolutes()))) if both.any() else np.nan
+    return Evaluation(
+        rmse=rmse,
+        made=made,
+        mae=float(np.nanmean(angles)) if np.isfinite(angles).any() else np.nan,
+        vertices=found.vertices,
+        foreground=normal_map.foreground,
+        covered=np.count_nonzero(seen & normal_map.mask) / normal_map.foreground,
+        spilled=np.count_nonzero(seen & ~normal_map.mask) / normal_map.foreground,
+        depth_error=error,
+        angles=angles,
+        units=truth.units,
+    )
+
+
+def angles_between(first: NDArray[np.floating], second: NDArray[np.floating]) -> Float:
+    """Angles (...) in degrees between vectors (..., 3) of any length; NaN where one of them is zero."""
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    # Sine and cosine together: the cosine alone is blind to small angles.
+    angles = np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), (a * b).sum(axis=-1)))
+    angles[~(a.any(axis=-1) & b.any(axis=-1))] = np.nan
+    return angles
+
+
+def normals_of_depth(depth: ArrayLike, camera: Camera) -> Float:
+    """Unit normals (H, W, 3) of a depth map (H, W), towards the viewer; zero where a direction has no neighbour.
+
+    The normal stands on the mean step in space to the neighbours on the left and right, or the only one of them, and on
+    that to the neighbours above and below.
+    """
+    depth = np.asarray(depth, np.float64)
+    rows, columns = depth.shape
+    v, u = np.mgrid[:rows, :columns] + 0.5
+    unknown = depth if _is_height(camera) else np.log(depth)
+    points = camera.points(np.stack([u, v], axis=-1), unknown)
+    normals = np.cross(_mean_steps(points, 0), _mean_steps(points, 1))
+    lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
+    return np.where(lengths > 0, normals / np.where(lengths > 0, lengths, 1), 0.0)
+
+
+def _mean_steps(points: Float, axis: int) -> Float:
+    """Mean of the steps (H, W, 3) to the next pixel and from the one before along an axis; NaN steps do not count."""
+    steps = np.diff(points, axis=axis)
+    nothing = np.full_like(np.take(points, [0], axis), np.nan)
+    pair = np.stack([np.concatenate([steps, nothing], axis), np.concatenate([nothing, steps], axis)])
+    known = np.isfinite(pair).all(axis=-1, keepdims=True)
+    return np.where(known, pair, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A result on the pixels: depth (H, W), NaN where there is none, and unit normals (H, W, 3), zero there."""
+
+    depth: Float
+    normals: NDArray[np.floating]
+    vertices: int
+
+    @classmethod
+    def of(cls, result: object, camera: Camera, shape: tuple[int, int]) -> _Found:
+        if isinstance(result, Surface):
+            if result.shape != shape:
+                raise NormalMeshError(
+                    f"the surface was seen on {shape_text(result.shape)} pixels but the truth has {shape_text(shape)}"
+                )
+            return cls(result.depth_map(), result.normal_map(), len(result.vertices))
+        if isinstance(result, str | PathLike):
+            if Path(result).suffix.lower() in MESH_SUFFIXES:
+                return cls._of_mesh(Path(result), camera, shape)
+            result = read_depth_map(result)
+        depth = _checked(result, shape, "the depth map").astype(np.float64)
+        return cls(depth, normals_of_depth(depth, camera), int(np.isfinite(depth).sum()))
+
+    @classmethod
+    def _of_mesh(cls, path: Path, camera: Camera, shape: tuple[int, int]) -> _Found:
+        from normalmesh.evaluation.rendering import cast
+        from normalmesh.evaluation.trianglemodel import TriangleModel
+
+        model = TriangleModel.of(path)
+        hit, depth = cast(model.vertices, model.faces, camera, shape)
+        normals = _surface.face_normals(model.vertices, model.faces)[hit]
+        rows, columns = np.nonzero(hit >= 0)
+        to_viewer = camera.towards_viewer * camera.rays(columns + 0.5, rows + 0.5)
+        # A mesh from elsewhere may turn its faces either way.
+        normals[rows, columns] *= np.where((normals[rows, columns] * to_viewer).sum(axis=1) < 0, -1, 1)[:, None]
+        normals[hit < 0] = 0
+        return cls(depth, normals, len(model.vertices))
+
+
+@dataclass(frozen=True, eq=False)
+class _Gauge:
+    """Takes the free constant or scale of each component out of depths (K,) against the truth (K,)."""
+
+    found: Float
+    truth: Float
+    component: NDArray[np.int32]
+    is_height: bool
+
+    def squares(self) -> Float:
+        """Errors (K,) after the constant or scale with the least squares."""
+        count = np.bincount(self.component)
+        if self.is_height:
+            shift = np.bincount(self.component, self.found - self.truth) / np.maximum(count, 1)
+            return self.found - self.truth - shift[self.component]
+        least = np.bincount(self.component, self.found * self.truth)
+        scale = least / np.maximum(np.bincount(self.component, self.found**2), 1e-300)
+        return scale[self.component] * self.found - self.truth
+
+    def absolutes(self) -> Float:
+        """Errors (K,) after the median difference or ratio."""
+        which = np.unique(self.component)
+        if self.is_height:
+            shift = ndimage.median(self.found - self.truth, self.component, which)
+            return self.found - self.truth - shift[np.searchsorted(which, self.component)]
+        ratio = ndimage.median(self.truth / self.found, self.component, which)
+        return ratio[np.searchsorted(which, self.component)] * self.found - self.truth
+
+
+def _components(mask: Mask) -> NDArray[np.int32]:
+    return ndimage.label(mask, output=np.int32)[0]
+
+
+def _is_height(camera: Camera) -> bool:
+    return isinstance(camera, Orthographic)
+
+
+def _checked(values: object, shape: tuple[int, int], name: str) -> NDArray:
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise NormalMeshError(f"{name} is {shape_text(array.shape)} but normals are {shape_text(shape)}")
+    return array

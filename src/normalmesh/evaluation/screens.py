@@ -1,0 +1,60 @@
+"""Size and camera of an image, as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.camera import Camera, Orthographic, Perspective
+from normalmesh.errors import NormalMeshError
+
+#: Focal length of ``"perspective"`` in lengths of the image's longer side: a field of view of 37°.
+FOCAL = 1.5
+#: Pixels that are worked on at a time, so that temporary arrays stay small beside the image.
+BLOCK = 1 << 19
+
+
+def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns from the side of a square, or from both; or an error."""
+    sides = (size, size) if isinstance(size, Integral) else size
+    if (
+        not isinstance(sides, tuple | list)
+        or len(sides) != 2
+        or not all(isinstance(side, Integral) and not isinstance(side, bool) and side > 0 for side in sides)
+    ):
+        raise NormalMeshError(f"size must be a positive whole number of pixels, or (rows, columns), not {size!r}")
+    return int(sides[0]), int(sides[1])
+
+
+def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
+    """The camera given, or one by its name.
+
+    ``"orthographic"``: one unit a pixel. ``"perspective"``: a field of view of 37° along the longer side, the principal
+    point in the image's middle.
+    """
+    if isinstance(camera, Camera):
+        return camera
+    if camera == "orthographic":
+        return Orthographic()
+    if camera == "perspective":
+        focal = FOCAL * max(shape)
+        return Perspective(focal, focal, shape[1] / 2, shape[0] / 2)
+    raise NormalMeshError(
+        f"camera must be 'orthographic', 'perspective', Orthographic(...) or Perspective(...), not {camera!r}"
+    )
+
+
+def row_blocks(shape: tuple[int, int]) -> Iterator[slice]:
+    """Slices of rows of about :data:`BLOCK` pixels that make up the image."""
+    step = max(BLOCK // shape[1], 1)
+    for first in range(0, shape[0], step):
+        yield slice(first, min(first + step, shape[0]))
+
+
+def pixel_centres(rows: slice, columns: int) -> NDArray[np.float64]:
+    """Screen positions (rows, columns, 2) of the pixel centres: u right, v down."""
+    u, v = np.arange(columns) + 0.5, np.arange(rows.start, rows.stop) + 0.5
+    return np.stack(np.meshgrid(u, v), axis=-1)

@@ -1,0 +1,141 @@
+"""Slow, obvious twins of integration on meshes. Tests compare the two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from naive import jacobian, nearest_pixel
+from normalmesh import ScreenMesh, pixel_faces
+
+
+def face_means(mesh, normal_map, samples=1):
+    """Sums over the pixels of each face, divided by their number: (M, 10) as ``FaceMeans.table``.
+
+    Faces below 64 px² take several samples of each pixel.
+    """
+    camera = normal_map.camera
+    owner = pixel_faces(mesh, normal_map.shape)
+    fine_owner = pixel_faces(
+        ScreenMesh(samples * mesh.vertices, mesh.faces), tuple(samples * length for length in normal_map.shape)
+    )
+    table = []
+    for f, corners in enumerate(mesh.vertices[mesh.faces]):
+        if mesh.areas[f] < 64:
+            pixels = [tuple(p // samples) for p in np.argwhere(fine_owner == f)]
+            pixels = [p for p in pixels if normal_map.mask[p]]
+        else:
+            pixels = [tuple(p) for p in np.argwhere((owner == f) & normal_map.mask)]
+        rows = []
+        centroid = corners.mean(axis=0)
+        for i, j in pixels or [nearest_pixel(normal_map.mask, centroid)]:
+            n = normal_map.normals[i, j].astype(np.float64)
+            w, at_centroid = n @ camera.rays(j + 0.5, i + 0.5), n @ camera.rays(*centroid)
+            s = np.array([n @ tau for tau in camera.tangents])
+            rows.append([*n, *(-s / at_centroid), w**-2, w**2, *(w * s)])
+        table.append([len(rows), *np.mean(rows, axis=0)])
+    return np.array(table)
+
+
+def inner_edges(faces):
+    """(vertex, vertex, face, face) of each edge with two faces."""
+    first: dict[frozenset[int], int] = {}
+    edges = []
+    for f, face in enumerate(faces):
+        for k in range(3):
+            edge = frozenset((int(face[k]), int(face[(k + 1) % 3])))
+            if edge in first:
+                edges.append((*edge, first[edge], f))
+            first[edge] = f
+    return edges
+
+
+def rise(mesh, table, f, position, perspective):
+    """How the plane of a face, straight or in space, rises from its centroid."""
+    linear = table[f, 4:6] @ (position - mesh.vertices[mesh.faces[f]].mean(axis=0))
+    if not perspective:
+        return linear
+    return -np.log(1 - linear) if linear < 0.5 else np.log(2) + 2 * (linear - 0.5)
+
+
+def facet_offsets(mesh, table, perspective):
+    """Offsets (M,) of planar faces by dense least squares over edges, zero mean on each component."""
+    rows, steps = [], []
+    for a, b, f, g in inner_edges(mesh.faces):
+        middle = (mesh.vertices[a] + mesh.vertices[b]) / 2
+        weight = np.linalg.norm(mesh.vertices[a] - mesh.vertices[b]) * min(1 / table[f, 6], 1 / table[g, 6])
+        row = np.zeros(len(mesh.faces))
+        row[f], row[g] = 1, -1
+        # Both planes have the same value at the midpoint.
+        step = rise(mesh, table, g, middle, perspective) - rise(mesh, table, f, middle, perspective)
+        rows.append(np.sqrt(weight) * row)
+        steps.append(np.sqrt(weight) * step)
+    return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]
+
+
+def facets_at_vertices(mesh, table, offsets, perspective):
+    """Mean (N,) of the planes around each vertex, weighted by area and mobility."""
+    values = np.zeros(len(mesh.vertices))
+    for vertex, position in enumerate(mesh.vertices):
+        around = [f for f, face in enumerate(mesh.faces) if vertex in face]
+        planes = [offsets[f] + rise(mesh, table, f, position, perspective) for f in around]
+        values[vertex] = np.average(planes, weights=[mesh.areas[f] / table[f, 6] for f in around])
+    return values
+
+
+def face_parameters(mesh, f, table, camera, parameters):
+    """m_f and b_f of the vertex system, DESIGN §3.8."""
+    if parameters == "tight":
+        return table[f, 7], table[f, 8:10]
+    if parameters == "gradient":
+        return 1 / table[f, 6], -table[f, 4:6] / table[f, 6]
+    normal = table[f, 1:4] / np.linalg.norm(table[f, 1:4])
+    w = normal @ camera.rays(*mesh.vertices[mesh.faces[f]].mean(axis=0))
+    return w**2, w * np.array([normal @ tau for tau in camera.tangents])
+
+
+def vertex_unknowns(mesh, table, camera, parameters, metric, clamp=None):
+    """Solution (N,) of supplement A's equations by dense least squares, zero mean on each component."""
+    n = len(mesh.vertices)
+    matrix, right = np.zeros((n, n)), np.zeros(n)
+    for f, face in enumerate(mesh.faces):
+        m, b = face_parameters(mesh, f, table, camera, parameters)
+        lift = np.eye(2)
+        if metric == "surface":
+            normal = table[f, 1:4] / np.linalg.norm(table[f, 1:4])
+            lift = jacobian(normal, camera.rays(*mesh.vertices[face].mean(axis=0)), *camera.tangents)
+        for k in range(3):
+            apex, v, w = (int(face[(k + shift) % 3]) for shift in range(3))
+            one, two = (lift @ (mesh.vertices[end] - mesh.vertices[apex]) for end in (v, w))
+            angle = np.arccos(one @ two / np.linalg.norm(one) / np.linalg.norm(two))
+            cotangent = 1 / np.tan(angle) if clamp is None else np.clip(1 / np.tan(angle), *clamp)
+            for here, there in ((v, w), (w, v)):
+                matrix[here, here] += cotangent * m
+                matrix[here, there] -= cotangent * m
+                right[here] -= cotangent * b @ (mesh.vertices[here] - mesh.vertices[there])
+    return np.linalg.lstsq(matrix, right, rcond=1e-12)[0]
+
+
+def sum_of_angles(points, normals):
+    """Sum of the angles between normals (K, 3) and that of the triangle (3, 3) in space."""
+    normal = np.cross(points[1] - points[0], points[2] - points[0])
+    normal /= np.linalg.norm(normal)
+    return sum(np.arctan2(np.linalg.norm(np.cross(normal, n)), normal @ n) for n in normals.astype(np.float64))
+
+
+def best_unknown(mesh, vertex, unknown, normal_map):
+    """The unknown of one vertex that minimises Σ area · m_f ‖∇z − ḡ_f‖² over its faces: a parabola's lowest point."""
+    table = face_means(mesh, normal_map)
+
+    def energy(own):
+        values = unknown.copy()
+        values[vertex] = own
+        total = 0.0
+        for f, face in enumerate(mesh.faces):
+            if vertex in face:
+                a, b, c = mesh.vertices[face]
+                slope = np.linalg.solve([b - a, c - a], values[face[1:]] - values[face[0]])
+                total += mesh.areas[f] / table[f, 6] * ((slope - table[f, 4:6]) ** 2).sum()
+        return total
+
+    bend, slope, _ = np.polyfit([-1, 0, 1], [energy(own) for own in (-1.0, 0.0, 1.0)], 2)
+    return -slope / (2 * bend)

@@ -1,0 +1,66 @@
+"""Slow, obvious versions of the measures: loops over pixels."""
+
+import math
+
+import numpy as np
+
+
+def angle(a, b):
+    """Degrees between two vectors, through both sine and cosine."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    return math.degrees(math.atan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
+def components(mask):
+    """Numbers of the 4-connected components, −1 outside, by flood fill."""
+    number = np.full(mask.shape, -1)
+    count = 0
+    for start in zip(*np.nonzero(mask), strict=True):
+        if number[start] >= 0:
+            continue
+        number[start] = count
+        todo = [start]
+        while todo:
+            row, column = todo.pop()
+            for near in ((row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)):
+                inside = 0 <= near[0] < mask.shape[0] and 0 <= near[1] < mask.shape[1]
+                if inside and mask[near] and number[near] < 0:
+                    number[near] = count
+                    todo.append(near)
+        count += 1
+    return number
+
+
+def rmse_and_made(found, truth, mask, is_height):
+    """Root mean square and mean absolute error, with the gauge of each component taken out."""
+    number = components(mask)
+    squares, absolutes = [], []
+    for k in range(number.max() + 1):
+        pairs = [
+            (found[p], truth[p])
+            for p in zip(*np.nonzero(number == k), strict=True)
+            if math.isfinite(found[p]) and math.isfinite(truth[p])
+        ]
+        if not pairs:
+            continue
+        if is_height:
+            differences = [f - t for f, t in pairs]
+            mean, median = sum(differences) / len(pairs), float(np.median(differences))
+            squares += [(d - mean) ** 2 for d in differences]
+            absolutes += [abs(d - median) for d in differences]
+        else:
+            scale = sum(f * t for f, t in pairs) / sum(f * f for f, _ in pairs)
+            ratio = float(np.median([t / f for f, t in pairs]))
+            squares += [(scale * f - t) ** 2 for f, t in pairs]
+            absolutes += [abs(ratio * f - t) for f, t in pairs]
+    return math.sqrt(sum(squares) / len(squares)), sum(absolutes) / len(absolutes)
+
+
+def mean_angle(normals, truth, counted):
+    """Mean angle in degrees over counted pixels where both normals are known."""
+    angles = [
+        angle(normals[p], truth[p])
+        for p in zip(*np.nonzero(counted), strict=True)
+        if np.any(normals[p]) and np.any(truth[p])
+    ]
+    return sum(angles) / len(angles)

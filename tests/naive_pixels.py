@@ -1,0 +1,109 @@
+"""Slow, obvious twins of the kernels on the pixel grid. Tests compare the two."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def pixel_depths(normals, mask, camera):
+    """The unknown at foreground pixels by dense least squares over pairs of neighbours, zero mean a component."""
+    pixels = [tuple(p) for p in np.argwhere(mask)]
+    number = {p: k for k, p in enumerate(pixels)}
+    rows, steps = [], []
+    tangents = camera.tangents
+    for i, j in pixels:
+        for axis, q in ((0, (i, j + 1)), (1, (i + 1, j))):
+            if q not in number:
+                continue
+            weight, step = 0.0, 0.0
+            for (y, x), towards in (((i, j), 1), (q, -1)):
+                n = np.asarray(normals[y, x], np.float64)
+                along_ray = n @ camera.rays(x + 0.5, y + 0.5)
+                half = (0.5, 0.0) if axis == 0 else (0.0, 0.5)
+                middle = n @ camera.rays(x + 0.5 + towards * half[0], y + 0.5 + towards * half[1])
+                weight += along_ray**2 / 2
+                if middle == along_ray:
+                    step += -0.5 * (n @ tangents[axis]) / along_ray
+                else:
+                    step += towards * np.log(along_ray / middle)
+            row = np.zeros(len(pixels))
+            row[number[q]], row[number[i, j]] = np.sqrt(weight), -np.sqrt(weight)
+            rows.append(row)
+            steps.append(np.sqrt(weight) * step)
+    if not rows:
+        return np.zeros(len(pixels))
+    return np.linalg.lstsq(np.array(rows), np.array(steps), rcond=1e-12)[0]
+
+
+def _grid_neighbours(mask, p):
+    """Foreground pixels beside, above and below pixel p."""
+    around = [(p[0], p[1] + 1), (p[0], p[1] - 1), (p[0] + 1, p[1]), (p[0] - 1, p[1])]
+    return [q for q in around if 0 <= q[0] < mask.shape[0] and 0 <= q[1] < mask.shape[1] and mask[q]]
+
+
+def _grid_weights(mask, weight):
+    """Arrays right and down of weight(p, q) over edges between foreground pixels."""
+    right, down = np.zeros(mask.shape), np.zeros(mask.shape)
+    for p in map(tuple, np.argwhere(mask)):
+        for q in _grid_neighbours(mask, p):
+            if q > p:
+                (right if q[0] == p[0] else down)[p] = weight(p, q)
+    return right, down
+
+
+def one_sided_weights(mask, upright, z, sharpness, least):
+    """Each pixel's ν² times half its number of edges, shared out by a softmax over −sharpness (ν Δz)²."""
+
+    def share(p, q):
+        around = _grid_neighbours(mask, p)
+        likings = [-sharpness * (upright[p] * (z[o] - z[p])) ** 2 for o in around]
+        parts = np.exp(np.array(likings) - max(likings))
+        return max(len(around) / 2 * parts[around.index(q)] / parts.sum(), least) * upright[p] ** 2
+
+    return _grid_weights(mask, lambda p, q: share(p, q) + share(q, p))
+
+
+def cauchy_weights(mask, upright, z, half_steps, width):
+    """ν² / ((ν misfit)² + width²) with the smaller ν of the two pixels."""
+
+    def weight(p, q):
+        first = 1 if p[0] == q[0] else 3
+        misfit = z[q] - z[p] - half_steps[p][first] - half_steps[q][first - 1]
+        nu = min(upright[p], upright[q])
+        return nu**2 / ((nu * misfit) ** 2 + width**2)
+
+    return _grid_weights(mask, weight)
+
+
+def strong_parts(mask, right, down, strong):
+    """Sets of pixels of a 2×2 block that edges join which are at least this share of the strongest at either end."""
+
+    def weight(p, q):
+        return right[min(p, q)] if p[0] == q[0] else down[min(p, q)]
+
+    def strongest(p):
+        return max(weight(p, q) for q in _grid_neighbours(mask, p))
+
+    parts = {p: frozenset([p]) for p in map(tuple, np.argwhere(mask))}
+    for p in list(parts):
+        for q in _grid_neighbours(mask, p):
+            same_block = p[0] // 2 == q[0] // 2 and p[1] // 2 == q[1] // 2
+            if same_block and weight(p, q) >= strong * max(strongest(p), strongest(q)):
+                both = parts[p] | parts[q]
+                parts.update(dict.fromkeys(both, both))
+    return set(parts.values())
+
+
+def bilateral(normals, mask, radius, width, spread):
+    """Normals averaged with their neighbours in a square window, weighted by nearness and likeness."""
+    smooth = np.zeros_like(normals, dtype=np.float64)
+    pixels = [tuple(p) for p in np.argwhere(mask)]
+    for i, j in pixels:
+        total = np.zeros(3)
+        for k, m in pixels:
+            if max(abs(k - i), abs(m - j)) <= radius:
+                near = np.hypot(k - i, m - j) / width
+                alike = np.linalg.norm(normals[k, m].astype(np.float64) - normals[i, j]) / spread
+                total += np.exp(-(near**2 + alike**2) / 2) * normals[k, m]
+        smooth[i, j] = total / np.linalg.norm(total)
+    return smooth

@@ -1,0 +1,27 @@
+"""Normals that a depth map implies, to compare with those of a case."""
+
+import numpy as np
+
+from normalmesh import Perspective
+
+
+def normals_of_depth(depth, camera):
+    """Unit normals (H, W, 3) by central differences of the points in space; NaN where a neighbour is missing."""
+    v, u = np.indices(depth.shape) + 0.5
+    unknown = np.log(depth) if isinstance(camera, Perspective) else depth
+    points = camera.points(np.stack([u, v], axis=-1), unknown)
+    normals = np.full(points.shape, np.nan)
+    along_u, along_v = points[1:-1, 2:] - points[1:-1, :-2], points[2:, 1:-1] - points[:-2, 1:-1]
+    normals[1:-1, 1:-1] = np.cross(along_v, along_u)
+    return normals / np.linalg.norm(normals, axis=-1, keepdims=True)
+
+
+def angles(first, second):
+    """Angles in degrees between unit vectors (..., 3)."""
+    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    return np.degrees(np.arctan2(np.linalg.norm(np.cross(first, second), axis=-1), (first * second).sum(axis=-1)))
+
+
+def angles_to_depth(case):
+    """Angles (H, W) in degrees between the true normals of a case and those that its depth implies."""
+    return angles(case.normals, normals_of_depth(case.depth, case.normal_map.camera))
