@@ -44,14 +44,14 @@ def stretches(mesh, normal_map, error):
 # What is promised on any map.
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(masks, st.integers(0, 3), st.sampled_from([0.02, 0.3, 5.0]), st.booleans())
 def test_any_mask(mask, seed, error, pinhole):
     normal_map = bumpy(mask, seed, Perspective(60, 60, 7, 7) if pinhole else None)
     assert_sound(remesh_isotropic(normal_map, error=error, rounds=4), normal_map)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(masks, st.integers(0, 2**32 - 1))
 def test_any_normals(mask, seed):
     """Noise without any smoothness, steep and grazing."""

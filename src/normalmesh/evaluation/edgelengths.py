@@ -99,7 +99,7 @@ class EdgeLengths:
 
 
 def expected_vertices(pixels: Pixels, curvature: Float32, error: float) -> float:
-    """Vertices of equilateral triangles of the target lengths: ∫ 2/(√3 h²) over the surface, on some rows of large maps."""
+    """Vertices of equilateral triangles of the target lengths: ∫ 2/(√3 h²) over the surface; large maps are sampled."""
     normal_map = pixels.normal_map
     frame, _, scale = pixels.camera
     step = max(1, normal_map.mask.size // SAMPLED)
