@@ -9,7 +9,7 @@ from typing import Any
 
 from normalmesh.decimation import decimate
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, measured
+from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, timed_row
 from normalmesh.evaluation.benches.plots import framed, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
@@ -45,7 +45,7 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 def _variant(source: Source, variant: str) -> list[Row]:
     case = source.load()
-    return [measured(variant, case, partial(_surface, case, variant))[0]]
+    return [timed_row(variant, case, partial(_surface, case, variant))]
 
 
 def _surface(case: Case, variant: str) -> Surface:
@@ -114,7 +114,7 @@ def _draw(rows: list[Row], folder: Path) -> None:
 BENCH = Bench(
     "ablation",
     "what each part of the decimation adds",
-    384,
+    320,
     ("camera", "group", "name", "variant"),
     own_sources,
     _tasks,
