@@ -1,4 +1,4 @@
-"""The mesh under decimation: its corner table after collapses and flips, and its outline without stairs."""
+"""The mesh under decimation: its corner table after collapses, flips and splits, and its outline without stairs."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from normalmesh._closedmesh import (
     boundary_neighbours,
     collapse_edge,
     flip_edge,
+    split_edge,
     vertex_at,
 )
 from normalmesh._topology import next_corner, previous_corner
@@ -77,6 +78,45 @@ def test_collapses_and_flips_keep_the_corner_table(name, seed):
         assert_consistent(mesh)
     assert collapses > 3
     assert flips > 3
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_splits_keep_the_corner_table(name):
+    rng = np.random.default_rng(0)
+    mesh = closed(MASKS[name])
+    vertices, real, total = mesh.ghost, mesh.real_faces, len(mesh.faces)
+    vertex, face, ghost_face = mesh.make_room(20)
+    assert_consistent(mesh)
+    assert (vertex, face) == (vertices, real)
+    inner = outer = 0
+    for corner in rng.integers(3 * real, size=15):
+        a, b = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
+        on_boundary = mesh.opposite[corner] // 3 >= mesh.real_faces
+        mesh.vertices[vertex] = (mesh.vertices[a] + mesh.vertices[b]) / 2
+        far = ghost_face if on_boundary else face + 1
+        split_edge(corner, vertex, face, far, mesh.faces, mesh.opposite, mesh.corner_of)
+        assert_consistent(mesh)
+        assert not are_neighbours(a, b, mesh.faces, mesh.opposite, mesh.corner_of)
+        face, ghost_face = (face + 1, ghost_face + 1) if on_boundary else (face + 2, ghost_face)
+        inner, outer, vertex = inner + (not on_boundary), outer + on_boundary, vertex + 1
+    assert min(inner, outer) > 0
+    mesh.compact()
+    assert len(mesh.vertices) == vertices + 15
+    assert (mesh.real_faces, len(mesh.faces)) == (real + 2 * inner + outer, total + 2 * inner + 2 * outer)
+    assert (mesh.faces[mesh.real_faces :, 2] == mesh.ghost).all()
+    assert mesh.to_screen().areas.min() > 0
+    assert np.isclose(mesh.to_screen().areas.sum(), MASKS[name].sum())
+
+
+def test_copies_are_independent():
+    mesh = closed(MASKS["ring"])
+    other = mesh.copy()
+    flip_edge(30, other.faces, other.opposite, other.corner_of)
+    other.vertices[:] = 0
+    other.covered[:] = False
+    assert_consistent(mesh)
+    assert mesh.vertices.any()
+    assert np.array_equal(mesh.covered, MASKS["ring"])
 
 
 def test_compact():

@@ -111,3 +111,14 @@ def outline_error(mesh):
     sides = mesh.vertices[mesh.faces[mesh.real_faces :, :2]]
     distances = [min(naive.distance_to_segment(point, *side) for side in sides) for point in mesh.outline.smooth]
     return np.sqrt(np.mean(np.square(distances)))
+
+
+def test_deviation_of_the_outline_from_an_edge():
+    rng = np.random.default_rng(0)
+    points = rng.uniform(0, 9, (7, 2))
+    next_point = np.array([1, 2, 3, 4, 5, 6, 0], np.int32)
+    for start, end, passed in ((0, 0, [0]), (1, 4, [1, 2, 3, 4]), (5, 1, [5, 6, 0, 1])):
+        a, b = rng.uniform(0, 9, (2, 2))
+        farthest = max(naive.distance_to_segment(points[k], a, b) for k in passed)
+        assert np.isclose(_outline.deviation_squared(start, end, *a, *b, next_point, points), farthest**2)
+    assert _outline.deviation_squared(2, 2, *points[2], *points[2], next_point, points) == 0

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from normalmesh.decimation import DecimatedMesh, decimate
     from normalmesh.diagnosis import Diagnosis, diagnose
     from normalmesh.discontinuities import Discontinuities
+    from normalmesh.evaluation.isotropic import IsotropicMesh, remesh_isotropic
     from normalmesh.evaluation.metrics import Evaluation, evaluate
     from normalmesh.evaluation.perturbation import add_noise
     from normalmesh.evaluation.rendering import render_normal_map
@@ -37,6 +38,7 @@ _HOMES = {
     "Discontinuities": "discontinuities",
     "Evaluation": "evaluation.metrics",
     "Integration": "integration",
+    "IsotropicMesh": "evaluation.isotropic",
     "MeshCheck": "screenmesh",
     "NormalMap": "normalmap",
     "Orthographic": "camera",
@@ -53,6 +55,7 @@ _HOMES = {
     "pixel_faces": "raster",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
+    "remesh_isotropic": "evaluation.isotropic",
     "render_normal_map": "evaluation.rendering",
 }
 
@@ -64,6 +67,7 @@ __all__ = [
     "Discontinuities",
     "Evaluation",
     "Integration",
+    "IsotropicMesh",
     "MeshCheck",
     "NormalMap",
     "NormalMeshError",
@@ -82,6 +86,7 @@ __all__ = [
     "pixel_faces",
     "read_normal_map",
     "reconstruct",
+    "remesh_isotropic",
     "render_normal_map",
 ]
 

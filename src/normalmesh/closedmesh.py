@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,13 +124,13 @@ class ClosedMesh:
         self.opposite, _, _ = _topology.corner_table(self.faces, self.ghost + 1)
         self.corner_of = _closedmesh.any_corners(self.faces, self.ghost + 1)
 
-    def make_room(self, inner: int, on_boundary: int) -> tuple[int, int, int]:
-        """Room to split so many inner and boundary edges: the first new vertex, real face and ghost face.
+    def make_room(self, splits: int) -> tuple[int, int, int]:
+        """Room to split so many edges: the first new vertex, real face and ghost face.
 
         An inner edge needs one vertex and two real faces, one of the boundary a vertex, a real and a ghost face. What
         is not used goes when the mesh is made compact.
         """
-        vertices, real, ghosts = inner + on_boundary, 2 * inner + on_boundary, on_boundary
+        vertices, real, ghosts = splits, 2 * splits, splits
         firsts = self.ghost, self.real_faces, len(self.faces) + real
         faces, opposite = self.faces, self.opposite
         faces[faces == self.ghost] = self.ghost + vertices
@@ -152,10 +152,15 @@ class ClosedMesh:
 
     def copy(self) -> ClosedMesh:
         """A mesh of its own; the outline, which nothing changes, is shared."""
-        arrays = (self.vertices, self.faces, self.opposite, self.corner_of, self.flags, self.outline_of, self.covered)
-        vertices, faces, opposite, corner_of, flags, outline_of, covered = (array.copy() for array in arrays)
-        return ClosedMesh(
-            vertices, faces, self.real_faces, opposite, corner_of, flags, outline_of, self.outline, covered
+        return replace(
+            self,
+            vertices=self.vertices.copy(),
+            faces=self.faces.copy(),
+            opposite=self.opposite.copy(),
+            corner_of=self.corner_of.copy(),
+            flags=self.flags.copy(),
+            outline_of=self.outline_of.copy(),
+            covered=self.covered.copy(),
         )
 
     def to_screen(self) -> ScreenMesh:

@@ -26,6 +26,6 @@ def whole_number(value: object, least: int, name: str) -> int:
 
 def positive_number(value: object, name: str) -> float:
     """The value of an argument that measures something, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not (0 < value < math.inf):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not (0 < float(value) < math.inf):
         raise NormalMeshError(f"{name} must be a positive number, not {value!r}")
     return float(value)

@@ -20,6 +20,7 @@ from normalmesh.screenmesh import ScreenMesh
 if TYPE_CHECKING:
     from normalmesh.decimation import Decimation
     from normalmesh.discontinuities import Discontinuities
+    from normalmesh.evaluation.isotropic import Remeshing
     from normalmesh.files.meshes import Texture
     from normalmesh.integration import Integration
 
@@ -46,7 +47,8 @@ class Surface:
         (N,) connected component of each vertex; default: found from the faces, numbered in the order of their first
         vertices.
     integration, decimation
-        How depths and mesh were made, where :func:`integrate` and :func:`decimate` made them.
+        How depths and mesh were made, where :func:`integrate` and :func:`decimate` or :func:`remesh_isotropic` made
+        them.
     discontinuities
         Where the mesh is cut because depth jumps, where :func:`integrate` looked for that.
 
@@ -66,7 +68,7 @@ class Surface:
     units: str = "px"
     components: NDArray[np.int32] = None  # type: ignore[assignment]  # an array always, once made
     integration: Integration | None = None
-    decimation: Decimation | None = None
+    decimation: Decimation | Remeshing | None = None
     discontinuities: Discontinuities | None = None
 
     def __post_init__(self) -> None:
@@ -100,7 +102,7 @@ class Surface:
         units: str = "px",
         *,
         integration: Integration | None = None,
-        decimation: Decimation | None = None,
+        decimation: Decimation | Remeshing | None = None,
         discontinuities: Discontinuities | None = None,
     ) -> Surface:
         """Lift a mesh on the screen into space.

@@ -26,8 +26,8 @@ FLAT = 1e-12
 LONG, SHORT = 16.0 / 9.0, 16.0 / 25.0
 #: Edges not longer than this on the screen (px) are never split: there is nothing to see between pixels.
 UNSPLIT = 2.0
-#: A collapse leaves the outline, without its stairs, this close (px) to the boundary. Stairs are half a pixel at most.
-DEVIATION = 0.5
+#: A collapse leaves the outline, without its stairs, this close (px) to the boundary.
+DEVIATION = 1.0
 
 #: What is known of a vertex in a sweep of collapses.
 IDLE, ACTIVE, CHANGED = 0, 1, 2
@@ -37,16 +37,24 @@ IDLE, ACTIVE, CHANGED = 0, 1, 2
 def target_squared(curvature, error):
     """h² = 6ε/κ − 3ε² (px²), clamped: the equilateral triangle in a sphere of curvature κ, off it by ε in the middle.
 
-    From ε = 1/κ on, the sphere's radius, the triangle cannot grow.
+    Triangles in the sphere grow until ε is its radius 1/κ, where h² = 3ε/κ. They go on so, for small bumps count less
+    the larger ε is.
     """
     radius = 1.0 / max(curvature, FLAT)
-    height = min(error, radius)
-    return min(max(3.0 * height * (2.0 * radius - height), SHORTEST * SHORTEST), LONGEST * LONGEST)
+    return min(max(3.0 * error * max(2.0 * radius - error, radius), SHORTEST * SHORTEST), LONGEST * LONGEST)
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def expected_vertices(normals, curvature, mask, step, frame, towards_viewer, scale, error):
-    """Vertices of equilateral triangles of the target lengths: ∫ 2/(√3 h²) over the surface, from every ``step`` rows."""
+def fill_density(curvature, error, density):
+    """Density h⁻² (H, W) float32 at all pixels."""
+    for i in prange(curvature.shape[0]):
+        for j in range(curvature.shape[1]):
+            density[i, j] = 1.0 / target_squared(curvature[i, j], error)
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def expected_vertices(normals, curvature, mask, step, frame, scale, error):
+    """Vertices of equilateral triangles of the target lengths, ∫ 2/(√3 h²) over the surface; every ``step``-th row."""
     total = 0.0
     for k in prange((mask.shape[0] + step - 1) // step):
         i = k * step
@@ -68,7 +76,7 @@ def surface_share(t):
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def sample_faces(vertices, faces, real_faces, normals, curvature, mask, frame, towards_viewer, scale, error, samples):
+def sample_faces(vertices, faces, real_faces, normals, density, mask, frame, towards_viewer, scale, samples):
     """Samples (F, 4) float32 of all faces from their pixels; zero for ghosts.
 
     Faces without a pixel centre sample the pixel under their centroid.
@@ -81,7 +89,7 @@ def sample_faces(vertices, faces, real_faces, normals, curvature, mask, frame, t
         a, b, c = vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]]
         top, middle, bottom = by_height(a, b, c)
         middle_row = first_row(middle[1], rows)
-        nx = ny = nz = density = 0.0
+        nx = ny = nz = total = 0.0
         pixels = 0
         for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
             start, end = row_span(top, middle, bottom, row, middle_row, columns)
@@ -91,7 +99,7 @@ def sample_faces(vertices, faces, real_faces, normals, curvature, mask, frame, t
                     nx += normals[row, column, 0]
                     ny += normals[row, column, 1]
                     nz += normals[row, column, 2]
-                    density += 1.0 / target_squared(curvature[row, column], error)
+                    total += density[row, column]
         u, v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
         if pixels == 0:
             row, column = sample_pixel(mask, u, v)
@@ -101,12 +109,12 @@ def sample_faces(vertices, faces, real_faces, normals, curvature, mask, frame, t
             nx += normals[row, column, 0]
             ny += normals[row, column, 1]
             nz += normals[row, column, 2]
-            density += 1.0 / target_squared(curvature[row, column], error)
+            total += density[row, column]
         nx, ny, nz = facing(nx, ny, nz, u, v, frame, towards_viewer)
         area = 0.5 * abs((b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1]))
         area *= surface_share(jacobian(nx, ny, nz, u, v, frame, scale))
         samples[f, 0], samples[f, 1], samples[f, 2] = area * nx, area * ny, area * nz
-        samples[f, 3] = area * density / pixels
+        samples[f, 3] = area * total / pixels
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -175,7 +183,7 @@ def can_be_long(corner, vertices, faces):
 
 @njit(cache=True, nogil=True)
 def split_in_order(
-    order, vertices, faces, real_faces, opposite, corner_of, ghost, flags, outline_of, next_point, points, mask,
+    order, vertices, faces, opposite, corner_of, ghost, real_faces, flags, outline_of, next_point, smooth, mask,
     covered, samples, densities, frame, towards_viewer, scale, vertex, face, ghost_face,
 ):  # fmt: skip
     """Split the edges across from the given corners that still are long in the middle; the number of splits.
@@ -202,7 +210,7 @@ def split_in_order(
             if not near_outline(u, v, mask) or not change_outline(polygon, covered, True):
                 continue
             flags[vertex] = BOUNDARY
-            outline_of[vertex] = nearest_point(outline_of[a], outline_of[b], u, v, next_point, points)
+            outline_of[vertex] = nearest_point(outline_of[a], outline_of[b], u, v, next_point, smooth)
         vertices[vertex, 0], vertices[vertex, 1] = u, v
         densities[vertex] = 0.5 * (densities[a] + densities[b])
         far_face = face + 1
@@ -340,8 +348,9 @@ def shortest_edge(
             stretch = stretch_of(back, vertices, faces, opposite, samples, densities, frame, towards_viewer, scale)
             if stretch < SHORT and states[end] == CHANGED:
                 waits = True
-            elif stretch > beyond or (stretch == beyond and end > beyond_end):
-                if stretch < least or (stretch == least and end < least_end):
+            else:
+                untried = stretch > beyond or (stretch == beyond and end > beyond_end)
+                if untried and (stretch < least or (stretch == least and end < least_end)):
                     found, least, least_end = corner, stretch, end
         corner = turn(corner, opposite)
         if corner == start:

@@ -1,4 +1,4 @@
-"""Curvature of the surface behind a normal map, pixel by pixel: what isotropic remeshing takes its edge lengths from."""
+"""Curvature of the surface behind a normal map, pixel by pixel: it sets the edge lengths of isotropic meshes."""
 
 from __future__ import annotations
 

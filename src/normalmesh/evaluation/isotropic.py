@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.decimation import Progress
 from normalmesh.errors import NormalMeshError, positive_number, whole_number
 from normalmesh.evaluation import _isotropic
 from normalmesh.evaluation.curvature import curvature
+from normalmesh.evaluation.edgelengths import EdgeLengths, collapse, split
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
@@ -26,11 +24,9 @@ from normalmesh.stopwatch import Stopwatch
 #: λ so large that shape no longer counts: flips are Delaunay on the surface, moves lead to the centroid of the faces.
 EVEN = 1e6
 #: Share of the way to the centroid by which a vertex moves in a round.
-STEP = 1.0
-#: Sweeps of splits or collapses in a round, at most: each can halve or double edges.
-MOST_SWEEPS = 100
-#: A mesh that lost this share of its vertices is made compact, and its faces are sampled afresh.
-STALE = 0.1
+STEP = 0.5
+#: Vertices, as a share of the pixels, of the mesh with which coarser ones begin.
+HEAD_START = 0.125
 #: The search for a vertex count ends this close to it, or after so many meshes.
 TOLERANCE = 0.01
 MOST_TRIALS = 6
@@ -38,6 +34,8 @@ MOST_TRIALS = 6
 LEAST_ERROR, LARGEST_ERROR = 2.0**-20, 2.0**20
 #: About so many pixels are looked at to predict a vertex count.
 SAMPLED = 2**20
+#: Meshes have so many times the vertices of equilateral triangles of the target lengths; fitted.
+EXCESS = 1.2
 
 
 @dataclass(frozen=True)
@@ -139,9 +137,11 @@ def remesh_isotropic(
 
     Notes
     -----
-    The length of an edge is measured with J of the mean normal of its two faces. h at a vertex is the length of the mean
-    density h⁻² over its faces, so that vertices are as many as the pixels ask for together; at an edge the smaller one
-    of its ends counts. Where ε exceeds the radius 1/κ the formula's largest value √3/κ is kept.
+    An edge is measured with J of the mean normal of its two faces. Sizes of pixels are averaged over the faces of a
+    vertex as densities h⁻², so that there are as many vertices as the pixels ask for together; at an edge the smaller
+    size of its ends counts. Where ε exceeds the radius 1/κ, and the formula would let triangles shrink again,
+    h = √(3ε/κ): the same at the radius, and any count can be reached. Edges of up to two pixels on the screen are not
+    split. Beside the map, about 160 bytes are needed for each foreground pixel.
     """
     if (error is None) == (vertices is None):
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
@@ -180,22 +180,37 @@ class _Remesher:
         self.rounds = rounds
         self.progress = progress
         self.clock = Stopwatch("start", "split", "collapse", "flip", "move")
+        self.pixels = Pixels(normal_map, EVEN)
         with self.clock.stage("start"):
             self.curvature = curvature(normal_map)
-        self.pixels = Pixels(normal_map, EVEN)
-        #: A mesh from which to begin, coarsened by an error that is a power of two.
-        self.begin: tuple[float, ClosedMesh] | None = None
+            self.head_start = self.predict(HEAD_START * normal_map.foreground)
+        self.begin: ClosedMesh | None = None
+
+    def predict(self, target: float) -> float:
+        """The error (px) at which equilateral triangles of the target lengths have so many vertices; by bisection."""
+        normal_map = self.pixels.normal_map
+        frame, _, scale = self.pixels.camera
+        step = max(1, normal_map.mask.size // SAMPLED)
+        low, high = math.log(LEAST_ERROR), math.log(LARGEST_ERROR)
+        for _ in range(16):
+            middle = 0.5 * (low + high)
+            expected = _isotropic.expected_vertices(
+                normal_map.normals, self.curvature, normal_map.mask, step, frame, scale, math.exp(middle)
+            )
+            low, high = (middle, high) if EXCESS * expected > target else (low, middle)
+        return math.exp(0.5 * (low + high))
 
     def remesh(self, error: float) -> _Trial:
-        """Ten rounds. The result depends on nothing but the error."""
+        """All rounds. The result depends on nothing but the error."""
         with self.clock.stage("start"):
-            mesh = self._coarsened(2.0 ** math.floor(math.log2(error) - 1))
+            mesh = self._begin(error)
+        lengths = EdgeLengths(self.pixels, self.curvature, error)
         history = []
         for k in range(self.rounds):
             with self.clock.stage("split"):
-                splits = self._split(mesh, error)
+                splits = split(mesh, lengths)
             with self.clock.stage("collapse"):
-                collapses = self._collapse(mesh, error)
+                collapses = collapse(mesh, lengths)
             flips, moves = self._align(mesh, last=k == self.rounds - 1)
             history.append(RemeshingRound(len(mesh.vertices), splits, collapses, flips, moves))
             if self.progress is not None:
@@ -205,7 +220,7 @@ class _Remesher:
     def search(self, target: int) -> list[_Trial]:
         """Meshes of errors that lead to so many vertices: the secant method on the logarithms of both."""
         trials: list[_Trial] = []
-        error = self._predict(target)
+        error = self.predict(target)
         while len(trials) < MOST_TRIALS:
             trials.append(self.remesh(error))
             if abs(trials[-1].count - target) <= TOLERANCE * target:
@@ -215,141 +230,19 @@ class _Remesher:
                 break
         return trials
 
-    def _predict(self, target: int) -> float:
-        """The error (px) at which equilateral triangles of the target lengths have so many vertices; by bisection."""
-        normal_map = self.pixels.normal_map
-        step = max(1, normal_map.mask.size // SAMPLED)
-        low, high = math.log(LEAST_ERROR), math.log(LARGEST_ERROR)
-        for _ in range(16):
-            middle = 0.5 * (low + high)
-            expected = _isotropic.expected_vertices(
-                normal_map.normals, self.curvature, normal_map.mask, step, *self.pixels.camera, math.exp(middle)
-            )
-            low, high = (middle, high) if expected > target else (low, middle)
-        return math.exp(0.5 * (low + high))
+    def _begin(self, error: float) -> ClosedMesh:
+        """Where to begin: with the pixels, or with a mesh that is sure to be finer than the one to come.
 
-    def _coarsened(self, error: float) -> ClosedMesh:
-        """The start mesh after collapses by an error that is smaller than that of the mesh to come.
-
-        Meshes of similar errors begin with the same one, so that the search need not begin with the pixels each time.
+        That mesh is made once, so that a search need not begin with the pixels each time.
         """
-        if self.begin is None or self.begin[0] != error:
-            self.begin = None
-            normal_map = self.pixels.normal_map
-            mesh = ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
-            self._collapse(mesh, error)
-            self.begin = error, mesh
-        return self.begin[1].copy()
-
-    def _samples(self, mesh: ClosedMesh, error: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Samples (F, 4) of the faces and densities (N,) of the vertices."""
-        samples = np.empty((len(mesh.faces), 4), np.float32)
-        densities = np.empty(len(mesh.vertices), np.float32)
         normal_map = self.pixels.normal_map
-        _isotropic.sample_faces(
-            mesh.vertices,
-            mesh.faces,
-            mesh.real_faces,
-            normal_map.normals,
-            self.curvature,
-            normal_map.mask,
-            *self.pixels.camera,
-            error,
-            samples,
-        )
-        _isotropic.vertex_densities(mesh.opposite, mesh.corner_of, samples, densities)
-        return samples, densities
-
-    def _split(self, mesh: ClosedMesh, error: float) -> int:
-        """Split edges until none is too long; how many were."""
-        total = 0
-        outline = mesh.outline
-        for _ in range(MOST_SWEEPS):
-            samples, densities = self._samples(mesh, error)
-            stretches = np.empty(3 * mesh.real_faces, np.float32)
-            _isotropic.stretches_of_long_edges(
-                mesh.vertices,
-                mesh.faces,
-                mesh.real_faces,
-                mesh.opposite,
-                samples,
-                densities,
-                *self.pixels.camera,
-                stretches,
-            )
-            order = np.flatnonzero(stretches)
-            if len(order) == 0:
-                break
-            order = order[np.argsort(-stretches[order], kind="stable")]
-            at_boundary = int(np.count_nonzero(mesh.opposite[order] >= 3 * mesh.real_faces))
-            before = mesh.real_faces
-            vertex, face, ghost_face = mesh.make_room(len(order) - at_boundary, at_boundary)
-            room = np.zeros((mesh.real_faces - before, 4), np.float32)
-            samples = np.concatenate([samples[:before], room, samples[before:], room[:at_boundary]])
-            densities = np.concatenate([densities, np.zeros(len(order), np.float32)])
-            splits = _isotropic.split_in_order(
-                order,
-                mesh.vertices,
-                mesh.faces,
-                mesh.real_faces,
-                mesh.opposite,
-                mesh.corner_of,
-                mesh.ghost,
-                mesh.flags,
-                mesh.outline_of,
-                outline.next_point,
-                outline.smooth,
-                self.pixels.normal_map.mask,
-                mesh.covered,
-                samples,
-                densities,
-                *self.pixels.camera,
-                vertex,
-                face,
-                ghost_face,
-            )
-            mesh.compact()
-            total += splits
-            if splits == 0:
-                break
-        return total
-
-    def _collapse(self, mesh: ClosedMesh, error: float) -> int:
-        """Collapse edges until none is left that is too short and may; how many were."""
-        total = 0
-        outline = mesh.outline
-        states = np.full(len(mesh.vertices), _isotropic.ACTIVE, np.uint8)
-        stale = len(mesh.vertices) + 1
-        for _ in range(MOST_SWEEPS):
-            if stale > STALE * len(mesh.vertices):
-                kept = mesh.corner_of[:-1] >= 0
-                if not kept.all():
-                    mesh.compact()
-                    states = states[kept]
-                samples, densities = self._samples(mesh, error)
-                mark = np.zeros(mesh.ghost + 1, np.int32)
-                stale = token = 0
-            collapses, token = _isotropic.collapse_sweep(
-                *mesh.topology,
-                mesh.flags,
-                mesh.outline_of,
-                outline.next_point,
-                outline.smooth,
-                self.pixels.normal_map.mask,
-                mesh.covered,
-                samples,
-                densities,
-                *self.pixels.camera,
-                mark,
-                token,
-                states,
-            )
-            total += collapses
-            stale += collapses
-            if collapses == 0:
-                break
-        mesh.compact()
-        return total
+        if self.begin is None:
+            mesh = ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
+            if error < 2 * self.head_start:
+                return mesh
+            collapse(mesh, EdgeLengths(self.pixels, self.curvature, self.head_start))
+            self.begin = mesh
+        return self.begin.copy()
 
     def _align(self, mesh: ClosedMesh, last: bool) -> tuple[int, int]:
         """Flip edges until they are Delaunay on the surface, then move vertices; the numbers of both."""
