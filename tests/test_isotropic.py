@@ -21,9 +21,10 @@ from normalmesh import (
     remesh_isotropic,
 )
 from normalmesh.closedmesh import ClosedMesh
-from normalmesh.evaluation import _isotropic
+from normalmesh.evaluation import _edgelengths
 from normalmesh.evaluation.curvature import curvature
-from normalmesh.evaluation.edgelengths import EdgeLengths, collapse, split
+from normalmesh.evaluation.edgelengths import EdgeLengths, expected_vertices
+from normalmesh.evaluation.isotropic import collapse, split
 from normalmesh.evaluation.medallion import Medallion
 from normalmesh.quadrics import Pixels
 from surfaces import angle_error, plane_map, sphere, waves
@@ -37,7 +38,7 @@ def stretches(mesh, normal_map, error):
     lengths.sample(closed)
     corners = [c for c in range(3 * closed.real_faces) if c < closed.opposite[c]]
     table = closed.vertices, closed.faces, closed.opposite
-    return np.sqrt([_isotropic.stretch_of(corner, *table, *lengths.measure) for corner in corners])
+    return np.sqrt([_edgelengths.stretch_of(corner, *table, *lengths.measure) for corner in corners])
 
 
 # What is promised on any map.
@@ -101,10 +102,10 @@ def test_any_number_of_threads():
     before = numba.get_num_threads()
     try:
         numba.set_num_threads(1)
-        alone = remesh_isotropic(normal_map, error=1.0)
+        alone = remesh_isotropic(normal_map, vertices=400)
     finally:
         numba.set_num_threads(before)
-    together = remesh_isotropic(normal_map, error=1.0)
+    together = remesh_isotropic(normal_map, vertices=400)
     assert np.array_equal(alone.vertices, together.vertices)
     assert np.array_equal(alone.faces, together.faces)
 
@@ -126,12 +127,12 @@ def test_any_number_of_threads():
     ids=["formula", "at the radius", "beyond the radius", "plane", "nearly a plane", "sharp", "sharper than a pixel"],
 )
 def test_target_lengths(bend, error, length):
-    assert np.isclose(np.sqrt(_isotropic.target_squared(bend, error)), length)
+    assert np.isclose(np.sqrt(_edgelengths.target_squared(bend, error)), length)
 
 
 def test_target_lengths_grow_with_the_error_and_fall_with_curvature():
     bends, errors = np.geomspace(1e-5, 10, 60), np.geomspace(1e-3, 1e3, 60)
-    table = np.array([[_isotropic.target_squared(bend, error) for error in errors] for bend in bends])
+    table = np.array([[_edgelengths.target_squared(bend, error) for error in errors] for bend in bends])
     assert (np.diff(table, axis=1) >= -1e-9).all()
     assert (np.diff(table, axis=0) <= 1e-9).all()
     twin = [[naive_isotropic.target_length(bend, error) for error in errors] for bend in bends]
@@ -146,7 +147,7 @@ def test_edges_have_their_target_lengths(radius, error):
     assert np.mean((found > 4 / 5 - 0.02) & (found < 4 / 3 + 0.02)) > 0.9
     assert abs(np.median(found) - 1) < 0.1
     cap = 2 * np.pi * (radius * 160) ** 2 * (1 - np.sqrt(1 - (76 / (radius * 160)) ** 2))
-    equilateral = 2 / np.sqrt(3) * cap / _isotropic.target_squared(1 / (radius * 160), error)
+    equilateral = 2 / np.sqrt(3) * cap / _edgelengths.target_squared(1 / (radius * 160), error)
     assert 0.9 < len(mesh.vertices) / equilateral < 1.4
 
 
@@ -197,7 +198,7 @@ def test_targets_out_of_reach():
 
 
 def test_report_and_progress():
-    told = []
+    told, searched = [], []
     normal_map = Medallion(80).normal_map
     mesh = remesh_isotropic(normal_map, error=1.0, progress=lambda share, stage: told.append((share, stage)))
     report = mesh.report
@@ -209,8 +210,10 @@ def test_report_and_progress():
     assert report.rounds[-1].vertices == len(mesh.vertices)
     assert min(report.splits, report.collapses, report.flips, report.moves) > 0
     assert set(report.seconds) == {"start", "split", "collapse", "flip", "move"}
-    assert [share for share, _ in told] == sorted(share for share, _ in told)
-    assert told[-1] == (1.0, "done")
+    remesh_isotropic(normal_map, vertices=200, progress=lambda share, stage: searched.append((share, stage)))
+    for calls in (told, searched):
+        assert [share for share, _ in calls] == sorted(share for share, _ in calls)
+        assert calls[-1] == (1.0, "done")
 
 
 @pytest.mark.parametrize(
@@ -253,10 +256,9 @@ def test_samples_and_stretches(camera):
     twins = naive_isotropic.stretches(screen, samples, camera)
     for corner in range(3 * mesh.real_faces):
         edge = tuple(sorted(np.delete(mesh.faces[corner // 3], corner % 3).tolist()))
-        found = _isotropic.stretch_of(corner, mesh.vertices, mesh.faces, mesh.opposite, *lengths.measure)
+        found = _edgelengths.stretch_of(corner, mesh.vertices, mesh.faces, mesh.opposite, *lengths.measure)
         assert np.isclose(found, twins[edge], rtol=1e-4)
-    frame, _, scale = Pixels(normal_map).camera
-    expected = _isotropic.expected_vertices(normal_map.normals, bends, normal_map.mask, 1, frame, scale, 0.3)
+    expected = expected_vertices(Pixels(normal_map), bends, 0.3)
     assert np.isclose(expected, naive_isotropic.expected_vertices(normal_map, bends, 0.3), rtol=1e-5)
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.decimation import Progress
 from normalmesh.errors import NormalMeshError, positive_number, whole_number
 from normalmesh.evaluation import _isotropic
 from normalmesh.evaluation.curvature import curvature
-from normalmesh.evaluation.edgelengths import EdgeLengths, collapse, split
+from normalmesh.evaluation.edgelengths import EdgeLengths, expected_vertices
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
@@ -27,13 +29,15 @@ EVEN = 1e6
 STEP = 0.5
 #: Vertices, as a share of the pixels, of the mesh with which coarser ones begin.
 HEAD_START = 0.125
+#: Sweeps of splits or collapses, at most: each can halve or double edges.
+MOST_SWEEPS = 100
+#: A mesh that lost this share of its vertices is made compact, and its faces are sampled afresh.
+STALE = 0.1
 #: The search for a vertex count ends this close to it, or after so many meshes.
 TOLERANCE = 0.01
 MOST_TRIALS = 6
 #: Errors (px) that the search considers.
 LEAST_ERROR, LARGEST_ERROR = 2.0**-20, 2.0**20
-#: About so many pixels are looked at to predict a vertex count.
-SAMPLED = 2**20
 #: Meshes have so many times the vertices of equilateral triangles of the target lengths; fitted.
 EXCESS = 1.2
 
@@ -145,13 +149,10 @@ def remesh_isotropic(
     """
     if (error is None) == (vertices is None):
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
+    target = None if vertices is None else whole_number(vertices, 3, "vertices")
+    error = None if error is None else positive_number(error, "error")
     remesher = _Remesher(normal_map, whole_number(rounds, 1, "rounds"), progress)
-    if error is not None:
-        meshes = [remesher.remesh(positive_number(error, "error"))]
-        target = None
-    else:
-        target = whole_number(vertices, 3, "vertices")
-        meshes = remesher.search(target)
+    meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
     best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
     met = target is None or abs(best.count - target) <= TOLERANCE * target
     report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.clock.seconds)
@@ -188,20 +189,15 @@ class _Remesher:
 
     def predict(self, target: float) -> float:
         """The error (px) at which equilateral triangles of the target lengths have so many vertices; by bisection."""
-        normal_map = self.pixels.normal_map
-        frame, _, scale = self.pixels.camera
-        step = max(1, normal_map.mask.size // SAMPLED)
         low, high = math.log(LEAST_ERROR), math.log(LARGEST_ERROR)
         for _ in range(16):
             middle = 0.5 * (low + high)
-            expected = _isotropic.expected_vertices(
-                normal_map.normals, self.curvature, normal_map.mask, step, frame, scale, math.exp(middle)
-            )
-            low, high = (middle, high) if EXCESS * expected > target else (low, middle)
+            expected = EXCESS * expected_vertices(self.pixels, self.curvature, math.exp(middle))
+            low, high = (middle, high) if expected > target else (low, middle)
         return math.exp(0.5 * (low + high))
 
-    def remesh(self, error: float) -> _Trial:
-        """All rounds. The result depends on nothing but the error."""
+    def remesh(self, error: float, done: float = 0.0, share: float = 1.0) -> _Trial:
+        """All rounds. The mesh depends on nothing but the error; progress goes on by a share of the whole."""
         with self.clock.stage("start"):
             mesh = self._begin(error)
         lengths = EdgeLengths(self.pixels, self.curvature, error)
@@ -214,7 +210,7 @@ class _Remesher:
             flips, moves = self._align(mesh, last=k == self.rounds - 1)
             history.append(RemeshingRound(len(mesh.vertices), splits, collapses, flips, moves))
             if self.progress is not None:
-                self.progress((k + 1) / self.rounds, "remesh")
+                self.progress(done + share * (k + 1) / self.rounds, "remesh")
         return _Trial(error, mesh.to_screen(), tuple(history))
 
     def search(self, target: int) -> list[_Trial]:
@@ -222,7 +218,7 @@ class _Remesher:
         trials: list[_Trial] = []
         error = self.predict(target)
         while len(trials) < MOST_TRIALS:
-            trials.append(self.remesh(error))
+            trials.append(self.remesh(error, len(trials) / MOST_TRIALS, 1 / MOST_TRIALS))
             if abs(trials[-1].count - target) <= TOLERANCE * target:
                 break
             error = _next_error(trials, target)
@@ -235,14 +231,17 @@ class _Remesher:
 
         That mesh is made once, so that a search need not begin with the pixels each time.
         """
-        normal_map = self.pixels.normal_map
+        if error < 2 * self.head_start:
+            return self._pixel_mesh()
         if self.begin is None:
-            mesh = ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
-            if error < 2 * self.head_start:
-                return mesh
+            mesh = self._pixel_mesh()
             collapse(mesh, EdgeLengths(self.pixels, self.curvature, self.head_start))
             self.begin = mesh
         return self.begin.copy()
+
+    def _pixel_mesh(self) -> ClosedMesh:
+        normal_map = self.pixels.normal_map
+        return ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
 
     def _align(self, mesh: ClosedMesh, last: bool) -> tuple[int, int]:
         """Flip edges until they are Delaunay on the surface, then move vertices; the numbers of both."""
@@ -257,6 +256,58 @@ class _Remesher:
                 records.renew(mesh, self.pixels)
                 flips += flip(mesh, self.pixels, records)
         return flips, moves
+
+
+def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
+    """Split edges longer than 4/3 of their target length in the middle, longest first, until none is left; the number.
+
+    Edges of two pixels on the screen stay, and those of the boundary whose middle is not at the outline.
+    """
+    lengths.sample(mesh)
+    total = 0
+    for _ in range(MOST_SWEEPS):
+        order = lengths.long_edges(mesh)
+        if len(order) == 0:
+            break
+        first = lengths.make_room(mesh, len(order))
+        splits = _isotropic.split_in_order(
+            order, *mesh.topology, mesh.real_faces, *lengths.outline(mesh), *lengths.measure, *first
+        )
+        lengths.compact(mesh)
+        total += splits
+        if splits == 0:
+            break
+    return total
+
+
+def collapse(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
+    """Collapse edges shorter than 4/5 of their target length until none is left that may; the number of collapses.
+
+    An edge may not collapse where the mesh would become unsound, where the boundary would leave the outline, or where
+    an edge would have to be split again. Sweeps over the vertices collapse one edge at each, its shortest, so that the
+    mesh coarsens evenly. The mesh is compact afterwards.
+    """
+    total = 0
+    states = np.full(len(mesh.vertices), _isotropic.ACTIVE, np.uint8)
+    stale, token = len(mesh.vertices), 0
+    mark = np.zeros(mesh.ghost + 1, np.int32)
+    for _ in range(MOST_SWEEPS):
+        if stale > STALE * len(mesh.vertices):
+            if total > 0:
+                states = states[mesh.corner_of[:-1] >= 0]
+                mesh.compact()
+            lengths.sample(mesh)
+            mark = np.zeros(mesh.ghost + 1, np.int32)
+            stale = token = 0
+        collapses, token = _isotropic.collapse_sweep(
+            *mesh.topology, *lengths.outline(mesh), *lengths.measure, mark, token, states
+        )
+        total += collapses
+        stale += collapses
+        if collapses == 0:
+            break
+    mesh.compact()
+    return total
 
 
 def _next_error(trials: list[_Trial], target: int) -> float:
