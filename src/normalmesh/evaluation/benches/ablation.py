@@ -10,7 +10,7 @@ from typing import Any
 from normalmesh.decimation import decimate
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
 from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, timed_row
-from normalmesh.evaluation.benches.plots import framed, new_figure, picture, save
+from normalmesh.evaluation.benches.plots import framed, legend_below, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table, figure, geometric_mean
@@ -107,7 +107,7 @@ def _draw(rows: list[Row], folder: Path) -> None:
         place.set_yticks([len(VARIANTS) - k + 0.17 for k in range(len(VARIANTS))], VARIANTS)
         place.set(xlabel=f"{measure}, ratio to collapses alone", xlim=(0, None))
         place.axvline(1, color="black", linewidth=0.8)
-    axes.flat[0].legend(fontsize=7)
+    legend_below(shown, axes.flat[0])
     save(shown, folder / "ablation.png")
 
 

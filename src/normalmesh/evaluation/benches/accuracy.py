@@ -21,7 +21,7 @@ from normalmesh.evaluation.benches.methods import (
     pixels_rows,
     row_of,
 )
-from normalmesh.evaluation.benches.plots import STYLES, new_figure, plain_ticks, save
+from normalmesh.evaluation.benches.plots import STYLES, legend_below, new_figure, plain_ticks, save
 from normalmesh.evaluation.benches.sources import Source, own_sources
 from normalmesh.evaluation.benches.summaries import compared, mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table
@@ -110,13 +110,16 @@ def _draw(rows: list[Row], folder: Path) -> None:
             _curves(place, [row for row in seen if row["group"] == group], measure)
             units = next(row["units"] for row in seen if row["group"] == group)
             place.set(title=group, ylabel=f"RMSE in {units}" if measure == "rmse" else "MAE in °")
-            place.set_xticks([100 * share for share in LEVELS.values()])
+            place.set_xticks(
+                [100 * share for share in LEVELS.values()], [f"{100 * share:g}" for share in LEVELS.values()]
+            )
+            place.set_xticks([], minor=True)
             plain_ticks(place, "y")
         for place in axes[-1]:
             place.set_xlabel("vertices, % of the pixels")
         for place in axes.flat[len(groups) :]:
             place.set_visible(False)
-        axes.flat[0].legend(fontsize=7)
+        legend_below(figure, axes.flat[0])
         save(figure, folder / f"accuracy_{measure}_{camera}.png")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
 from normalmesh.evaluation.benches.methods import METHODS, Maker, timed_row
-from normalmesh.evaluation.benches.plots import STYLES, framed, new_figure, picture, save
+from normalmesh.evaluation.benches.plots import STYLES, framed, legend_below, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table, geometric_mean
@@ -100,7 +100,7 @@ def _draw(rows: list[Row], folder: Path) -> None:
             if line[0] == "geometric mean":
                 place.plot(LEVELS, line[2:], color=colour, marker=marker, label=line[1])
         place.set(xlabel="noise in degrees", ylabel=table.title.split(",")[0], title=table.title, yscale="log")
-    axes.flat[0].legend()
+    legend_below(figure, axes.flat[0])
     save(figure, folder / "noise.png")
 
 
