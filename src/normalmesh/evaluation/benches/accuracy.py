@@ -110,9 +110,8 @@ def _draw(rows: list[Row], folder: Path) -> None:
             _curves(place, [row for row in seen if row["group"] == group], measure)
             units = next(row["units"] for row in seen if row["group"] == group)
             place.set(title=group, ylabel=f"RMSE in {units}" if measure == "rmse" else "MAE in °")
-            place.set_xticks(
-                [100 * share for share in LEVELS.values()], [f"{100 * share:g}" for share in LEVELS.values()]
-            )
+            shares = [100 * share for share in LEVELS.values()]
+            place.set_xticks(shares, [f"{share:g}" for share in shares])
             place.set_xticks([], minor=True)
             plain_ticks(place, "y")
         for place in axes[-1]:

@@ -87,4 +87,4 @@ def _draw(rows: list[Row], folder: Path) -> None:
     save(figure, folder / "runtime.png")
 
 
-BENCH = Bench("runtime", "seconds against resolution", 4096, ("camera", "name", "method"), _own, _tasks, _tables, _draw)
+BENCH = Bench("runtime", "seconds against resolution", 2048, ("camera", "name", "method"), _own, _tasks, _tables, _draw)
