@@ -9,8 +9,8 @@ from typing import Any
 
 from normalmesh.decimation import decimate
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, measured
-from normalmesh.evaluation.benches.plots import framed, new_figure, picture, save
+from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, timed_row
+from normalmesh.evaluation.benches.plots import framed, legend_below, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table, figure, geometric_mean
@@ -45,7 +45,7 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 def _variant(source: Source, variant: str) -> list[Row]:
     case = source.load()
-    return [measured(variant, case, partial(_surface, case, variant))[0]]
+    return [timed_row(variant, case, partial(_surface, case, variant))]
 
 
 def _surface(case: Case, variant: str) -> Surface:
@@ -107,14 +107,14 @@ def _draw(rows: list[Row], folder: Path) -> None:
         place.set_yticks([len(VARIANTS) - k + 0.17 for k in range(len(VARIANTS))], VARIANTS)
         place.set(xlabel=f"{measure}, ratio to collapses alone", xlim=(0, None))
         place.axvline(1, color="black", linewidth=0.8)
-    axes.flat[0].legend(fontsize=7)
+    legend_below(shown, axes.flat[0])
     save(shown, folder / "ablation.png")
 
 
 BENCH = Bench(
     "ablation",
     "what each part of the decimation adds",
-    384,
+    320,
     ("camera", "group", "name", "variant"),
     own_sources,
     _tasks,

@@ -10,16 +10,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from normalmesh.decimation import decimate
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import METHODS, measured, pixels_rows
-from normalmesh.evaluation.benches.plots import STYLES, new_figure, plain_ticks, save
+from normalmesh.evaluation.benches.methods import (
+    OLDER_INTEGRATION,
+    PAPER_DECIMATION,
+    PAPER_INTEGRATION,
+    default,
+    isotropic,
+    pixels_rows,
+    row_of,
+)
+from normalmesh.evaluation.benches.plots import STYLES, legend_below, new_figure, plain_ticks, save
 from normalmesh.evaluation.benches.sources import Source, own_sources
 from normalmesh.evaluation.benches.summaries import compared, mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table
+from normalmesh.evaluation.metrics import evaluate
+from normalmesh.integration import integrate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+COMPARED = ("isotropic", "older integrator", "paper", "ours")
 #: Level → vertices as a share of the foreground pixels.
 LEVELS = {"low": 0.005, "mid": 0.02, "high": 0.08}
 
@@ -34,13 +46,16 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 def _methods(source: Source, share: float) -> list[Row]:
     """All methods at the number of vertices that isotropic remeshing ends with."""
     case = source.load()
-    count = max(round(share * case.normal_map.foreground), 4)
-    rows = []
-    for name, method in METHODS.items():
-        row, surface = measured(name, case, partial(method, case, count))
-        rows.append(row)
-        count = len(surface.vertices) if name == "isotropic" else count
-    return rows
+    remeshed = isotropic(case, max(round(share * case.normal_map.foreground), 4))
+    count = len(remeshed.vertices)
+    mesh = decimate(case.normal_map, vertices=count, **PAPER_DECIMATION)
+    surfaces = {
+        "isotropic": remeshed,
+        "older integrator": integrate(mesh, case.normal_map, **OLDER_INTEGRATION),
+        "paper": integrate(mesh, case.normal_map, **PAPER_INTEGRATION),
+        "ours": default(case, count),
+    }
+    return [row_of(name, evaluate(surface, case)) for name, surface in surfaces.items()]
 
 
 def _tables(rows: list[Row]) -> list[Table]:
@@ -54,7 +69,7 @@ def _tables(rows: list[Row]) -> list[Table]:
 
 def _table(rows: list[Row], camera: str, measure: str, title: str) -> Table:
     seen = [row for row in rows if row["camera"] == camera]
-    columns = [("pixels", "all"), *product(METHODS, LEVELS)]
+    columns = [("pixels", "all"), *product(COMPARED, LEVELS)]
     head = ["", "unit" if measure == "rmse" else "", "pixels", *(f"{method} {level}" for method, level in columns[1:])]
     lines: list[list[str | float]] = []
     for group in names_of(seen, "group"):
@@ -95,18 +110,20 @@ def _draw(rows: list[Row], folder: Path) -> None:
             _curves(place, [row for row in seen if row["group"] == group], measure)
             units = next(row["units"] for row in seen if row["group"] == group)
             place.set(title=group, ylabel=f"RMSE in {units}" if measure == "rmse" else "MAE in °")
-            place.set_xticks([100 * share for share in LEVELS.values()])
+            shares = [100 * share for share in LEVELS.values()]
+            place.set_xticks(shares, [f"{share:g}" for share in shares])
+            place.set_xticks([], minor=True)
             plain_ticks(place, "y")
         for place in axes[-1]:
             place.set_xlabel("vertices, % of the pixels")
         for place in axes.flat[len(groups) :]:
             place.set_visible(False)
-        axes.flat[0].legend(fontsize=7)
+        legend_below(figure, axes.flat[0])
         save(figure, folder / f"accuracy_{measure}_{camera}.png")
 
 
 def _curves(axes: Axes, rows: list[Row], measure: str) -> None:
-    for method in METHODS:
+    for method in COMPARED:
         points = [
             (
                 100 * (1 - mean_of(rows, "compression", method=method, level=level)),
@@ -123,7 +140,7 @@ BENCH = Bench(
     "accuracy",
     "errors at equal vertex counts: pixels, isotropic remeshing, the paper's decimation with the older integrator, "
     "the paper's method, ours",
-    384,
+    320,
     ("camera", "group", "name", "level"),
     own_sources,
     _tasks,

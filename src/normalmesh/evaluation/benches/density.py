@@ -54,7 +54,7 @@ def _compared(source: Source, path: Path) -> list[Row]:
         count = len(surfaces["isotropic"].vertices)
     found = {method: evaluate(surface, case) for method, surface in surfaces.items()}
     _panels(case, surfaces, found, path)
-    return [row_of(method, found[method], float("nan")) for method in COMPARED]
+    return [row_of(method, found[method]) for method in COMPARED]
 
 
 def _panels(case: Case, surfaces: dict[str, Surface], found: dict[str, Evaluation], path: Path) -> None:
@@ -103,7 +103,7 @@ def _draw(rows: list[Row], folder: Path) -> None:
 BENCH = Bench(
     "density",
     "vertex density and error maps",
-    384,
+    320,
     ("camera", "group", "name"),
     partial(own_sources, cameras=("orthographic",)),
     _tasks,

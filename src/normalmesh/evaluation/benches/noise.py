@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import METHODS, measured
-from normalmesh.evaluation.benches.plots import STYLES, framed, new_figure, picture, save
+from normalmesh.evaluation.benches.methods import METHODS, Maker, timed_row
+from normalmesh.evaluation.benches.plots import STYLES, framed, legend_below, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table, geometric_mean
@@ -46,9 +45,9 @@ def _count(case: Case) -> int:
 
 def _at_level(source: Source, level: float) -> list[Row]:
     case = noisy(source.load(), level)
-    makers: dict[str, Callable[[], Any]] = {"pixels": partial(integrate_pixels, case.normal_map)}
+    makers: dict[str, Maker] = {"pixels": partial(integrate_pixels, case.normal_map)}
     makers.update({name: partial(METHODS[name], case, _count(case)) for name in COMPARED if name in METHODS})
-    return [measured(name, case, make)[0] for name, make in makers.items()]
+    return [timed_row(name, case, make) for name, make in makers.items()]
 
 
 def _gallery(source: Source, path: Path) -> list[Row]:
@@ -101,14 +100,14 @@ def _draw(rows: list[Row], folder: Path) -> None:
             if line[0] == "geometric mean":
                 place.plot(LEVELS, line[2:], color=colour, marker=marker, label=line[1])
         place.set(xlabel="noise in degrees", ylabel=table.title.split(",")[0], title=table.title, yscale="log")
-    axes.flat[0].legend()
+    legend_below(figure, axes.flat[0])
     save(figure, folder / "noise.png")
 
 
 BENCH = Bench(
     "noise",
     "errors with Gaussian noise on the normals",
-    384,
+    320,
     ("camera", "group", "name", "level"),
     partial(own_sources, cameras=("orthographic",)),
     _tasks,

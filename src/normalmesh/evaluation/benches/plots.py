@@ -67,6 +67,12 @@ def plain_ticks(axes: Axes, along: str) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
+def legend_below(figure: Figure, axes: Axes) -> None:
+    """One legend for the whole figure, outside of the plots."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=8)
+
+
 def framed(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
     """The window of the foreground, with a margin."""
     rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from normalmesh.evaluation.analytic import medallion
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
 from normalmesh.evaluation.benches.machine import available_bytes
-from normalmesh.evaluation.benches.methods import METHODS, measured
+from normalmesh.evaluation.benches.methods import METHODS, Maker, timed_row
 from normalmesh.evaluation.benches.plots import STYLES, new_figure, save
 from normalmesh.evaluation.benches.sources import Source
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
@@ -44,11 +44,11 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 def _run(source: Source, method: str) -> list[Row]:
     _maker(method, medallion(48))()  # compiles the kernels before the clock starts
     case = source.load()
-    row, _ = measured(method, case, _maker(method, case))
+    row = timed_row(method, case, _maker(method, case))
     return [{**row, "megapixels": case.normal_map.foreground / 1e6}]
 
 
-def _maker(method: str, case: Case) -> Callable[[], object]:
+def _maker(method: str, case: Case) -> Maker:
     if method == "pixels":
         return partial(integrate_pixels, case.normal_map)
     return partial(METHODS[method], case, max(round(SHARE * case.normal_map.foreground), 4))
@@ -87,4 +87,4 @@ def _draw(rows: list[Row], folder: Path) -> None:
     save(figure, folder / "runtime.png")
 
 
-BENCH = Bench("runtime", "seconds against resolution", 4096, ("camera", "name", "method"), _own, _tasks, _tables, _draw)
+BENCH = Bench("runtime", "seconds against resolution", 2048, ("camera", "name", "method"), _own, _tasks, _tables, _draw)

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import measured, pixels_rows
-from normalmesh.evaluation.benches.plots import framed, new_figure, picture, save
+from normalmesh.evaluation.benches.methods import pixels_rows, timed_row
+from normalmesh.evaluation.benches.plots import framed, legend_below, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table
@@ -41,7 +41,7 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 def _at_threshold(source: Source, threshold: float) -> list[Row]:
     case = source.load()
     return [
-        measured(name, case, partial(reconstruct, case.normal_map, threshold=threshold, preset=preset))[0]
+        timed_row(name, case, partial(reconstruct, case.normal_map, threshold=threshold, preset=preset))
         for name, preset in PRESETS.items()
     ]
 
@@ -118,7 +118,7 @@ def _draw(rows: list[Row], folder: Path) -> None:
                 place.set_yscale("log")
                 label += f" in {' or '.join(units)}"
             place.set(xlabel="threshold T in px⁴", ylabel=label, title=label.split(" in ")[0])
-        axes.flat[0].legend(fontsize=7)
+        legend_below(figure, axes.flat[0])
         figure.suptitle(f"{method}: full lines orthographic, dashed lines perspective")
         save(figure, folder / f"thresholds_{method}.png")
 
@@ -131,7 +131,7 @@ def chosen_camera(rows: list[Row]) -> str:
 BENCH = Bench(
     "thresholds",
     "compression and errors against the decimation threshold",
-    384,
+    320,
     ("camera", "group", "name", "threshold"),
     own_sources,
     _tasks,
