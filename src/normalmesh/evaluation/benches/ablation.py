@@ -9,7 +9,7 @@ from typing import Any
 
 from normalmesh.decimation import decimate
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, timed_row
+from normalmesh.evaluation.benches.methods import PAPER_INTEGRATION, default, share_of, timed_row
 from normalmesh.evaluation.benches.plots import framed, legend_below, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
@@ -18,7 +18,6 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import evaluate
 from normalmesh.integration import integrate
 from normalmesh.pictures.panels import shaded, wireframe
-from normalmesh.reconstruction import reconstruct
 from normalmesh.surface import Surface
 
 SHARE = 0.01
@@ -30,13 +29,18 @@ PARTS: dict[str, dict[str, Any]] = {
 }
 #: Passes of alignment a round: ours, and the paper's.
 PASSES = (3, 10)
-#: Names of the variants: the parts with each number of passes, and what refinement after integration adds.
-VARIANTS = [*(f"{part}, {passes} passes" for passes in PASSES for part in PARTS), "ours"]
+#: Name → options of decimate(): collapses alone, then the parts with each number of passes.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "collapses": {"passes": 0},
+    **{f"{part}, {passes} passes": {"passes": passes, **PARTS[part]} for passes in PASSES for part in list(PARTS)[1:]},
+}
+#: Everything, with our integration and refinement.
+OURS = "ours"
 
 
 def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
     for source in sources:
-        for variant in VARIANTS:
+        for variant in (*VARIANTS, OURS):
             yield Task((source.camera, source.group, source.name, variant), partial(_variant, source, variant))
     for source in first_of_groups(sources):
         path = folder / f"ablation_{source.group}_{source.camera}.png"
@@ -45,16 +49,14 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 def _variant(source: Source, variant: str) -> list[Row]:
     case = source.load()
-    return [timed_row(variant, case, partial(_surface, case, variant))]
+    if variant == OURS:
+        return [timed_row(variant, case, partial(default, case, share_of(case, SHARE)))]
+    return [timed_row(variant, case, partial(_surface, case, VARIANTS[variant]))]
 
 
-def _surface(case: Case, variant: str) -> Surface:
-    """Integrated as the paper does it, so that the mesh alone is judged; ``ours`` is the default."""
-    count = max(round(SHARE * case.normal_map.foreground), 4)
-    if variant == "ours":
-        return reconstruct(case.normal_map, vertices=count)
-    part, _, passes = variant.removesuffix(" passes").rpartition(", ")
-    mesh = decimate(case.normal_map, vertices=count, passes=int(passes), **PARTS[part])
+def _surface(case: Case, options: dict[str, Any]) -> Surface:
+    """Integrated as the paper does it, so that the mesh alone is judged."""
+    mesh = decimate(case.normal_map, vertices=share_of(case, SHARE), **options)
     return integrate(mesh, case.normal_map, **PAPER_INTEGRATION)
 
 
@@ -63,8 +65,8 @@ def _gallery(source: Source, path: Path) -> list[Row]:
     case = source.load()
     window = framed(case.normal_map.mask)
     shown, axes = new_figure(2, len(PARTS), 5.6)
-    for column, part in enumerate(PARTS):
-        surface = _surface(case, f"{part}, {PASSES[0]} passes")
+    for column, (part, options) in enumerate(PARTS.items()):
+        surface = _surface(case, {"passes": PASSES[0], **options})
         found = evaluate(surface, case)
         picture(axes[0, column], wireframe(surface)[window], part)
         picture(
@@ -85,9 +87,9 @@ def _tables(rows: list[Row]) -> list[Table]:
         groups = names_of(seen, "group")
         for column, title in (("mae", "MAE in degrees"), ("rmse", "RMSE")):
             lines: list[list[str | float]] = []
-            for variant in VARIANTS:
+            for variant in (*VARIANTS, OURS):
                 figures = [mean_of(seen, column, method=variant, group=group) for group in groups]
-                bare = [mean_of(seen, column, method=VARIANTS[0], group=group) for group in groups]
+                bare = [mean_of(seen, column, method="collapses", group=group) for group in groups]
                 ratios = [value / base for value, base in zip(figures, bare, strict=True)]
                 lines.append([variant, *figures, geometric_mean(ratios)])
             head = [title, *groups, "ratio to collapses"]
@@ -98,13 +100,14 @@ def _tables(rows: list[Row]) -> list[Table]:
 def _draw(rows: list[Row], folder: Path) -> None:
     """Ratios to collapses alone, geometric means over the groups, both measures side by side."""
     tables = _tables(rows)
+    names = [*VARIANTS, OURS]
     shown, axes = new_figure(1, 2, 3.6, sharey=True)
     for place, measure in zip(axes.flat, ("MAE", "RMSE"), strict=True):
         chosen = [table for table in tables if table.title.startswith(measure)]
         for offset, table in enumerate(chosen):
-            heights = [len(VARIANTS) - k + 0.35 * offset for k in range(len(VARIANTS))]
+            heights = [len(names) - k + 0.35 * offset for k in range(len(names))]
             place.barh(heights, [line[-1] for line in table.lines], 0.33, label=table.title.rpartition(", ")[2])
-        place.set_yticks([len(VARIANTS) - k + 0.17 for k in range(len(VARIANTS))], VARIANTS)
+        place.set_yticks([len(names) - k + 0.17 for k in range(len(names))], names)
         place.set(xlabel=f"{measure}, ratio to collapses alone", xlim=(0, None))
         place.axvline(1, color="black", linewidth=0.8)
     legend_below(shown, axes.flat[0])

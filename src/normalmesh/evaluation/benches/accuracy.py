@@ -20,6 +20,7 @@ from normalmesh.evaluation.benches.methods import (
     isotropic,
     pixels_rows,
     row_of,
+    share_of,
 )
 from normalmesh.evaluation.benches.plots import STYLES, legend_below, new_figure, plain_ticks, save
 from normalmesh.evaluation.benches.sources import Source, own_sources
@@ -46,7 +47,7 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 def _methods(source: Source, share: float) -> list[Row]:
     """All methods at the number of vertices that isotropic remeshing ends with."""
     case = source.load()
-    remeshed = isotropic(case, max(round(share * case.normal_map.foreground), 4))
+    remeshed = isotropic(case, share_of(case, share))
     count = len(remeshed.vertices)
     mesh = decimate(case.normal_map, vertices=count, **PAPER_DECIMATION)
     surfaces = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import METHODS, row_of
+from normalmesh.evaluation.benches.methods import METHODS, row_of, share_of
 from normalmesh.evaluation.benches.plots import DENSITIES, ERRORS, framed, new_figure, picture, save, scale_end
 from normalmesh.evaluation.benches.sources import Source, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
@@ -47,7 +47,7 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 def _compared(source: Source, path: Path) -> list[Row]:
     case = source.load()
-    count = max(round(SHARE * case.normal_map.foreground), 4)
+    count = share_of(case, SHARE)
     surfaces: dict[str, Surface] = {}
     for method in COMPARED:
         surfaces[method] = METHODS[method](case, count)

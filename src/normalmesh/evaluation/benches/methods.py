@@ -53,6 +53,11 @@ METHODS: dict[str, Callable[[Case, int], Surface]] = {
 }
 
 
+def share_of(case: Case, share: float) -> int:
+    """Number of vertices that is this share of the foreground pixels."""
+    return max(round(share * case.normal_map.foreground), 4)
+
+
 def row_of(name: str, found: Evaluation) -> Row:
     """The figures of an evaluation as a row."""
     return {

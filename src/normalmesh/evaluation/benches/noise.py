@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.methods import METHODS, Maker, timed_row
+from normalmesh.evaluation.benches.methods import METHODS, Maker, share_of, timed_row
 from normalmesh.evaluation.benches.plots import STYLES, framed, legend_below, new_figure, picture, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
@@ -39,14 +39,10 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
         yield Task((source.camera, source.group, source.name, "picture"), partial(_gallery, source, path))
 
 
-def _count(case: Case) -> int:
-    return max(round(SHARE * case.normal_map.foreground), 4)
-
-
 def _at_level(source: Source, level: float) -> list[Row]:
     case = noisy(source.load(), level)
     makers: dict[str, Maker] = {"pixels": partial(integrate_pixels, case.normal_map)}
-    makers.update({name: partial(METHODS[name], case, _count(case)) for name in COMPARED if name in METHODS})
+    makers.update({name: partial(METHODS[name], case, share_of(case, SHARE)) for name in COMPARED if name in METHODS})
     return [timed_row(name, case, make) for name, make in makers.items()]
 
 
@@ -56,7 +52,7 @@ def _gallery(source: Source, path: Path) -> list[Row]:
     for column, level in enumerate(SHOWN):
         case = noisy(source.load(), level)
         window = framed(case.normal_map.mask)
-        surface = METHODS["ours"](case, _count(case))
+        surface = METHODS["ours"](case, share_of(case, SHARE))
         picture(axes[0, column], normal_colours(case.normal_map.normals)[window], f"noise of {level:g}°", "normals")
         picture(axes[1, column], wireframe(surface)[window], "", f"{len(surface.vertices)} vertices")
         picture(axes[2, column], shaded(surface.normal_map())[window], "", "surface")

@@ -9,7 +9,7 @@ from pathlib import Path
 from normalmesh.evaluation.analytic import medallion
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
 from normalmesh.evaluation.benches.machine import available_bytes
-from normalmesh.evaluation.benches.methods import METHODS, Maker, timed_row
+from normalmesh.evaluation.benches.methods import METHODS, Maker, share_of, timed_row
 from normalmesh.evaluation.benches.plots import STYLES, new_figure, save
 from normalmesh.evaluation.benches.sources import Source
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
@@ -51,7 +51,7 @@ def _run(source: Source, method: str) -> list[Row]:
 def _maker(method: str, case: Case) -> Maker:
     if method == "pixels":
         return partial(integrate_pixels, case.normal_map)
-    return partial(METHODS[method], case, max(round(SHARE * case.normal_map.foreground), 4))
+    return partial(METHODS[method], case, share_of(case, SHARE))
 
 
 def _tables(rows: list[Row]) -> list[Table]:
