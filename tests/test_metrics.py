@@ -81,6 +81,13 @@ def test_normals_of_a_plane_are_exact(camera):
     assert not normals[~known].any()
 
 
+def test_blocks_of_rows_make_no_difference(monkeypatch):
+    depth = np.random.default_rng(0).uniform(2, 3, (40, 20))
+    whole = normals_of_depth(depth, CAMERAS[1])
+    monkeypatch.setattr("normalmesh.rowblocks.BLOCK", 60)
+    np.testing.assert_array_equal(normals_of_depth(depth, CAMERAS[1]), whole)
+
+
 def test_a_pixel_without_neighbours_has_no_normal():
     depth = np.full((3, 3), np.nan)
     depth[1, 1] = 1.0

@@ -11,7 +11,8 @@ from normalmesh.camera import Camera, Perspective
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.lifting import Grid, Relief, exact_case, lift
 from normalmesh.evaluation.medallion import Medallion
-from normalmesh.evaluation.screens import checked_shape, chosen_camera, pixel_centres, row_blocks
+from normalmesh.evaluation.screens import checked_shape, chosen_camera, pixel_centres
+from normalmesh.rowblocks import row_blocks
 
 Size = int | tuple[int, int]
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from normalmesh.camera import Camera, Perspective
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.screens import chosen_camera, pixel_centres, row_blocks
+from normalmesh.evaluation.screens import chosen_camera, pixel_centres
 from normalmesh.normalmap import NormalMap
+from normalmesh.rowblocks import row_blocks
 
 Grid = NDArray[np.float64]
 #: A height in pixels, towards the viewer, and its slopes to the right and upwards.

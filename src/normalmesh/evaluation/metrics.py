@@ -15,8 +15,10 @@ from normalmesh import _surface
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.screens import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.normalmap import NormalMap
+from normalmesh.rowblocks import row_blocks
 from normalmesh.surface import Surface
 
 Float: TypeAlias = NDArray[np.float64]
@@ -115,7 +117,9 @@ def evaluate(
     counts = seen & normal_map.mask
     if counted is not None:
         counts &= _checked(counted, normal_map.shape, "counted").astype(np.bool_)
-    angles = angles_between(found.normals, truth.normals)
+    angles = np.empty(normal_map.shape)
+    for rows in row_blocks(normal_map.shape):
+        angles[rows] = angles_between(found.normals[rows], truth.normals[rows])
     angles[~counts] = np.nan
     made = rmse = np.nan
     error = np.full(normal_map.shape, np.nan)
@@ -156,13 +160,15 @@ def normals_of_depth(depth: ArrayLike, camera: Camera) -> Float:
     that to the neighbours above and below.
     """
     depth = np.asarray(depth, np.float64)
-    rows, columns = depth.shape
-    v, u = np.mgrid[:rows, :columns] + 0.5
-    unknown = depth if _is_height(camera) else np.log(depth)
-    points = camera.points(np.stack([u, v], axis=-1), unknown)
-    normals = np.cross(_mean_steps(points, 0), _mean_steps(points, 1))
+    normals = np.empty((*depth.shape, 3))
+    for rows in row_blocks(depth.shape):
+        near = slice(max(rows.start - 1, 0), min(rows.stop + 1, len(depth)))
+        unknown = depth[near] if _is_height(camera) else np.log(depth[near])
+        points = camera.points(pixel_centres(near, depth.shape[1]), unknown)
+        block = np.cross(_mean_steps(points, 0), _mean_steps(points, 1))
+        normals[rows] = block[rows.start - near.start : rows.stop - near.start]
     lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
-    return np.where(lengths > 0, normals / np.where(lengths > 0, lengths, 1), 0.0)
+    return np.divide(normals, lengths, out=normals, where=lengths > 0)
 
 
 def _mean_steps(points: Float, axis: int) -> Float:

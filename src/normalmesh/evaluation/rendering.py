@@ -14,8 +14,9 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation import _rendering
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.lifting import exact_case
-from normalmesh.evaluation.screens import checked_shape, chosen_camera, pixel_centres, row_blocks
+from normalmesh.evaluation.screens import checked_shape, chosen_camera, pixel_centres
 from normalmesh.evaluation.trianglemodel import TriangleModel, used_vertices
+from normalmesh.rowblocks import row_blocks
 
 if TYPE_CHECKING:
     from embreex.rtcore_scene import EmbreeScene

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Integral
 
 import numpy as np
@@ -13,8 +12,6 @@ from normalmesh.errors import NormalMeshError
 
 #: Focal length of ``"perspective"`` in lengths of the image's longer side: a field of view of 37°.
 FOCAL = 1.5
-#: Pixels that are worked on at a time, so that temporary arrays stay small beside the image.
-BLOCK = 1 << 19
 
 
 def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -45,13 +42,6 @@ def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
     raise NormalMeshError(
         f"camera must be 'orthographic', 'perspective', Orthographic(...) or Perspective(...), not {camera!r}"
     )
-
-
-def row_blocks(shape: tuple[int, int]) -> Iterator[slice]:
-    """Slices of rows of about :data:`BLOCK` pixels that make up the image."""
-    step = max(BLOCK // shape[1], 1)
-    for first in range(0, shape[0], step):
-        yield slice(first, min(first + step, shape[0]))
 
 
 def pixel_centres(rows: slice, columns: int) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.files.formats import unusable
-
-#: Pixels that are worked on at a time: their temporary arrays fit into a core's cache.
-BLOCK = 1 << 16
+from normalmesh.rowblocks import row_blocks
 
 
 @dataclass(frozen=True)
@@ -87,13 +84,6 @@ def decode(
             f"values end at 255 of {stored.maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
         )
     return vectors, foreground
-
-
-def row_blocks(shape: tuple[int, int]) -> Iterator[slice]:
-    """The rows in blocks of about :data:`BLOCK` pixels."""
-    rows, columns = shape
-    step = max(1, BLOCK // columns)
-    return (slice(row, row + step) for row in range(0, rows, step))
 
 
 def _decode_rows(

@@ -14,12 +14,13 @@ from normalmesh.camera import Camera, Orthographic, Perspective
 from normalmesh.conventions import NAMED, Convention
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.files.arrays import read_mat, read_npy, read_npz
-from normalmesh.files.decoding import StoredNormals, decode, row_blocks
+from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.exr import read_exr
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import reaches_half, read_mask
 from normalmesh.normalmap import NormalMap, checked_mask
+from normalmesh.rowblocks import row_blocks
 
 if TYPE_CHECKING:
     from normalmesh.diagnosis import Diagnosis
