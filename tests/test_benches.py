@@ -20,12 +20,12 @@ from normalmesh.evaluation.benches.tables import Table, figure, geometric_mean
 SETTINGS = {"data": "made up"}
 
 
-def counting_bench(calls, fail_at=None):
+def counting_bench(calls, fail_at=None, error=KeyboardInterrupt, count=4):
     """A bench of four tasks that notes which of them run."""
 
     def run(number):
         if number == fail_at:
-            raise KeyboardInterrupt
+            raise error
         calls.append(number)
         return [{"method": method, "mae": number / 3} for method in ("a", "b")]
 
@@ -38,7 +38,7 @@ def counting_bench(calls, fail_at=None):
         10,
         ("number",),
         lambda size: [],
-        lambda sources, folder: [Task((f"{k}.0",), lambda k=k: run(k)) for k in range(4)],
+        lambda sources, folder: [Task((f"{k}.0",), lambda k=k: run(k)) for k in range(count)],
         tables,
         lambda rows, folder: (folder / "drawn").write_text(str(len(rows))),
     )
@@ -59,6 +59,30 @@ class TestResuming:
         assert (tmp_path / "drawn").read_text() == "8"
         whole = run_bench(counting_bench([]), [], tmp_path / "other", SETTINGS)
         assert whole == text, "an interruption changed the result"
+
+    def test_an_interrupted_restart_mixes_nothing(self, tmp_path):
+        run_bench(counting_bench([]), [], tmp_path, SETTINGS)
+        with pytest.raises(KeyboardInterrupt):
+            run_bench(counting_bench([], fail_at=0), [], tmp_path, {"data": "other"}, restart=True)
+        calls = []
+        run_bench(counting_bench(calls), [], tmp_path, {"data": "other"})
+        assert calls == [0, 1, 2, 3]
+
+    def test_one_bad_case_does_not_stop_the_others(self, tmp_path):
+        calls, lines = [], []
+        bad = counting_bench(calls, fail_at=1, error=NormalMeshError("b.png: is damaged"))
+        text = run_bench(bad, [], tmp_path, SETTINGS, say=lines.append)
+        assert calls == [0, 2, 3]
+        assert "- 1.0: b.png: is damaged" in text
+        assert lines[1].startswith("[2/4] 1.0 failed: b.png: is damaged")
+        mended = run_bench(counting_bench(calls), [], tmp_path, SETTINGS)
+        assert calls == [0, 2, 3, 1]
+        assert "Failed" not in mended
+
+    def test_nothing_succeeded(self, tmp_path):
+        bench = counting_bench([], fail_at=0, error=NormalMeshError("bad"), count=1)
+        with pytest.raises(NormalMeshError, match=r"no task of counting succeeded; 0\.0: bad"):
+            run_bench(bench, [], tmp_path, SETTINGS)
 
     def test_rows_are_exact(self, tmp_path):
         run_bench(counting_bench([]), [], tmp_path, SETTINGS)

@@ -85,50 +85,67 @@ def run_bench(
     bench, sources
         What to do, and on which data.
     folder
-        Where results go. Rows found there are kept, and their tasks not run again, if they were made with the same
-        settings, versions and machine.
+        Where results go. Rows found there are kept, and their tasks not run again; they must have been made with the
+        same settings, versions and machine.
     settings
         What the data and options are, for the record.
     restart
         Throw away what is there.
     say
-        Told about each task: how many are done, what came out, how long the rest will take.
+        Told about each task: how many are done, and how long the rest will take.
 
     Returns
     -------
     str
-        The tables in Markdown, with the machine and the versions below them.
+        The tables in Markdown, with the machine and the versions below them. A task that cannot be done, such as one of
+        a damaged case, is listed there, and tried again the next time.
     """
     record = {"bench": bench.name, **settings, **machine()}
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [] if restart else _rows_so_far(bench, folder, record)
+    if restart:
+        _csv_path(bench, folder).unlink(missing_ok=True)
+    rows = _rows_so_far(bench, folder, record)
     write_atomically({_record_path(bench, folder): json.dumps(record, indent=1).encode()})
     tasks = list(bench.tasks(sources, folder))
-    done = {_key(bench, row) for row in rows}
-    left = [task for task in tasks if task.key not in done]
-    if len(left) < len(tasks):
-        say(f"{bench.name}: {len(tasks) - len(left)} of {len(tasks)} tasks are done already")
-    start = time.perf_counter()
-    for number, task in enumerate(left, 1):
-        made = [{**dict(zip(bench.keys, task.key, strict=True)), **row} for row in task.run()]
-        rows += made
-        write_atomically({_csv_path(bench, folder): _csv(rows).encode()})
-        seconds = time.perf_counter() - start
-        remaining = seconds / number * (len(left) - number)
-        say(f"[{len(tasks) - len(left) + number}/{len(tasks)}] {', '.join(task.key)}; {remaining / 60:.1f} min left")
+    failures = _work_off(bench, tasks, rows, folder, say)
     order = {task.key: place for place, task in enumerate(tasks)}
-    known = [row for row in rows if _key(bench, row) in order]
-    known.sort(key=lambda row: order[_key(bench, row)])
+    known = sorted((row for row in rows if _key(bench, row) in order), key=lambda row: order[_key(bench, row)])
+    if not known:
+        raise NormalMeshError(f"no task of {bench.name} succeeded; {failures[0]}")
     bench.draw(known, folder)
-    text = _report(bench, known, record)
+    text = _report(bench, known, failures, record)
     write_atomically({folder / f"{bench.name}.md": text.encode()})
     return text
 
 
-def _report(bench: Bench, rows: list[Row], record: dict[str, str]) -> str:
-    tables = "\n\n".join(table.markdown() for table in bench.tables(rows))
-    facts = ", ".join(f"{name} {value}" for name, value in record.items() if name != "bench")
-    return f"# {bench.name}: {bench.summary}\n\n{tables}\n\nMade with {facts}.\n"
+def _work_off(bench: Bench, tasks: list[Task], rows: list[Row], folder: Path, say: Callable[[str], None]) -> list[str]:
+    """Run the tasks that have no rows yet, and add theirs; what could not be done, and why."""
+    done = {_key(bench, row) for row in rows}
+    left = [task for task in tasks if task.key not in done]
+    if len(left) < len(tasks):
+        say(f"{bench.name}: {len(tasks) - len(left)} of {len(tasks)} tasks are done already")
+    failures = []
+    start = time.perf_counter()
+    for number, task in enumerate(left, 1):
+        try:
+            rows += [{**dict(zip(bench.keys, task.key, strict=True)), **row} for row in task.run()]
+            outcome = ""
+        except NormalMeshError as error:
+            failures.append(f"{', '.join(task.key)}: {error}")
+            outcome = f" failed: {error}"
+        write_atomically({_csv_path(bench, folder): _csv(rows).encode()})
+        minutes = (time.perf_counter() - start) / number * (len(left) - number) / 60
+        place = f"{len(tasks) - len(left) + number}/{len(tasks)}"
+        say(f"[{place}] {', '.join(task.key)}{outcome}; {minutes:.1f} min left")
+    return failures
+
+
+def _report(bench: Bench, rows: list[Row], failures: list[str], record: dict[str, str]) -> str:
+    parts = [f"# {bench.name}: {bench.summary}", *(table.markdown() for table in bench.tables(rows))]
+    if failures:
+        parts.append("Failed, and left out:\n\n" + "\n".join(f"- {failure}" for failure in failures))
+    parts.append("Made with " + ", ".join(f"{name} {value}" for name, value in record.items() if name != "bench") + ".")
+    return "\n\n".join(parts) + "\n"
 
 
 def _rows_so_far(bench: Bench, folder: Path, record: dict[str, str]) -> list[Row]:

@@ -110,8 +110,8 @@ def _draw(rows: list[Row], folder: Path) -> None:
                     figures = [mean_of(chosen, column, method=method, threshold=f"{value:g}") for value in THRESHOLDS]
                     if column == "compression":
                         figures = [100 * value for value in figures]
-                    own = {"label": group} if camera == chosen_camera(rows) else {}
-                    place.plot(THRESHOLDS, figures, line, color=f"C{number}", marker=".", **own)
+                    label_once = group if camera == names_of(rows, "camera")[0] else None
+                    place.plot(THRESHOLDS, figures, line, color=f"C{number}", marker=".", label=label_once)
             units = names_of([row for row in rows if "units" in row], "units")
             place.set_xscale("log")
             if column in ("rmse", "made"):
@@ -121,11 +121,6 @@ def _draw(rows: list[Row], folder: Path) -> None:
         legend_below(figure, axes.flat[0])
         figure.suptitle(f"{method}: full lines orthographic, dashed lines perspective")
         save(figure, folder / f"thresholds_{method}.png")
-
-
-def chosen_camera(rows: list[Row]) -> str:
-    """The camera whose lines carry the labels."""
-    return names_of(rows, "camera")[0]
 
 
 BENCH = Bench(
