@@ -9,7 +9,7 @@ from pathlib import Path
 
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
 from normalmesh.evaluation.benches.methods import METHODS, Maker, share_of, timed_row
-from normalmesh.evaluation.benches.plots import STYLES, framed, legend_below, new_figure, picture, save
+from normalmesh.evaluation.benches.plots import STYLES, framed, legend_below, new_figure, picture, plain_ticks, save
 from normalmesh.evaluation.benches.sources import Source, first_of_groups, own_sources
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table, geometric_mean
@@ -66,7 +66,7 @@ def _tables(rows: list[Row]) -> list[Table]:
     known = [row for row in rows if row["method"] != "picture"]
     for camera in names_of(known, "camera"):
         seen = [row for row in known if row["camera"] == camera]
-        for column, title in (("rmse", "RMSE"), ("mae", "MAE to the clean normals, degrees")):
+        for column, title in (("rmse", "RMSE"), ("mae", "MAE to the clean normals in °")):
             lines: list[list[str | float]] = []
             for group in names_of(seen, "group"):
                 of_group = [row for row in seen if row["group"] == group]
@@ -95,7 +95,11 @@ def _draw(rows: list[Row], folder: Path) -> None:
             colour, marker = STYLES[str(line[1])]
             if line[0] == "geometric mean":
                 place.plot(LEVELS, line[2:], color=colour, marker=marker, label=line[1])
-        place.set(xlabel="noise in degrees", ylabel=table.title.split(",")[0], title=table.title, yscale="log")
+        measure, _, setting = table.title.partition(", ")
+        if measure == "RMSE":
+            measure += f" in {' or '.join(names_of([row for row in rows if 'units' in row], 'units'))}"
+        place.set(xlabel="noise in °", ylabel=measure, title=f"{setting}, geometric mean", yscale="log")
+        plain_ticks(place, "y")
     legend_below(figure, axes.flat[0])
     save(figure, folder / "noise.png")
 
