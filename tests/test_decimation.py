@@ -70,7 +70,7 @@ def test_any_mask(mask, seed, target):
 @settings(max_examples=20)
 @given(masks, st.floats(0.01, 1e4))
 def test_any_mask_and_threshold(mask, threshold):
-    normal_map = bumpy(mask, camera=Perspective(20, 20, 7, 7))
+    normal_map = bumpy(mask, camera=Perspective(60, 60, 7, 7))
     assert_sound(decimate(normal_map, threshold=threshold), normal_map)
 
 
