@@ -26,8 +26,8 @@ def along_ray(nx, ny, nz, u, v, frame):
 
 
 @njit(cache=True, nogil=True)
-def add_pixel(normals, row, column, centre_u, centre_v, frame, sums):
-    """Add one pixel to the sums of a face with this centroid."""
+def pixel_plane(normals, row, column, centre_u, centre_v, frame):
+    """What a pixel says at the centroid of its face: ⟨n,τ_u⟩, ⟨n,τ_v⟩, ⟨r,n⟩ there, and ⟨r,n⟩ at the pixel."""
     nx = np.float64(normals[row, column, 0])
     ny = np.float64(normals[row, column, 1])
     nz = np.float64(normals[row, column, 2])
@@ -37,6 +37,41 @@ def add_pixel(normals, row, column, centre_u, centre_v, frame, sums):
         at_centre = w
     along_u = nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]
     along_v = nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]
+    return along_u, along_v, at_centre, w
+
+
+@njit(cache=True, nogil=True)
+def gradient_sums(a, b, c, normals, mask, frame):
+    """Of the sums of a face those that integration needs: 1, the slopes ∂_u z and ∂_v z, and ⟨r,n⟩⁻²."""
+    rows, columns = mask.shape
+    top, middle, bottom = by_height(a, b, c)
+    middle_row = first_row(middle[1], rows)
+    centre_u, centre_v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
+    count = slope_u = slope_v = inverse = 0.0
+    for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
+        start, end = row_span(top, middle, bottom, row, middle_row, columns)
+        for column in range(start, end):
+            if mask[row, column]:
+                along_u, along_v, at_centre, w = pixel_plane(normals, row, column, centre_u, centre_v, frame)
+                count += 1.0
+                slope_u -= along_u / at_centre
+                slope_v -= along_v / at_centre
+                inverse += 1.0 / (w * w)
+    if count == 0.0:
+        row, column = sample_pixel(mask, centre_u, centre_v)
+        if row >= 0:
+            along_u, along_v, at_centre, w = pixel_plane(normals, row, column, centre_u, centre_v, frame)
+            return 1.0, -along_u / at_centre, -along_v / at_centre, 1.0 / (w * w)
+    return count, slope_u, slope_v, inverse
+
+
+@njit(cache=True, nogil=True)
+def add_pixel(normals, row, column, centre_u, centre_v, frame, sums):
+    """Add one pixel to the sums of a face with this centroid."""
+    nx = np.float64(normals[row, column, 0])
+    ny = np.float64(normals[row, column, 1])
+    nz = np.float64(normals[row, column, 2])
+    along_u, along_v, at_centre, w = pixel_plane(normals, row, column, centre_u, centre_v, frame)
     sums[0] += 1.0
     sums[1] += nx
     sums[2] += ny

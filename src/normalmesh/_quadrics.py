@@ -112,6 +112,29 @@ def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale,
                 if mask[row, column]:
                     _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, record)
 
+    _finish_record(vertices, a, b, c, nx, ny, nz, j, pixels, record)
+
+
+@njit(cache=True, nogil=True)
+def start_record(vertices, faces, f, normals, frame, towards_viewer, scale, regularisation, record):
+    """The record of a face that lies within one foreground pixel, as all faces of a start mesh do."""
+    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+    centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
+    centre_v = (vertices[a, 1] + vertices[b, 1] + vertices[c, 1]) / 3.0
+    row, column = math.floor(centre_v), math.floor(centre_u)
+    nx = np.float64(normals[row, column, 0])
+    ny = np.float64(normals[row, column, 1])
+    nz = np.float64(normals[row, column, 2])
+    nx, ny, nz = facing(nx, ny, nz, centre_u, centre_v, frame, towards_viewer)
+    j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
+    record[:] = 0.0
+    _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, record)
+    _finish_record(vertices, a, b, c, nx, ny, nz, j, 1, record)
+
+
+@njit(cache=True, nogil=True)
+def _finish_record(vertices, a, b, c, nx, ny, nz, j, pixels, record):
+    """Turn the sums over the pixels into a mean, times the area on the surface; normal and area in front."""
     area = 0.5 * (
         (vertices[b, 1] - vertices[a, 1]) * (vertices[c, 0] - vertices[a, 0])
         - (vertices[b, 0] - vertices[a, 0]) * (vertices[c, 1] - vertices[a, 1])
@@ -201,8 +224,8 @@ def vertex_quadrics(
 ):  # fmt: skip
     """Screen quadrics (N, 6) of all vertices, eqs. (12), (14), (15).
 
-    From the records of the faces, or straight from the pixels where ``records`` is empty: a start mesh is too large to
-    keep them.
+    From the records of the faces, or straight from the pixels of a start mesh where ``records`` is empty: that is too
+    large to keep them.
     """
     for vertex in prange(quadrics.shape[0]):
         start = corner_of[vertex]
@@ -219,7 +242,7 @@ def vertex_quadrics(
                 if records.shape[0] > 0:
                     own[:] = records[f]
                 else:
-                    face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, own)
+                    start_record(vertices, faces, f, normals, frame, towards_viewer, scale, regularisation, own)
                 add_to_vertex(own, vertices, faces, f, u, v, frame, scale, total)
                 nx += own[3] * own[0]
                 ny += own[3] * own[1]

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit, prange
 
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, turn, vertex_at
-from normalmesh._facemeans import SUMS, add_face
+from normalmesh._facemeans import gradient_sums
 from normalmesh._raster import by_height, first_row, row_span
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import crossing, is_fit
@@ -26,27 +26,31 @@ LEAST_AREA = 0.3
 
 
 @njit(cache=True, nogil=True)
-def space_point(position, unknown, frame, perspective, point):
+def space_point(position, unknown, frame, perspective):
     """The point in space of a screen position and the unknown there."""
     u, v = position[0], position[1]
     if perspective:
         depth = math.exp(unknown)
-        for k in range(3):
-            point[k] = depth * (frame[2, k] + u * frame[3, k] + v * frame[4, k])
-    else:
-        for k in range(3):
-            point[k] = u * frame[0, k] + v * frame[1, k] + unknown * frame[2, k]
+        return (
+            depth * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]),
+            depth * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]),
+            depth * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]),
+        )
+    return (
+        u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
+        u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
+        u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
+    )
 
 
 @njit(cache=True, nogil=True)
 def sum_of_angles(a, b, c, za, zb, zc, normals, mask, frame, perspective):
     """Sum over the pixels of a face of the angle (radians) between their normals and the face's."""
-    p, q, r = np.empty(3), np.empty(3), np.empty(3)
-    space_point(a, za, frame, perspective, p)
-    space_point(b, zb, frame, perspective, q)
-    space_point(c, zc, frame, perspective, r)
-    ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
-    vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
+    px, py, pz = space_point(a, za, frame, perspective)
+    qx, qy, qz = space_point(b, zb, frame, perspective)
+    rx, ry, rz = space_point(c, zc, frame, perspective)
+    ux, uy, uz = qx - px, qy - py, qz - pz
+    vx, vy, vz = rx - px, ry - py, rz - pz
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     length = math.sqrt(nx * nx + ny * ny + nz * nz)
     if length == 0.0:
@@ -220,7 +224,6 @@ def star_optima(star, place, vertices, unknown, strain, faces, normals, mask, fr
     Corners between two cut edges share one. False where a face would become too small. The functional of each face is
     area · m_f ‖∇z − ḡ_f‖².
     """
-    sums = np.empty(SUMS)
     bend = pull = 0.0
     begin = 0
     for k in range(star.size):
@@ -232,16 +235,15 @@ def star_optima(star, place, vertices, unknown, strain, faces, normals, mask, fr
         longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
         if double_area < 2.0 * LEAST_AREA or not is_fit(double_area, longest):
             return False
-        sums[:] = 0.0
-        add_face(place, b, c, 1, normals, mask, frame, sums)
-        if sums[0] > 0.0:
+        count, slope_u, slope_v, inverse = gradient_sums(place, b, c, normals, mask, frame)
+        if count > 0.0:
             # Gradients of the hat functions: of the vertex itself, and of b and c.
             hat_u, hat_v = (cv - bv) / double_area, (bu - cu) / double_area
             known_u = (bv * unknown[at_c] - cv * unknown[at_b]) / double_area
             known_v = (cu * unknown[at_b] - bu * unknown[at_c]) / double_area
-            weight = double_area * sums[0] / sums[6]
+            weight = double_area * count / inverse
             bend += weight * (hat_u * hat_u + hat_v * hat_v)
-            pull += weight * (hat_u * (sums[4] / sums[0] - known_u) + hat_v * (sums[5] / sums[0] - known_v))
+            pull += weight * (hat_u * (slope_u / count - known_u) + hat_v * (slope_v / count - known_v))
         if k == star.size - 1 or strain[at_b] >= CUT:
             if bend == 0.0:
                 return False
