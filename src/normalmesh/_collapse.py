@@ -29,13 +29,26 @@ def evaluate(quadric, du, dv):
 
 
 @njit(cache=True, nogil=True)
+def _quadric_of(vertex, quadrics):
+    """A vertex's quadric as a tuple: views of arrays cost more than the arithmetic."""
+    return (
+        quadrics[vertex, 0],
+        quadrics[vertex, 1],
+        quadrics[vertex, 2],
+        quadrics[vertex, 3],
+        quadrics[vertex, 4],
+        quadrics[vertex, 5],
+    )
+
+
+@njit(cache=True, nogil=True)
 def best_position(a, b, on_boundary, vertices, quadrics, flags, mask, in_plane):
     """Cost and position of the collapse of the edge ab, eq. (19); infinite where the outline or a lock forbids it."""
     au, av, bu, bv = vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1]
-    p, q = quadrics[a], quadrics[b]
     duties = min(flags[a], flags[b])
     if duties & LOCKED or (duties & BOUNDARY and not on_boundary):
         return np.inf, 0.0, 0.0
+    p, q = _quadric_of(a, quadrics), _quadric_of(b, quadrics)
     if flags[a] != flags[b]:
         # The vertex with fewer duties moves onto the other one.
         u, v = (bu, bv) if flags[a] < flags[b] else (au, av)
