@@ -14,7 +14,7 @@ from normalmesh._predicates import orientation
 
 @njit(cache=True, nogil=True)
 def by_height(a, b, c):
-    """Three points (u, v) from top to bottom of the screen, as tuples: views of arrays would cost more than the rest."""
+    """Three points (u, v) from top to bottom of the screen, as tuples: views of arrays cost more than all the rest."""
     a, b, c = (a[0], a[1]), (b[0], b[1]), (c[0], c[1])
     if b[1] < a[1]:
         a, b = b, a
