@@ -14,7 +14,7 @@ from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse
 from normalmesh.decimation import THRESHOLD_FACTOR
 from normalmesh.evaluation.medallion import Medallion
-from normalmesh.quadrics import Pixels
+from normalmesh.quadrics import FaceRecords, Pixels
 
 masks = arrays.arrays(np.bool_, st.tuples(st.integers(1, 14), st.integers(1, 14))).filter(np.any)
 
@@ -156,7 +156,9 @@ def test_thresholds_are_monotone_and_exhaustive(monkeypatch):
         mesh = decimate(normal_map, threshold=threshold)
         counts.append(len(mesh.vertices))
         assert mesh.report.target is None
-        left = collapse(closed[-1], Pixels(normal_map), limit=threshold / THRESHOLD_FACTOR)
+        records = FaceRecords(closed[-1])
+        records.renew(closed[-1], Pixels(normal_map))
+        left = collapse(closed[-1], Pixels(normal_map), records, limit=threshold / THRESHOLD_FACTOR)
         assert left.collapses == 0, "an edge below the threshold was left"
     assert counts == sorted(counts, reverse=True)
     assert len(set(counts)) == len(counts)

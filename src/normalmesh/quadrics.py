@@ -64,8 +64,8 @@ def vertex_quadrics(
 ) -> Float:
     """Screen quadrics (N, 6) around the vertices, eqs. (12), (14) and (15): Q̃_v = ⟨δu, A δu⟩ + 2⟨b, δu⟩ + c.
 
-    Without records the faces are evaluated on the way, three times each: for start meshes, whose records would fill the
-    memory. With a weight, boundary vertices also carry the squared distance to the outline.
+    Without records the mesh must be a start mesh, whose records would fill the memory: its faces lie within one pixel
+    each, and are evaluated on the way. With a weight, boundary vertices also carry the squared distance to the outline.
     """
     quadrics = np.empty((len(mesh.vertices), 6))
     table = np.empty((0, 14)) if records is None else records.table
