@@ -5,7 +5,8 @@ import pytest
 
 from normalmesh import NormalMeshError, Orthographic, Perspective
 from normalmesh.evaluation import analytic, lifting
-from truths import angles, angles_to_depth
+from normalmesh.evaluation.metrics import angles_between
+from truths import angles_to_depth
 
 SURFACES = [analytic.sphere, analytic.ridges, analytic.cone, analytic.waves, analytic.medallion]
 CAMERAS = ["orthographic", "perspective", Orthographic(0.25), Perspective(210, 180, 55, 41, skew=12)]
@@ -30,7 +31,7 @@ def test_slopes_are_those_of_the_depth(surface, camera, monkeypatch):
     along_u, along_v = points[step, 0] - points[-step, 0], points[0, step] - points[0, -step]
     normals = np.cross(along_v, along_u)
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    error = angles(case.normals, normals)[case.normal_map.mask]
+    error = angles_between(case.normals, normals)[case.normal_map.mask]
     error = error[np.isfinite(error)]
     assert error.size > 1000
     # Next to a crease the two sides of a difference may lie on different slopes.
@@ -61,7 +62,7 @@ def test_a_sphere_is_round(camera):
     found, *_ = np.linalg.lstsq(system, points.ravel(), rcond=None)
     assert np.allclose(points - found[:3], found[3] * case.normals[mask], atol=2e-6 * found[3])
     rays = space.towards_viewer * space.rays(u, v)[mask]
-    steepness = angles(case.normals[mask], rays / np.linalg.norm(rays, axis=-1, keepdims=True))
+    steepness = angles_between(case.normals[mask], rays / np.linalg.norm(rays, axis=-1, keepdims=True))
     assert 77 < steepness.max() <= 80 + 1e-4
 
 

@@ -6,8 +6,9 @@ import pytest
 import tifffile
 
 from normalmesh import NormalMeshError, Orthographic, Perspective
+from normalmesh.evaluation.metrics import angles_between
 from normalmesh.evaluation.reliefs import fractal, relief
-from truths import angles, angles_to_depth, normals_of_depth
+from truths import angles_to_depth, normals_of_depth
 
 
 def hills(rows=40, columns=52):
@@ -22,8 +23,8 @@ def test_normals_are_those_of_the_same_relief_in_finer_pixels(camera):
     fine = relief(heights, camera, size=48 * 15)
     # The centre of every 15th fine pixel is that of a coarse one.
     normals = normals_of_depth(fine.depth, fine.normal_map.camera)[7::15, 7::15]
-    assert angles(normals, coarse.normals).max() < 0.5
-    assert angles(fine.normals[7::15, 7::15], coarse.normals).max() < 1e-4
+    assert angles_between(normals, coarse.normals).max() < 0.5
+    assert angles_between(fine.normals[7::15, 7::15], coarse.normals).max() < 1e-4
     assert np.allclose(fine.depth[7::15, 7::15] / 15, coarse.depth, rtol=1e-9)
 
 
@@ -86,7 +87,9 @@ def test_smoothing_takes_the_steps_out_of_few_shades(tmp_path):
     (tmp_path / "steps.png").write_bytes(imagecodecs.png_encode(shades))
     span, truth = np.ptp(heights), relief(heights)
     rough, smooth = (relief(tmp_path / "steps.png", height=span, smoothing=s) for s in (0, 2))
-    assert angles(smooth.normals, truth.normals).mean() < 0.4 * angles(rough.normals, truth.normals).mean()
+    assert (
+        angles_between(smooth.normals, truth.normals).mean() < 0.4 * angles_between(rough.normals, truth.normals).mean()
+    )
 
 
 def test_smallest_maps():

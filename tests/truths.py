@@ -3,6 +3,7 @@
 import numpy as np
 
 from normalmesh import Perspective
+from normalmesh.evaluation.metrics import angles_between
 
 
 def normals_of_depth(depth, camera):
@@ -16,12 +17,6 @@ def normals_of_depth(depth, camera):
     return normals / np.linalg.norm(normals, axis=-1, keepdims=True)
 
 
-def angles(first, second):
-    """Angles in degrees between unit vectors (..., 3)."""
-    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    return np.degrees(np.arctan2(np.linalg.norm(np.cross(first, second), axis=-1), (first * second).sum(axis=-1)))
-
-
 def angles_to_depth(case):
     """Angles (H, W) in degrees between the true normals of a case and those that its depth implies."""
-    return angles(case.normals, normals_of_depth(case.depth, case.normal_map.camera))
+    return angles_between(case.normals, normals_of_depth(case.depth, case.normal_map.camera))

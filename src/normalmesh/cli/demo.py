@@ -58,19 +58,15 @@ def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:
     """Print the figures of the run; the picture of the height error, up to one pixel."""
     import numpy as np
 
+    from normalmesh import evaluate
     from normalmesh.pictures.panels import heat
 
-    error = surface.depth_map() - truth.height
-    error -= np.nanmean(error)
-    normals = surface.normal_map()
-    both = normals.any(axis=-1) & truth.normal_map.mask
-    cosines = (normals[both] * truth.normal_map.normals[both]).sum(axis=-1)
+    found = evaluate(surface, truth.normal_map, truth.height)
     seconds = {**surface.decimation.seconds, **surface.integration.seconds}  # type: ignore[union-attr]
-    pixels, span = truth.normal_map.foreground, np.nanmax(truth.height) - np.nanmin(truth.height)
-    angle = np.degrees(np.arccos(np.clip(cosines, -1, 1))).mean()
-    click.echo(f"vertices     {len(surface.vertices)} for {pixels} pixels")
-    click.echo(f"compression  {100 * (1 - len(surface.vertices) / pixels):.2f} %")
-    click.echo(f"RMSE         {np.sqrt(np.nanmean(error**2)):.4f} px of height, which spans {span:.0f} px")
-    click.echo(f"MAE          {angle:.2f}° between face and pixel normals")
+    span = np.nanmax(truth.height) - np.nanmin(truth.height)
+    click.echo(f"vertices     {found.vertices} for {found.foreground} pixels")
+    click.echo(f"compression  {100 * found.compression:.2f} %")
+    click.echo(f"RMSE         {found.rmse:.4f} px of height, which spans {span:.0f} px")
+    click.echo(f"MAE          {found.mae:.2f}° between face and pixel normals")
     click.echo("seconds      " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()))
-    return heat(error, 1.0)
+    return heat(found.depth_error, 1.0)
