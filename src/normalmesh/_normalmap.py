@@ -1,4 +1,4 @@
-"""Kernel of :mod:`normalmesh.normalmap`."""
+"""Kernels of :mod:`normalmesh.normalmap`."""
 
 import math
 
@@ -8,6 +8,16 @@ from numba import njit, prange
 #: Normals closer than 5° to grazing carry no usable slope: they are clamped to this angle from the viewing ray.
 CLAMP_COSINE = math.cos(math.radians(85))
 CLAMP_SINE = math.sin(math.radians(85))
+
+
+@njit(cache=True, nogil=True)
+def to_viewer(u, v, frame, towards_viewer):
+    """Unit direction from the surface at the screen position (u, v) to the viewer."""
+    x = towards_viewer * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
+    y = towards_viewer * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
+    z = towards_viewer * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
+    length = math.sqrt(x * x + y * y + z * z)
+    return x / length, y / length, z / length
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -36,12 +46,7 @@ def clean_normals(given, mask, frame, towards_viewer, normals):
                 counts[i, 1] += 1
             x, y, z = x / length, y / length, z / length
 
-            u, v = j + 0.5, i + 0.5
-            ray_x = towards_viewer * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
-            ray_y = towards_viewer * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
-            ray_z = towards_viewer * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
-            length = math.sqrt(ray_x * ray_x + ray_y * ray_y + ray_z * ray_z)
-            ray_x, ray_y, ray_z = ray_x / length, ray_y / length, ray_z / length
+            ray_x, ray_y, ray_z = to_viewer(j + 0.5, i + 0.5, frame, towards_viewer)
             cosine = x * ray_x + y * ray_y + z * ray_z
             # The margin lets normals that were clamped and rounded to float32 pass unchanged.
             if cosine < CLAMP_COSINE - 1e-6:

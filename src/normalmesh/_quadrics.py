@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 from normalmesh._closedmesh import turn
-from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE
+from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, to_viewer
 from normalmesh._raster import by_height, first_row, row_span
 
 
@@ -37,11 +37,7 @@ def jacobian(nx, ny, nz, u, v, frame, scale):
 @njit(cache=True, nogil=True)
 def facing(nx, ny, nz, u, v, frame, towards_viewer):
     """A sum of normals as a unit normal, at most 85° from the viewing ray."""
-    rx = towards_viewer * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
-    ry = towards_viewer * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
-    rz = towards_viewer * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
-    length = math.sqrt(rx * rx + ry * ry + rz * rz)
-    rx, ry, rz = rx / length, ry / length, rz / length
+    rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
     length = math.sqrt(nx * nx + ny * ny + nz * nz)
     if length < 1e-12:
         return rx, ry, rz

@@ -4,6 +4,8 @@ import math
 
 from numba import njit, prange
 
+from normalmesh._normalmap import to_viewer
+
 #: Normals of faces seen edge-on keep this cosine to the viewing ray, so that rounding does not turn them away.
 LEAST_COSINE = 1e-5
 
@@ -68,12 +70,7 @@ def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, n
             if face < 0:
                 continue
             u, v = j + 0.5, i + 0.5
-            rx = towards_viewer * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
-            ry = towards_viewer * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
-            rz = towards_viewer * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
-            length = math.sqrt(rx * rx + ry * ry + rz * rz)
-            rx, ry, rz = rx / length, ry / length, rz / length
-
+            rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
             fx, fy, fz = face_normal(face, vertices, faces)
             cosine = fx * rx + fy * ry + fz * rz
             side = -1.0 if cosine < 0.0 else 1.0
