@@ -27,7 +27,7 @@ def _inside(mask, i, j):
 
 
 @njit(cache=True, nogil=True)
-def _vertices_at(mask, i, j):
+def vertices_at(mask, i, j):
     """How many vertices the pixel corner (i, j) needs: two where pixels touch only diagonally, to be manifold."""
     above_left, above_right = _inside(mask, i - 1, j - 1), _inside(mask, i - 1, j)
     below_left, below_right = _inside(mask, i, j - 1), _inside(mask, i, j)
@@ -45,7 +45,7 @@ def count_rows(mask):
         vertices = 0
         pixels = 0
         for j in range(columns + 1):
-            vertices += _vertices_at(mask, i, j)
+            vertices += vertices_at(mask, i, j)
             pixels += _inside(mask, i, j)
         before[i + 1, 0] = vertices
         before[i + 1, 1] = pixels
@@ -65,7 +65,7 @@ def fill_grid(mask, before, vertices, faces):
         vertex = before[i, 0]
         for j in range(columns + 1):
             first[i, j] = vertex
-            for _ in range(_vertices_at(mask, i, j)):
+            for _ in range(vertices_at(mask, i, j)):
                 vertices[vertex, 0] = j
                 vertices[vertex, 1] = i
                 vertex += 1
@@ -75,8 +75,8 @@ def fill_grid(mask, before, vertices, faces):
             if not mask[i, j]:
                 continue
             # A split corner's second vertex belongs to the pixel below it.
-            top_left = first[i, j] + (_vertices_at(mask, i, j) == 2)
-            top_right = first[i, j + 1] + (_vertices_at(mask, i, j + 1) == 2)
+            top_left = first[i, j] + (vertices_at(mask, i, j) == 2)
+            top_right = first[i, j + 1] + (vertices_at(mask, i, j + 1) == 2)
             bottom_left = first[i + 1, j]
             bottom_right = first[i + 1, j + 1]
             faces[face, 0], faces[face, 1], faces[face, 2] = top_left, bottom_left, bottom_right

@@ -85,9 +85,16 @@ class ClosedMesh:
 
     @classmethod
     def from_screen(
-        cls, mesh: ScreenMesh, shape: tuple[int, int], locked: NDArray[np.bool_] | None = None
+        cls,
+        mesh: ScreenMesh,
+        shape: tuple[int, int],
+        locked: NDArray[np.bool_] | None = None,
+        covered: NDArray[np.bool_] | None = None,
     ) -> ClosedMesh:
-        """Close a mesh of an image of the given shape. ``locked`` (N,) marks vertices that must stay as they are."""
+        """Close a mesh of an image of the given shape.
+
+        ``locked`` (N,) marks vertices that must stay as they are; ``covered`` may be given where it is known.
+        """
         ghost = len(mesh.vertices)
         # Not mesh.opposite, which the mesh would keep: on a start mesh every table counts.
         opposite, _, _ = _topology.corner_table(mesh.faces, ghost)
@@ -104,7 +111,8 @@ class ClosedMesh:
         points = mesh.vertices[on_boundary]
         next_point = outline_of[after[on_boundary]]
         outline = Outline(points, _without_stairs(points, next_point), next_point)
-        covered = pixel_faces(mesh, shape) >= 0
+        if covered is None:
+            covered = pixel_faces(mesh, shape) >= 0
         return cls(
             mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, covered
         )

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh._closedmesh import LOCKED
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse
-from normalmesh.errors import NormalMeshError, positive_number, shape_text, whole_number
+from normalmesh.errors import NormalMeshError, positive_number, whole_number
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
 from normalmesh.quadrics import REGULARISATION, FaceRecords, Pixels
 from normalmesh.screenmesh import ScreenMesh
+from normalmesh.startmesh import start_mesh
 from normalmesh.stopwatch import Stopwatch
 
 #: κ: an edge collapses below the threshold T when κ·cost < T. Fitted once, so that the thresholds of the paper's tables
@@ -110,6 +111,7 @@ def decimate(
     step: float = 0.5,
     regularisation: float = REGULARISATION,
     in_plane: bool = False,
+    start: str = "adaptive",
     locked: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> DecimatedMesh:
@@ -139,6 +141,10 @@ def decimate(
         λ: weight of an even distribution of vertices.
     in_plane
         Place collapsed vertices at the best point of the plane instead of the edge.
+    start
+        ``"pixels"``: from two triangles a pixel, as the paper does. ``"adaptive"``: from a mesh that leaves out pixel
+        corners where that costs next to nothing, as far as there are far more vertices than wanted; several times as
+        fast, and a little more accurate.
     locked
         What must stay as it is: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2) as
         u, v. Edges between locked vertices stay, too.
@@ -157,10 +163,12 @@ def decimate(
     step = positive_number(step, "step")
     clock = _Clock(progress, len(schedule) * (passes + 1))
     with clock.stage("start"):
-        start = ScreenMesh.from_mask(normal_map.mask)
-        mesh = ClosedMesh.from_screen(start, normal_map.shape, _locked_vertices(locked, start, normal_map))
-        del start
+        mesh, coarse = start_mesh(normal_map, start, schedule[0].target, schedule[0].limit, locked)
     records: FaceRecords | None = None
+    if coarse:
+        records = FaceRecords(mesh)
+        with clock.stage("evaluate"):
+            records.renew(mesh, pixels)
     history: list[Round] = []
     for goal in schedule:
         with clock.stage("collapse"):
@@ -249,31 +257,6 @@ def _schedule(
     first = min(10 * final, 4 * normal_map.foreground)
     shares = np.linspace(0, 1, rounds) if rounds > 1 else np.ones(1)
     return [_Goal(target=max(round(first * (final / first) ** share), final)) for share in shares]
-
-
-def _locked_vertices(locked: ArrayLike | None, start: ScreenMesh, normal_map: NormalMap) -> NDArray[np.bool_] | None:
-    """Which vertices (N,) of the start mesh are locked."""
-    if locked is None:
-        return None
-    given = np.asarray(locked)
-    chosen = np.zeros(len(start.vertices), np.bool_)
-    if given.shape == normal_map.shape and (given.dtype == np.bool_ or given.shape[1] != 2):
-        # The start mesh has two faces a foreground pixel, in the order of the pixels.
-        of_pixels = start.faces.reshape(-1, 6)[given[normal_map.mask] != 0]
-        chosen[of_pixels] = True
-        return chosen
-    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
-        raise NormalMeshError(
-            f"locked must be a pixel mask of {shape_text(normal_map.shape)} or pixel corners (number, 2), "
-            f"not {given.dtype} {shape_text(given.shape)}"
-        )
-    # Complex numbers compare both coordinates at once.
-    corners = start.vertices @ [1, 1j]
-    wanted = given.astype(np.float64) @ [1, 1j]
-    missing = given[~np.isin(wanted, corners)]
-    if len(missing):
-        raise NormalMeshError(f"locked corner {missing[0].tolist()} is not a pixel corner of the foreground")
-    return np.isin(corners, wanted)
 
 
 class _Clock(Stopwatch):

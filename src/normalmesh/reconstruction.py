@@ -16,7 +16,7 @@ from normalmesh.surface import Surface
 PRESETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "default": ({}, {}),
     "paper": (
-        {"passes": 10},
+        {"start": "pixels", "rounds": 5, "passes": 10},
         {
             "formulation": "vertices",
             "parameters": "tight",

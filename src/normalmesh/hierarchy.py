@@ -1,0 +1,85 @@
+"""Hierarchy: a start mesh that is coarse where the normals allow it, in one sweep over the pixels.
+
+Right triangles that halve each other, from two a pixel up to squares of 64 px. Each pixel corner knows the cost of
+leaving it out; any level of cost gives a mesh of whole pixels without gaps. It is full along the outline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh import _hierarchy
+from normalmesh.normalmap import NormalMap
+from normalmesh.screenmesh import ScreenMesh
+
+#: Side (px) of the largest squares.
+BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """What it costs to leave out each pixel corner of a normal map.
+
+    Attributes
+    ----------
+    mask : (H, W) bool
+    corner : (int, int)
+        Row and column where the foreground begins.
+    errors : (R + 1, C + 1) float32
+        For each pixel corner of the foreground's rectangle, px⁴; infinite where it must stay.
+    """
+
+    mask: NDArray[np.bool_]
+    corner: tuple[int, int]
+    errors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, normal_map: NormalMap, locked: NDArray[np.bool_] | None = None) -> Hierarchy:
+        """Sum up the pixels of a map; ``locked`` (H, W) ones keep their two triangles."""
+        mask = normal_map.mask
+        kept = ~mask if locked is None else ~mask | locked
+        rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+        top, left = int(rows[0]), int(columns[0])
+        height, width = int(rows[-1]) - top + 1, int(columns[-1]) - left + 1
+        errors = np.full((height + 1, width + 1), np.inf, np.float32)
+        camera = normal_map.camera
+        halves = np.empty((0, 0, 2, 4), np.float32)
+        side = 2
+        while side <= BLOCK:
+            squares = (-(-height // side), -(-width // side))
+            finer, halves = halves, np.empty((*squares, 2, 4), np.float32)
+            costs = np.empty((*squares, 5), np.float32)
+            looking = (normal_map.normals, kept, top, left, camera.frame, camera.towards_viewer)
+            _hierarchy.merge_squares(side, *looking, finer, halves, costs)
+            _hierarchy.corner_errors(side, costs, errors)
+            side *= 2
+        return cls(mask, (top, left), errors)
+
+    def level(self, vertices: int) -> float:
+        """The error (px⁴) that about this many corners exceed."""
+        counts = np.zeros((-(-len(self.errors) // 64), _hierarchy.BINS), np.int64)
+        _hierarchy.histogram(self.errors, self.mask, *self.corner, counts)
+        above = np.cumsum(counts.sum(axis=0)[::-1])[::-1]
+        lowest = int(np.argmax(above <= vertices)) if above[-1] <= vertices else _hierarchy.BINS - 1
+        edge = np.array(min(lowest << 19, 0x7F7FFFFF), np.int32).view(np.float32)
+        return float(np.nextafter(edge, np.float32(-1)))
+
+    def mesh(self, level: float) -> ScreenMesh:
+        """The mesh of all corners whose error exceeds a level (px⁴). Faces and vertices are in the order of blocks."""
+        looking = (BLOCK, np.float32(level), self.errors, self.mask, *self.corner)
+        blocks = int(np.prod([-(-length // BLOCK) for length in self.errors.shape]))
+        before = np.zeros(blocks + 1, np.int64)
+        first = np.empty(self.errors.shape, np.int32)
+        _hierarchy.number_vertices(*looking, before, first, np.empty((0, 2)))
+        np.cumsum(before, out=before)
+        vertices = np.empty((before[-1], 2))
+        _hierarchy.number_vertices(*looking, before, first, vertices)
+        before[:] = 0
+        _hierarchy.collect_faces(*looking, first, before, np.empty((0, 3), np.int32))
+        np.cumsum(before, out=before)
+        faces = np.empty((before[-1], 3), np.int32)
+        _hierarchy.collect_faces(*looking, first, before, faces)
+        return ScreenMesh(vertices, faces)

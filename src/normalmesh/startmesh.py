@@ -1,0 +1,82 @@
+"""The mesh with which decimation starts: two triangles a pixel, or fewer where the normals allow it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.closedmesh import ClosedMesh
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.hierarchy import Hierarchy
+from normalmesh.normalmap import NormalMap
+from normalmesh.screenmesh import ScreenMesh
+
+STARTS = ("adaptive", "pixels")
+
+#: Vertices with which an adaptive mesh starts, for one that the first round of collapses shall leave.
+OVERSAMPLING = 16
+#: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
+LEVEL_SHARE = 1 / 256
+#: Share of the pixel corners from which on an adaptive mesh saves nothing.
+FULL = 0.7
+
+
+def start_mesh(
+    normal_map: NormalMap, start: str, target: int, limit: float, locked: ArrayLike | None
+) -> tuple[ClosedMesh, bool]:
+    """The mesh for a first round that stops at ``target`` vertices or at a cost of ``limit``; whether it is coarse.
+
+    ``locked`` as :func:`normalmesh.decimate` takes it.
+    """
+    if start not in STARTS:
+        raise NormalMeshError(f"start must be one of {', '.join(STARTS)}, not {start!r}")
+    corners = None if locked is None else _locked_corners(locked, normal_map)
+    mesh, coarse = None, False
+    if start == "adaptive" and OVERSAMPLING * target < FULL * normal_map.foreground:
+        hierarchy = Hierarchy.of(normal_map, None if corners is None else _around(corners))
+        level = hierarchy.level(OVERSAMPLING * target) if target else LEVEL_SHARE * limit
+        mesh, coarse = hierarchy.mesh(level), True
+        del hierarchy
+    if mesh is None:
+        mesh = ScreenMesh.from_mask(normal_map.mask)
+    chosen = None
+    if corners is not None:
+        columns, rows = mesh.vertices.astype(np.int64).T
+        chosen = corners[rows, columns]
+    return ClosedMesh.from_screen(mesh, normal_map.shape, chosen, covered=normal_map.mask.copy()), coarse
+
+
+def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> NDArray[np.bool_]:
+    """Which pixel corners (H + 1, W + 1) are locked."""
+    given = np.asarray(locked)
+    rows, columns = normal_map.shape
+    if given.shape == normal_map.shape and (given.dtype == np.bool_ or given.shape[1] != 2):
+        return _corners_of((given != 0) & normal_map.mask)
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
+        raise NormalMeshError(
+            f"locked must be a pixel mask of {shape_text(normal_map.shape)} or pixel corners (number, 2), "
+            f"not {given.dtype} {shape_text(given.shape)}"
+        )
+    there = _corners_of(normal_map.mask)
+    corners = np.zeros_like(there)
+    u, v = given.T.astype(np.float64)
+    inside = (u >= 0) & (u <= columns) & (v >= 0) & (v <= rows) & (u == np.floor(u)) & (v == np.floor(v))
+    corners[v[inside].astype(np.int64), u[inside].astype(np.int64)] = True
+    inside[inside] = there[v[inside].astype(np.int64), u[inside].astype(np.int64)]
+    if not inside.all():
+        raise NormalMeshError(f"locked corner {given[~inside][0].tolist()} is not a pixel corner of the foreground")
+    return corners
+
+
+def _corners_of(pixels: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The corners (H + 1, W + 1) of pixels (H, W)."""
+    corners = np.zeros((pixels.shape[0] + 1, pixels.shape[1] + 1), np.bool_)
+    for below in (0, 1):
+        for right in (0, 1):
+            corners[below : below + pixels.shape[0], right : right + pixels.shape[1]] |= pixels
+    return corners
+
+
+def _around(corners: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The pixels (H, W) around corners (H + 1, W + 1)."""
+    return corners[:-1, :-1] | corners[:-1, 1:] | corners[1:, :-1] | corners[1:, 1:]
