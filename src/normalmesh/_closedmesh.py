@@ -49,6 +49,24 @@ def any_corners(faces, vertex_count):
 
 
 @njit(cache=True, nogil=True)
+def compacted(alive, renumber, vertex_count, faces, opposite):
+    """Faces, opposite and corner_of of the faces that are alive, with vertices renumbered."""
+    number = np.empty(faces.shape[0], np.int32)
+    for f in range(alive.size):
+        number[alive[f]] = f
+    kept, across = np.empty((alive.size, 3), np.int32), np.empty(3 * alive.size, np.int32)
+    corner_of = np.full(vertex_count + 1, -1, np.int32)
+    for f in range(alive.size - 1, -1, -1):
+        for k in range(2, -1, -1):
+            vertex = renumber[faces[alive[f], k]]
+            other = opposite[3 * alive[f] + k]
+            kept[f, k] = vertex
+            across[3 * f + k] = 3 * number[other // 3] + other % 3
+            corner_of[vertex] = 3 * f + k
+    return kept, across, corner_of
+
+
+@njit(cache=True, nogil=True)
 def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
     """The boundary vertices before and after a boundary vertex, with the foreground on the left of the boundary."""
     corner = corner_of[vertex]

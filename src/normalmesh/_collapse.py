@@ -3,6 +3,9 @@
 The queue holds one entry for each vertex, keyed by a lower bound on the cost of the edges that the vertex *owns*: those
 to vertices that changed less recently. A collapse renews only its own vertex, which then owns all its edges; bounds of
 its neighbours stay valid, because they only lost edges. So the queue never grows.
+
+A *tile* is a set of vertices. Edges are collapsed within a tile only where both ends and all their neighbours belong to
+it, and away from the outline: no two tiles then touch the same data, and all of them can be worked on at once.
 """
 
 import math
@@ -128,12 +131,12 @@ def lower_bound(vertex, vertices, faces, opposite, corner_of, ghost, quadrics, f
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def lower_bounds(vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, keys):
+def lower_bounds(vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, bounds):
     """Lower bounds (N,) of all vertices, infinite for collapsed ones."""
-    for vertex in prange(keys.size):
-        keys[vertex] = np.inf
+    for vertex in prange(bounds.size):
+        bounds[vertex] = np.inf
         if corner_of[vertex] >= 0:
-            keys[vertex] = lower_bound(
+            bounds[vertex] = lower_bound(
                 vertex, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane
             )
 
@@ -176,15 +179,34 @@ def may_collapse(
 
 
 @njit(cache=True, nogil=True)
+def is_within(vertex, tile, tile_of, faces, opposite, corner_of, flags):
+    """Whether a vertex lies off the outline and all its neighbours belong to the tile; always without tiles (−1)."""
+    if tile < 0:
+        return True
+    if flags[vertex] & BOUNDARY:
+        return False
+    start = corner_of[vertex]
+    corner = start
+    while True:
+        if tile_of[vertex_at(next_corner(corner), faces)] != tile:
+            return False
+        corner = turn(corner, opposite)
+        if corner == start:
+            return True
+
+
+@njit(cache=True, nogil=True)
 def cheapest_edge(
-    vertex, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, covered, mark, token,
-    beyond,
+    vertex, tile, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, covered,
+    mark, token, beyond,
 ):  # fmt: skip
     """The cheapest edge that a vertex owns and that may collapse: cost, corner, position; and the last token used.
 
-    Looks no further than the first cost above ``beyond``: that is returned as a bound, with corner −1.
+    Looks no further than the first cost above ``beyond``: that is returned as a bound, with corner −1. Last comes the
+    least cost of those edges that had to wait, because they reach out of the tile.
     """
     refused_cost, refused = -1.0, -1
+    waiting = np.inf
     while True:
         # The next edge in the order of cost, then vertex.
         best, best_corner, best_other, best_u, best_v = np.inf, -1, -1, 0.0, 0.0
@@ -202,13 +224,15 @@ def cheapest_edge(
             if corner == start:
                 break
         if best == np.inf or best > beyond:
-            return best, -1, 0.0, 0.0, token
+            return best, -1, 0.0, 0.0, token, waiting
         token += 1
-        if may_collapse(
+        if not is_within(best_other, tile, tile_of, faces, opposite, corner_of, flags):
+            waiting = min(waiting, best)
+        elif may_collapse(
             vertex, best_other, best_corner, best_u, best_v, vertices, faces, opposite, corner_of, ghost, flags,
             covered, mark, token,
         ):  # fmt: skip
-            return best, best_corner, best_u, best_v, token
+            return best, best_corner, best_u, best_v, token, waiting
         refused_cost, refused = best, best_other
 
 
@@ -227,29 +251,44 @@ def merge_quadrics(a, b, u, v, vertices, quadrics):
 
 
 @njit(cache=True, nogil=True)
-def collapse_queue(
-    vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, outline_of, next_point,
-    points, covered, mark, clocks, keys, items, alive, target, limit,
-):  # fmt: skip
-    """Collapse edges cheaper than the limit, cheapest first, until ``target`` vertices are alive.
-
-    ``items`` are the queued vertices and ``keys`` their lower bounds; ``clocks`` holds the last stamp and the last
-    token that were used. Returns the vertices left and the largest accepted cost.
-    """
-    size = items.size
+def queue_up(members, bounds, limit, keys, items):
+    """Make a heap of those members whose bound is below the limit; their number."""
+    size = 0
+    for vertex in members:
+        if bounds[vertex] < limit:
+            keys[size], items[size] = bounds[vertex], vertex
+            size += 1
     for place in range(size // 2 - 1, -1, -1):
         sift_down(keys, items, place, size)
-    clock, token = clocks[0], clocks[1]
+    return size
+
+
+@njit(cache=True, nogil=True)
+def collapse_queue(
+    members, bounds, tile, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane,
+    outline_of, next_point, points, covered, mark, clock, most, limit,
+):  # fmt: skip
+    """Collapse edges of some vertices cheaper than the limit, cheapest first, ``most`` of them at most.
+
+    ``bounds`` (N,) are the vertices' lower bounds, and stay so; ``mark`` (N + 1,) must be zero, ``clock`` the last
+    stamp used. Returns the number of collapses and the largest cost.
+    """
+    keys, items = np.empty(members.size), np.empty(members.size, np.int32)
+    size = queue_up(members, bounds, limit, keys, items)
     largest = 0.0
-    while size > 0 and alive > target and keys[0] < limit:
+    done = token = 0
+    while size > 0 and done < most and keys[0] < limit:
         vertex = items[0]
         runner_up = min(keys[1] if size > 1 else np.inf, keys[2] if size > 2 else np.inf)
         cost, corner, u, v = np.inf, -1, 0.0, 0.0
         if corner_of[vertex] >= 0:
-            cost, corner, u, v, token = cheapest_edge(
-                vertex, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, covered,
-                mark, token, runner_up,
-            )  # fmt: skip
+            waiting = keys[0]
+            if is_within(vertex, tile, tile_of, faces, opposite, corner_of, flags):
+                cost, corner, u, v, token, waiting = cheapest_edge(
+                    vertex, tile, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
+                    in_plane, covered, mark, token, runner_up,
+                )  # fmt: skip
+            bounds[vertex] = min(cost, waiting)
         keys[0] = cost
         if cost >= limit:
             # Out of the queue, until the vertex changes.
@@ -268,17 +307,33 @@ def collapse_queue(
             collapse_edge(previous_corner(corner), faces, opposite, corner_of)
             flags[vertex] = max(flags[vertex], flags[other])
             vertices[vertex, 0], vertices[vertex, 1] = u, v
-            clock += 1
-            stamp[vertex] = clock
-            alive -= 1
+            done += 1
+            stamp[vertex] = clock + done
             largest = max(largest, cost)
-            keys[0] = lower_bound(
+            keys[0] = bounds[vertex] = lower_bound(
                 vertex, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane
             )
         if size > 0:
             sift_down(keys, items, 0, size)
-    clocks[0], clocks[1] = clock, token
-    return alive, largest
+    return done, largest
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def collapse_tiles(
+    first, starts, members, bounds, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
+    in_plane, outline_of, next_point, points, covered, mark, clock, kept, limit, collapses, costs,
+):  # fmt: skip
+    """Collapse edges cheaper than the limit within tiles: tile first + t is members[starts[t]:starts[t + 1]].
+
+    Each tile keeps the share ``kept`` of its vertices at least. Fills the numbers of collapses and the largest costs.
+    """
+    for t in prange(starts.size - 1):
+        own = members[starts[t] : starts[t + 1]]
+        most = int((1.0 - kept) * own.size)
+        collapses[t], costs[t] = collapse_queue(
+            own, bounds, np.int64(first + t), tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags,
+            stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock + starts[t], most, limit,
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)

@@ -159,13 +159,13 @@ def corner_errors(side, costs, errors):
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def histogram(errors, mask, top, left, counts):
-    """Count the vertices at the corners of each row by error: counts (rows of 64 corners, BINS)."""
+def histogram(errors, counts):
+    """Count the corners by the leading bits of their error: counts (blocks of 64 rows, BINS)."""
     bits = errors.view(np.int32)
     for block in prange(counts.shape[0]):
         for i in range(64 * block, min(64 * block + 64, errors.shape[0])):
             for j in range(errors.shape[1]):
-                counts[block, bits[i, j] >> 19] += vertices_at(mask, top + i, left + j)
+                counts[block, bits[i, j] >> 19] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -250,9 +250,13 @@ def collect_faces(block, level, errors, mask, top, left, first, before, faces):
         count = before[b] if faces.shape[0] > 0 else 0
         side = 1
         while side <= block:
-            for i in range(y // side, (y + block) // side):
-                for j in range(x // side, (x + block) // side):
-                    if i * side + 1 < errors.shape[0] and j * side + 1 < errors.shape[1]:
+            for i in range(y // side, min(y + block, errors.shape[0] - 2 + side) // side):
+                for j in range(x // side, min(x + block, errors.shape[1] - 2 + side) // side):
+                    # One of the two corners off the diagonal must be there for any part of a square to be.
+                    off = side * ((i + j + 1) % 2)
+                    upper = error_at(errors, i * side, j * side + off)
+                    lower = error_at(errors, i * side + side, j * side + side - off)
+                    if upper > level or lower > level:
                         count = add_square(i, j, side, level, count, first, errors, mask, top, left, faces)
             side *= 2
         if faces.shape[0] == 0:

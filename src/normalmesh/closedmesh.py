@@ -117,20 +117,21 @@ class ClosedMesh:
             mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, covered
         )
 
-    def compact(self) -> None:
-        """Drop collapsed vertices and faces, in order."""
+    def compact(self) -> NDArray[np.int64]:
+        """Drop collapsed vertices and faces, in order; the vertices that are kept, as they were numbered before."""
         kept = np.flatnonzero(self.corner_of[:-1] >= 0)
         renumber = np.full(self.ghost + 1, -1, np.int32)
         renumber[kept] = np.arange(len(kept), dtype=np.int32)
         renumber[self.ghost] = len(kept)
-        alive = self.faces[:, 0] >= 0
-        self.real_faces = int(np.count_nonzero(alive[: self.real_faces]))
-        self.faces = renumber[self.faces[alive]]
+        alive = np.flatnonzero(self.faces[:, 0] >= 0)
+        self.faces, self.opposite, self.corner_of = _closedmesh.compacted(
+            alive, renumber, len(kept), self.faces, self.opposite
+        )
+        self.real_faces = int(np.searchsorted(alive, self.real_faces))
         self.vertices = self.vertices[kept]
         self.flags = self.flags[kept]
         self.outline_of = self.outline_of[kept]
-        self.opposite, _, _ = _topology.corner_table(self.faces, self.ghost + 1)
-        self.corner_of = _closedmesh.any_corners(self.faces, self.ghost + 1)
+        return kept
 
     def make_room(self, splits: int) -> tuple[int, int, int]:
         """Room to split so many edges: the first new vertex, real face and ghost face.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from normalmesh.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quad
 TILE = 4096
 #: Factor between the cost levels to which all tiles are brought one after another.
 LEVEL = 4.0
+#: Tiles that are worked on before progress is told.
+TILES_AT_ONCE = 64
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.
 LEAST_PROGRESS = 0.02
 #: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
@@ -38,6 +41,7 @@ def collapse(
     target: int = 0,
     limit: float = np.inf,
     in_plane: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Collapsed:
     """Collapse edges that cost less than ``limit`` (px⁴), cheapest first, until ``target`` vertices are left.
 
@@ -53,46 +57,125 @@ def collapse(
         Up to date, or None for a start mesh.
     in_plane
         Whether new vertices may leave the edge for the best point of the plane; the paper keeps them on the edge.
+    progress
+        Told the number of vertices left, every now and then.
     """
-    quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
-    count = alive = len(mesh.vertices)
-    stamp = np.arange(count, dtype=np.int32)
-    clocks = np.array([count, 0], np.int64)
-    costing = (*mesh.topology, quadrics, mesh.flags, stamp, pixels.normal_map.mask, in_plane)
-    outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.points, mesh.covered)
-    mark = np.zeros(count + 1, np.int32)
-    keys = np.empty(count)
-    largest = level = 0.0
-    enough = True
-    while alive > target:
-        _collapse.lower_bounds(*costing, keys)
-        level = min(LEVEL * level or float(np.median(keys)), limit)
-        in_tiles = enough and 0.0 < level < limit and alive > max(MARGIN * target, TILE)
-        if not in_tiles:
-            level = limit
-        mark[:] = clocks[1] = 0
-        left = alive
-        for queued in _tiles(mesh.vertices, keys < level, alive) if in_tiles else [np.flatnonzero(keys < limit)]:
-            items = queued.astype(np.int32)
-            left, cost = _collapse.collapse_queue(
-                *costing, *outline, mark, clocks, keys[items], items, left, target, level
-            )
-            largest = max(largest, cost)
-        if left == alive and not in_tiles:
-            break
-        enough = alive - left >= LEAST_PROGRESS * alive
-        # Collapses may have made room for edges that were refused before: look at all of them again.
-        alive = left
+    work = _Collapsing(mesh, pixels, vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT), in_plane, progress)
+    count = work.alive
+    if work.alive > max(MARGIN * target, TILE):
+        work.in_tiles(target, limit)
+    work.in_order(target, limit)
     mesh.compact()
-    return Collapsed(count - alive, largest)
+    return Collapsed(count - work.alive, work.largest)
 
 
-def _tiles(vertices: NDArray[np.float64], chosen: NDArray[np.bool_], alive: int) -> Iterator[NDArray[np.int64]]:
-    """The chosen vertices, by squares of the screen that hold about :data:`TILE` vertices each."""
-    queued = np.flatnonzero(chosen)
-    extent = np.prod(np.ptp(vertices, axis=0)) or 1.0
-    squares = np.floor(vertices[queued] / np.sqrt(extent * TILE / alive)).astype(np.int64)
-    number = (squares[:, 1] - squares[:, 1].min(initial=0)) * 2**20 + squares[:, 0]
-    order = np.argsort(number, kind="stable")
-    starts = np.flatnonzero(np.diff(number[order], prepend=-(2**40)))
-    return (queued[part] for part in np.split(order, starts[1:]))
+class _Collapsing:
+    """A mesh whose edges are being collapsed.
+
+    Attributes
+    ----------
+    quadrics : (N, 6)
+        Of the vertices.
+    stamp : (N,) int32
+        When each vertex changed last.
+    bounds : (N,)
+        Lower bounds of the costs of the edges that each vertex owns.
+    alive
+        Vertices that are left.
+    largest
+        Largest cost so far, px⁴.
+    """
+
+    def __init__(
+        self,
+        mesh: ClosedMesh,
+        pixels: Pixels,
+        quadrics: NDArray[np.float64],
+        in_plane: bool,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        self.mesh, self.quadrics = mesh, quadrics
+        self.mask, self.in_plane = pixels.normal_map.mask, in_plane
+        self.progress = progress
+        self.alive = len(mesh.vertices)
+        self.clock = self.alive
+        self.stamp = np.arange(self.alive, dtype=np.int32)
+        self.bounds = np.empty(self.alive)
+        self.largest = 0.0
+
+    @property
+    def _costing(self) -> tuple[Any, ...]:
+        return (*self.mesh.topology, self.quadrics, self.mesh.flags, self.stamp, self.mask, self.in_plane)
+
+    @property
+    def _outline(self) -> tuple[Any, ...]:
+        outline = self.mesh.outline
+        return self.mesh.outline_of, outline.next_point, outline.points, self.mesh.covered
+
+    def in_tiles(self, target: int, limit: float) -> None:
+        """Collapse tile by tile, to levels of cost that rise up to the limit, while far more vertices are left."""
+        _collapse.lower_bounds(*self._costing, self.bounds)
+        level = min(float(np.median(self.bounds)), limit)
+        turn, enough = 0, level > 0
+        while enough and self.alive > max(MARGIN * target, TILE):
+            before = self.alive
+            self._sweep(level, target / before, 0.5 * (turn % 2))
+            enough = level < limit and before - self.alive >= LEAST_PROGRESS * before
+            if 2 * self.alive < len(self.stamp):
+                self._compact()
+            level = min(LEVEL * level, limit)
+            turn += 1
+
+    def _sweep(self, level: float, kept: float, shift: float) -> None:
+        """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
+        vertices = self.mesh.vertices
+        members = np.flatnonzero(self.mesh.corner_of[:-1] >= 0).astype(np.int32)
+        extent = np.prod(np.ptp(vertices, axis=0)) or 1.0
+        squares = np.floor(vertices[members] / np.sqrt(extent * TILE / self.alive) + shift).astype(np.int64)
+        number = (squares[:, 1] - squares[:, 1].min()) * 2**20 + squares[:, 0]
+        order = np.argsort(number, kind="stable")
+        members = members[order]
+        starts = np.flatnonzero(np.diff(number[order], prepend=-1, append=2**62))
+        tile_of = np.empty(len(vertices) + 1, np.int32)
+        tile_of[members] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+        mark = np.zeros(len(vertices) + 1, np.int32)
+        for first in range(0, len(starts) - 1, TILES_AT_ONCE):
+            part = starts[first : first + TILES_AT_ONCE + 1]
+            collapses, costs = np.zeros(len(part) - 1, np.int64), np.zeros(len(part) - 1)
+            _collapse.collapse_tiles(
+                first, part, members, self.bounds, tile_of, *self._costing, *self._outline, mark, self.clock, kept,
+                level, collapses, costs,
+            )  # fmt: skip
+            self._done(int(collapses.sum()), float(costs.max()))
+        self.clock += len(members)
+
+    def in_order(self, target: int, limit: float) -> None:
+        """Collapse in the order of cost over the whole mesh."""
+        done = 1
+        # Collapses may have made room for edges that were refused before: look at all of them again.
+        while done and self.alive > target:
+            _collapse.lower_bounds(*self._costing, self.bounds)
+            members = np.flatnonzero(self.bounds < limit).astype(np.int32)
+            mark = np.zeros(len(self.stamp) + 1, np.int32)
+            done, cost = _collapse.collapse_queue(
+                members, self.bounds, -1, mark, *self._costing, *self._outline, mark, self.clock,
+                self.alive - target, limit,
+            )  # fmt: skip
+            self.clock += done
+            self._done(done, cost)
+
+    def _done(self, collapses: int, largest: float) -> None:
+        self.alive -= collapses
+        self.largest = max(self.largest, largest)
+        if self.progress is not None:
+            self.progress(self.alive)
+
+    def _compact(self) -> None:
+        """Drop what has collapsed: the rest fits the cache better."""
+        kept = self.mesh.compact()
+        self.quadrics, self.bounds = self.quadrics[kept], self.bounds[kept]
+        # Only the order of stamps counts.
+        order = np.argsort(self.stamp[kept], kind="stable")
+        self.stamp = np.empty(len(kept), np.int32)
+        self.stamp[order] = np.arange(len(kept), dtype=np.int32)
+        self.clock = len(kept)

@@ -59,13 +59,13 @@ class Hierarchy:
         return cls(mask, (top, left), errors)
 
     def level(self, vertices: int) -> float:
-        """The error (px⁴) that about this many corners exceed."""
+        """The error (px⁴) that about this many corners exceed, without those that must stay."""
         counts = np.zeros((-(-len(self.errors) // 64), _hierarchy.BINS), np.int64)
-        _hierarchy.histogram(self.errors, self.mask, *self.corner, counts)
-        above = np.cumsum(counts.sum(axis=0)[::-1])[::-1]
-        lowest = int(np.argmax(above <= vertices)) if above[-1] <= vertices else _hierarchy.BINS - 1
-        edge = np.array(min(lowest << 19, 0x7F7FFFFF), np.int32).view(np.float32)
-        return float(np.nextafter(edge, np.float32(-1)))
+        _hierarchy.histogram(self.errors, counts)
+        infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
+        above = np.cumsum(counts.sum(axis=0)[:infinite][::-1])[::-1]
+        lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
+        return float(np.nextafter(lowest, np.float32(-1)))
 
     def mesh(self, level: float) -> ScreenMesh:
         """The mesh of all corners whose error exceeds a level (px⁴). Faces and vertices are in the order of blocks."""

@@ -16,7 +16,7 @@ STARTS = ("adaptive", "pixels")
 #: Vertices with which an adaptive mesh starts, for one that the first round of collapses shall leave.
 OVERSAMPLING = 16
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
-LEVEL_SHARE = 1 / 256
+LEVEL_SHARE = 1 / 512
 #: Share of the pixel corners from which on an adaptive mesh saves nothing.
 FULL = 0.7
 
