@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from normalmesh import Surface, decimate, evaluate, integrate
 from normalmesh.evaluation.benches.bench import Bench, Row, Task, run_bench
 from normalmesh.evaluation.benches.plots import new_figure, plain_ticks, save
 from normalmesh.evaluation.benches.sources import Source, own_sources
-from normalmesh.evaluation.benches.tables import Table, figure, geometric_mean
+from normalmesh.evaluation.benches.tables import Table, geometric_mean
 from normalmesh.noise import estimate_noise, without_noise
 from normalmesh.reconstruction import PRESETS
 
@@ -40,7 +40,11 @@ REFINEMENTS = (0, 2, 3, 4, 6)
 COLOURS = ("#fdbb84", "#fc8d59", "#e34a33", "#b30000", "#5a0000", "#000000")
 #: Passes → marker.
 MARKERS = {0: "o", 1: "^", 3: "s", 10: "D"}
+FRONT = "#0b6b4f"
 PAPER = "paper"
+
+#: (mesh, rounds of refinement) → seconds per megapixel, MAE and RMSE, these two relative to the default.
+Points: TypeAlias = dict[tuple[str, int], tuple[float, float, float]]
 
 
 def main() -> None:
@@ -57,7 +61,7 @@ def main() -> None:
     settings = {"size": str(options.size), "compression": f"{options.compression:g}"}
     bench = Bench(
         "front",
-        __doc__.partition("\n")[0].rstrip("."),
+        "errors against processor seconds",
         options.size,
         ("case", "mesh"),
         lambda size: own,
@@ -144,8 +148,8 @@ def _compile(mesh: dict[str, Any], options: dict[str, Any]) -> None:
     integrate(decimate(small, compression=0.9, **mesh), small, **options)
 
 
-def means(rows: list[Row]) -> dict[tuple[str, int], tuple[float, float, float]]:
-    """(mesh, rounds of refinement) → seconds per megapixel, MAE and RMSE, these two relative to the default."""
+def means(rows: list[Row]) -> Points:
+    """Geometric means over the cases."""
     default = name_of(default_mesh()), default_refinement()
     found: dict[tuple[str, int], dict[str, Row]] = {}
     for row in rows:
@@ -165,7 +169,7 @@ def means(rows: list[Row]) -> dict[tuple[str, int], tuple[float, float, float]]:
     return result
 
 
-def front(points: dict[tuple[str, int], tuple[float, float, float]], which: int) -> list[tuple[str, int]]:
+def front(points: Points, which: int) -> list[tuple[str, int]]:
     """Settings that no other beats in both seconds and the error (1: MAE, 2: RMSE), fastest first."""
     best, kept = np.inf, []
     for key in sorted(points, key=lambda key: (points[key][0], points[key][which])):
@@ -198,62 +202,64 @@ def draw(rows: list[Row], folder: Path) -> None:
     points = means(rows)
     if not points:
         return
-    chart, axes = new_figure(1, 2, 5.2)
+    chart, axes = new_figure(1, 2, 5.6)
     for place, which, error in ((axes[0, 0], 1, "MAE"), (axes[0, 1], 2, "RMSE")):
-        _draw_error(place, points, rows, which)
-        place.set(xlabel="processor seconds per megapixel", ylabel=f"{error} ÷ default's", title=error)
-        place.set(xscale="log", yscale="log")
-        for along in "xy":
-            plain_ticks(place, along)
+        place.set(xlabel="processor seconds per megapixel", ylabel=f"{error}, the default's = 1", title=error)
+        _draw_points(place, points, rows, which)
+        _draw_names(place, points, which)
+        seconds, errors = ([point[k] for point in points.values()] for k in (0, which))
+        height = max(errors) - min(errors)
+        # Names of the front stand to the left of their points, and below.
+        place.set(xscale="log", xlim=(0.62 * min(seconds), 1.1 * max(seconds)))
+        place.set(ylim=(min(errors) - 0.12 * height, max(errors) + 0.1 * height))
+        plain_ticks(place, "x")
     _legend(chart, rows)
     save(chart, folder / "front.png")
 
 
-def _draw_error(
-    place: Any, points: dict[tuple[str, int], tuple[float, float, float]], rows: list[Row], which: int
-) -> None:
+def _draw_points(place: Any, points: Points, rows: list[Row], which: int) -> None:
+    """All settings as points, and the front as a staircase: what can be had in so many seconds."""
     colours = _colours(rows)
     passes = {str(row["mesh"]): int(row["passes"]) for row in rows}
     for (mesh, refine), point in points.items():
         if mesh != PAPER:
-            place.plot(
-                point[0],
-                point[which],
-                MARKERS.get(passes[mesh], "X"),
-                color=colours[refine],
-                markersize=5,
-                markeredgecolor="white",
-                markeredgewidth=0.4,
-            )
-    kept = front(points, which)
-    place.plot(
-        [points[key][0] for key in kept], [points[key][which] for key in kept], color="#1b9e77", linewidth=2, zorder=1
-    )
-    for mesh, refine in _spread([points[key] for key in kept], kept, which):
-        point = points[mesh, refine]
-        text = f"{mesh}, refine {refine}"
-        place.annotate(
-            text, (point[0], point[which]), (-3, -5), textcoords="offset points", fontsize=7, color="#0b6b4f",
-            ha="right", va="top",
-        )  # fmt: skip
+            marker = MARKERS.get(passes[mesh], "X")
+            style = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.4}
+            place.plot(point[0], point[which], marker, color=colours[refine], **style)
+    place.axhline(1.0, color="#1f78b4", linewidth=0.8, linestyle=":", zorder=0)
+    kept = [points[key] for key in front(points, which)]
+    end = max(point[0] for point in points.values()), kept[-1][which]
+    stairs = [*((point[0], point[which]) for point in kept), end]
+    place.step(*zip(*stairs, strict=True), where="post", color=FRONT, linewidth=1.8, zorder=1)
+
+
+def _draw_names(place: Any, points: Points, which: int) -> None:
+    """Of settings on the front, of the default and of the paper."""
+
+    def name(key: tuple[str, int], text: str, offset: tuple[int, int], **style: Any) -> None:
+        where = points[key][0], points[key][which]
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
+        place.annotate(text, where, offset, textcoords="offset points", bbox=box, zorder=6, **style)
+
+    for key in _apart(points, front(points, which), which):
+        name(key, f"{key[0]}, refine {key[1]}", (-6, -4), fontsize=7, color=FRONT, ha="right", va="top")
     default = name_of(default_mesh()), default_refinement()
-    for key, name, colour in ((default, "default", "#1f78b4"), ((PAPER, 0), "paper", "#6a3d9a")):
+    for key, text, colour in ((default, "default", "#1f78b4"), ((PAPER, 0), PAPER, "#6a3d9a")):
         if key in points:
-            point = points[key]
-            place.plot(point[0], point[which], "*", markersize=15, color=colour, markeredgecolor="white", zorder=5)
-            place.annotate(
-                name, (point[0], point[which]), (0, 9), textcoords="offset points", color=colour, weight="bold",
-                ha="center",
-            )  # fmt: skip
+            where = points[key][0], points[key][which]
+            place.plot(*where, "*", markersize=15, color=colour, markeredgecolor="white", zorder=5)
+            name(key, text, (0, -26 if key == default else 9), color=colour, weight="bold", fontsize=8, ha="center")
 
 
-def _spread(where: list[tuple[float, float, float]], keys: list[tuple[str, int]], which: int) -> list[tuple[str, int]]:
-    """Those of the front that stand apart enough to be named."""
-    kept: list[int] = []
-    for k, point in enumerate(where):
-        if all(abs(np.log(point[which] / where[other][which])) > 0.03 for other in kept):
-            kept.append(k)
-    return [keys[k] for k in kept]
+def _apart(points: Points, kept: list[tuple[str, int]], which: int) -> list[tuple[str, int]]:
+    """Those of the front that stand apart enough for their names to be read, and the last one."""
+    errors = [point[which] for point in points.values()]
+    least = 0.045 * (max(errors) - min(errors))
+    named: list[tuple[str, int]] = []
+    for key in reversed(kept):
+        if all(points[key][which] - points[other][which] > least for other in named):
+            named.append(key)
+    return named
 
 
 def _colours(rows: list[Row]) -> dict[int, str]:
@@ -273,9 +279,10 @@ def _legend(chart: Any, rows: list[Row]) -> None:
         Line2D([], [], marker=MARKERS.get(count, "X"), linestyle="", color="#777777", label=f"{count} passes")
         for count in passes
     ]
-    handles.append(Line2D([], [], color="#1b9e77", linewidth=2, label="front"))
+    handles.append(Line2D([], [], color=FRONT, linewidth=2, label="front"))
     chart.legend(handles=handles, loc="outside lower center", ncols=10, fontsize=8)
-    chart.suptitle("Names: rounds × passes of alignment, rounds of refinement", fontsize=8)
+    default = f"{name_of(default_mesh())}, refine {default_refinement()}"
+    chart.suptitle(f"Names: rounds × passes of alignment, rounds of refinement. Default: {default}.", fontsize=8)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Seconds, memory and errors of a reconstruction for growing maps, beside other ways to integrate the same map.
 
 The medallion; a process of its own for each line. Cells read wall / processor seconds. ``mesh`` is our reconstruction
-to a vertex target, or to a threshold; ``pixels, classical`` is integrate_pixels and then fast-simplification to the same
+to a vertex target, or to a threshold; ``pixels, classical`` is integrate_pixels, then fast-simplification to the same
 number of vertices. The cosine transform solves the whole rectangle, with normals that face the viewer outside the mask.
 """
 
