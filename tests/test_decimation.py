@@ -237,6 +237,7 @@ def test_report_and_progress():
     assert report.moves > 0
     assert report.largest_cost == report.rounds[-1].largest_cost > 0
     assert set(report.seconds) == {"start", "collapse", "evaluate", "flip", "move"}
+    assert set(report.cpu_seconds) == set(report.seconds)
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert shares[-1] == 1

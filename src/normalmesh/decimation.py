@@ -58,12 +58,15 @@ class Decimation:
         collapse: each hole needs three vertices and each component its own.
     seconds
         Wall time of the stages ``start``, ``collapse``, ``evaluate`` (pixels of faces), ``flip`` and ``move``.
+    cpu_seconds
+        Processor time of the same stages, all threads together.
     """
 
     rounds: tuple[Round, ...]
     target: int | None
     target_met: bool
     seconds: dict[str, float]
+    cpu_seconds: dict[str, float]
 
     @property
     def collapses(self) -> int:
@@ -183,7 +186,8 @@ def decimate(
         history += _finish(mesh, pixels, records, schedule[-1].limit, in_plane, clock)
     clock.finish()
     target = schedule[-1].target or None
-    report = Decimation(tuple(history), target, target in (None, len(mesh.vertices)), clock.seconds)
+    met = target in (None, len(mesh.vertices))
+    report = Decimation(tuple(history), target, met, clock.seconds, clock.cpu_seconds)
     return DecimatedMesh(mesh.vertices, mesh.faces[: mesh.real_faces], (mesh.flags & LOCKED).astype(np.bool_), report)
 
 

@@ -48,6 +48,8 @@ class Integration:
         Flips and moves of each round.
     seconds
         Wall time of the stages ``noise``, ``solve`` and ``refine``.
+    cpu_seconds
+        Processor time of the same stages, all threads together.
     """
 
     noise: float
@@ -55,6 +57,7 @@ class Integration:
     residual: float
     refinements: tuple[tuple[int, int], ...]
     seconds: dict[str, float]
+    cpu_seconds: dict[str, float]
 
 
 def integrate(
@@ -148,7 +151,7 @@ def integrate(
         with seconds.stage("solve"):
             cut, unknown = solver.solve(closed.to_screen(), cut.strain, last)
     shift = _gauge(cut, unknown, solver.fixed, normal_map, distance)
-    made = Integration(noise, solver.method, solver.residual, tuple(history), seconds.seconds)
+    made = Integration(noise, solver.method, solver.residual, tuple(history), seconds.seconds, seconds.cpu_seconds)
     return Surface.from_unknown(
         cut.screen(),
         unknown - shift[cut.mesh.components[cut.origin]],

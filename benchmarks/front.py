@@ -1,0 +1,300 @@
+"""What seconds buy: MAE and RMSE against processor time over rounds, passes and rounds of refinement, at 1 % vertices.
+
+Each figure is the geometric mean over the cases of its ratio to the default's. Rows are stored as they come: call it
+again to go on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from benchmarks.cases import case_names
+from benchmarks.cases import load as load_shared
+from normalmesh import Surface, decimate, evaluate, integrate
+from normalmesh.evaluation.benches.bench import Bench, Row, Task, run_bench
+from normalmesh.evaluation.benches.plots import new_figure, save
+from normalmesh.evaluation.benches.sources import Source, own_sources
+from normalmesh.evaluation.benches.tables import Table, geometric_mean
+from normalmesh.noise import estimate_noise, without_noise
+from normalmesh.reconstruction import PRESETS
+
+OWN = ("medallion", "terrain", "knot")
+SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")
+
+#: Options of decimate(): one line for each mesh to be tried.
+MESHES: list[dict[str, Any]] = [
+    *({"rounds": rounds, "passes": passes} for rounds in (1, 2, 3, 5) for passes in (0, 1, 3, 10)),
+]
+#: Rounds of refinement, each tried on each mesh.
+REFINEMENTS = (0, 2, 3, 4, 6)
+
+#: Rounds of refinement → colour, from light to dark.
+COLOURS = ("#fdbb84", "#fc8d59", "#e34a33", "#b30000", "#5a0000", "#000000")
+#: Passes → marker.
+MARKERS = {0: "o", 1: "^", 3: "s", 10: "D"}
+FRONT = "#0b6b4f"
+PAPER = "paper"
+
+#: (mesh, rounds of refinement) → seconds per megapixel, MAE and RMSE, these two relative to the default.
+Points: TypeAlias = dict[tuple[str, int], tuple[float, float, float]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=512, help="side in pixels of the project's own cases")
+    parser.add_argument("--compression", type=float, default=0.99, help="share of vertices to save")
+    parser.add_argument("--repeats", type=int, default=1, help="times that each is run; the fastest counts")
+    parser.add_argument("--cases", nargs="*", help=f"default: {', '.join((*OWN, *SHARED))}")
+    parser.add_argument("--output", type=Path, default=Path("results/front"), help="folder; default: %(default)s")
+    parser.add_argument("--restart", action="store_true", help="throw away what is there")
+    options = parser.parse_args()
+    names = options.cases or [*OWN, *SHARED]
+    own = [source for source in own_sources(options.size, ["orthographic"]) if source.name in names]
+    shared = [Source(name, name, "its own", partial(load_shared, name)) for name in case_names() if name in names]
+    settings = {"size": str(options.size), "compression": f"{options.compression:g}", "repeats": str(options.repeats)}
+    bench = Bench(
+        "front",
+        "errors against processor seconds",
+        options.size,
+        ("case", "mesh"),
+        lambda size: own,
+        partial(tasks, compression=options.compression, repeats=options.repeats),
+        tables,
+        draw,
+    )
+    print(run_bench(bench, [*own, *shared], options.output, settings, restart=options.restart, say=print))
+
+
+def default_mesh() -> dict[str, Any]:
+    """The options of :data:`MESHES` as reconstruct() has them unless others are asked for."""
+    defaults = {name: each.default for name, each in inspect.signature(decimate).parameters.items()}
+    used = {name for mesh in MESHES for name in mesh}
+    return {**{name: defaults[name] for name in sorted(used, reverse=True)}, **PRESETS["default"][0]}
+
+
+def default_refinement() -> int:
+    return PRESETS["default"][1].get("refine", inspect.signature(integrate).parameters["refine"].default)
+
+
+def name_of(mesh: dict[str, Any]) -> str:
+    """Such as ``5 × 3``: rounds and passes; other options are added where they differ from the default."""
+    defaults = default_mesh()
+    mesh = {**defaults, **mesh}
+    shape = f"{mesh.pop('rounds')} × {mesh.pop('passes')}"
+    return ", ".join([shape, *(f"{name} {value}" for name, value in mesh.items() if value != defaults.get(name))])
+
+
+def tasks(sources: Sequence[Source], folder: Path, compression: float, repeats: int) -> list[Task]:
+    """One for each case and mesh: refinements share it."""
+    meshes = {name_of(mesh): mesh for mesh in [*MESHES, default_mesh()]}
+    refinements = sorted({*REFINEMENTS, default_refinement()})
+    variants: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+        name: (mesh, [{**PRESETS["default"][1], "refine": count} for count in refinements])
+        for name, mesh in meshes.items()
+    }
+    variants[PAPER] = PRESETS["paper"][0], [PRESETS["paper"][1]]
+    return [
+        Task((source.name, name), partial(run, source, compression, repeats, mesh, integrations))
+        for source in sources
+        for name, (mesh, integrations) in variants.items()
+    ]
+
+
+def run(
+    source: Source, compression: float, repeats: int, mesh: dict[str, Any], integrations: list[dict[str, Any]]
+) -> list[Row]:
+    """A row for each way to integrate one mesh, with the processor seconds of decimation and integration together."""
+    case = source.load()
+    _compile(mesh, integrations[-1])
+
+    def made() -> Any:
+        noise = integrations[0].get("noise")
+        noise = estimate_noise(case.normal_map) if noise is None else noise
+        return noise, decimate(without_noise(case.normal_map, noise), compression=compression, **mesh)
+
+    (noise, decimated), meshing = timed(made, repeats)
+    rows: list[Row] = []
+    for options in integrations:
+        surface, seconds = timed(partial(integrate, decimated, case.normal_map, **{**options, "noise": noise}), repeats)
+        assert isinstance(surface, Surface)
+        found = evaluate(surface, case, each_component=False)
+        rows.append(
+            {
+                "refine": options["refine"],
+                "rounds": mesh.get("rounds", default_mesh()["rounds"]),
+                "passes": mesh.get("passes", default_mesh()["passes"]),
+                "seconds": (meshing + seconds) / (case.normal_map.foreground / 1e6),
+                "mae": found.mae,
+                "rmse": found.rmse,
+            }
+        )
+    return rows
+
+
+def timed(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:
+    """What the work gives, and the least processor seconds that it took: other load on the machine only adds."""
+    least = np.inf
+    for _ in range(repeats):
+        start = time.process_time()
+        result = work()
+        least = min(least, time.process_time() - start)
+    return result, least
+
+
+def _compile(mesh: dict[str, Any], options: dict[str, Any]) -> None:
+    """Load what is compiled, so that it does not count."""
+    small = own_sources(64, ["orthographic"])[0].make().normal_map
+    integrate(decimate(small, compression=0.9, **mesh), small, **options)
+
+
+def means(rows: list[Row]) -> Points:
+    """Geometric means over the cases."""
+    default = name_of(default_mesh()), default_refinement()
+    found: dict[tuple[str, int], dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault((str(row["mesh"]), int(row["refine"])), {})[str(row["case"])] = row
+    base = found.get(default, {})
+    result = {}
+    for key, of_case in found.items():
+        # A setting that was interrupted is compared over the cases that it has.
+        both = [name for name in of_case if name in base]
+        if both:
+            ratios = [
+                geometric_mean([float(of_case[name][column]) / float(base[name][column]) for name in both])
+                for column in ("seconds", "mae", "rmse")
+            ]
+            seconds = geometric_mean([float(row["seconds"]) for row in base.values()])
+            result[key] = (ratios[0] * seconds, ratios[1], ratios[2])
+    return result
+
+
+def front(points: Points, which: int) -> list[tuple[str, int]]:
+    """Settings that no other beats in both seconds and the error (1: MAE, 2: RMSE), fastest first."""
+    best, kept = np.inf, []
+    for key in sorted(points, key=lambda key: (points[key][0], points[key][which])):
+        if points[key][which] < best:
+            best = points[key][which]
+            kept.append(key)
+    return kept
+
+
+def tables(rows: list[Row]) -> list[Table]:
+    points = means(rows)
+    fronts = [set(front(points, which)) for which in (1, 2)]
+    default = name_of(default_mesh()), default_refinement()
+    lines = []
+    for key in sorted(points, key=lambda key: points[key][0]):
+        on = [name for name, kept in zip(("MAE", "RMSE"), fronts, strict=True) if key in kept]
+        named = "default" if key == default else ""
+        lines.append([key[0], str(key[1]), *points[key], ", ".join(on), named])
+    cases = list(dict.fromkeys(str(row["case"]) for row in rows))
+    head = ["rounds × passes", "refine", "s/MP", "MAE", "RMSE", "on the front of", ""]
+    remarks = [
+        f"cases: {', '.join(cases)}",
+        "s/MP: processor seconds per megapixel of foreground; MAE and RMSE: relative to the default",
+    ]
+    return [Table("Seconds against errors", head, lines, remarks)]
+
+
+def draw(rows: list[Row], folder: Path) -> None:
+    """front.png: MAE and RMSE against seconds, the front as a line."""
+    points = means(rows)
+    if not points:
+        return
+    chart, axes = new_figure(1, 2, 5.6)
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    for place, which, error in ((axes[0, 0], 1, "MAE"), (axes[0, 1], 2, "RMSE")):
+        place.set(xlabel="processor seconds per megapixel", ylabel=f"{error}, the default's = 1", title=error)
+        _draw_points(place, points, rows, which)
+        _draw_names(place, points, which)
+        seconds, errors = ([point[k] for point in points.values()] for k in (0, which))
+        height = max(errors) - min(errors)
+        # Names of the front stand to the left of their points, and below.
+        place.set(xscale="log", xlim=(0.62 * min(seconds), 1.1 * max(seconds)))
+        place.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+        place.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        place.xaxis.set_minor_locator(NullLocator())
+        place.set(ylim=(min(errors) - 0.12 * height, max(errors) + 0.1 * height))
+    _legend(chart, rows)
+    save(chart, folder / "front.png")
+
+
+def _draw_points(place: Any, points: Points, rows: list[Row], which: int) -> None:
+    """All settings as points, and the front as a staircase: what can be had in so many seconds."""
+    colours = _colours(rows)
+    passes = {str(row["mesh"]): int(row["passes"]) for row in rows}
+    for (mesh, refine), point in points.items():
+        if mesh != PAPER:
+            marker = MARKERS.get(passes[mesh], "X")
+            style = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.4}
+            place.plot(point[0], point[which], marker, color=colours[refine], **style)
+    place.axhline(1.0, color="#1f78b4", linewidth=0.8, linestyle=":", zorder=0)
+    kept = [points[key] for key in front(points, which)]
+    end = max(point[0] for point in points.values()), kept[-1][which]
+    stairs = [*((point[0], point[which]) for point in kept), end]
+    place.step(*zip(*stairs, strict=True), where="post", color=FRONT, linewidth=1.8, zorder=1)
+
+
+def _draw_names(place: Any, points: Points, which: int) -> None:
+    """Of settings on the front, of the default and of the paper."""
+
+    def name(key: tuple[str, int], text: str, offset: tuple[int, int], **style: Any) -> None:
+        where = points[key][0], points[key][which]
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
+        place.annotate(text, where, offset, textcoords="offset points", bbox=box, zorder=6, **style)
+
+    for key in _apart(points, front(points, which), which):
+        name(key, f"{key[0]}, refine {key[1]}", (-6, -4), fontsize=7, color=FRONT, ha="right", va="top")
+    default = name_of(default_mesh()), default_refinement()
+    for key, text, colour in ((default, "default", "#1f78b4"), ((PAPER, 0), PAPER, "#6a3d9a")):
+        if key in points:
+            where = points[key][0], points[key][which]
+            place.plot(*where, "*", markersize=15, color=colour, markeredgecolor="white", zorder=5)
+            name(key, text, (0, -26 if key == default else 9), color=colour, weight="bold", fontsize=8, ha="center")
+
+
+def _apart(points: Points, kept: list[tuple[str, int]], which: int) -> list[tuple[str, int]]:
+    """Those of the front that stand apart enough for their names to be read, and the last one."""
+    errors = [point[which] for point in points.values()]
+    least = 0.045 * (max(errors) - min(errors))
+    named: list[tuple[str, int]] = []
+    for key in reversed(kept):
+        if all(points[key][which] - points[other][which] > least for other in named):
+            named.append(key)
+    return named
+
+
+def _colours(rows: list[Row]) -> dict[int, str]:
+    counts = sorted({int(row["refine"]) for row in rows})
+    return {count: COLOURS[min(place, len(COLOURS) - 1)] for place, count in enumerate(counts)}
+
+
+def _legend(chart: Any, rows: list[Row]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=colour, label=f"refine {count}")
+        for count, colour in _colours(rows).items()
+    ]
+    passes = sorted({int(row["passes"]) for row in rows if row["mesh"] != PAPER})
+    handles += [
+        Line2D([], [], marker=MARKERS.get(count, "X"), linestyle="", color="#777777", label=f"{count} passes")
+        for count in passes
+    ]
+    handles.append(Line2D([], [], color=FRONT, linewidth=2, label="front"))
+    chart.legend(handles=handles, loc="outside lower center", ncols=10, fontsize=8)
+    default = f"{name_of(default_mesh())}, refine {default_refinement()}"
+    chart.suptitle(f"Names: rounds × passes of alignment, rounds of refinement. Default: {default}.", fontsize=8)
+
+
+if __name__ == "__main__":
+    main()

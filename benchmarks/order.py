@@ -1,0 +1,86 @@
+"""The fast collapse against the strict order of cost: ratios of MAE at the same number of vertices; 1.01 is allowed.
+
+Strict: one queue over the whole mesh of all pixels. Surfaces are integrated as the paper does it: refinement would hide
+differences between the meshes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks.cases import case_names, load
+from normalmesh import collapse, decimate, evaluate, integrate
+from normalmesh.evaluation.benches.sources import own_sources
+from normalmesh.evaluation.benches.tables import geometric_mean
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.medallion import Medallion
+from normalmesh.reconstruction import PRESETS
+
+OWN = ("medallion", "terrain", "knot")
+SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")
+
+#: What is compared: options of decimate().
+KINDS: dict[str, dict[str, Any]] = {"collapse only": {"rounds": 1, "passes": 0}, "default": {}}
+#: What decimate() needs beside one queue to begin with all pixels.
+STRICT: dict[str, Any] = {}
+BAR = 1.01
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=512, help="side in pixels of the project's own cases")
+    parser.add_argument("--compression", type=float, default=0.99, help="share of vertices to save")
+    parser.add_argument("--cases", nargs="*", default=[*OWN, *SHARED], help="default: %(default)s")
+    options = parser.parse_args()
+    cases = [source.load() for source in own_sources(options.size, ["orthographic"]) if source.name in options.cases]
+    cases += [load(name) for name in case_names() if name in options.cases]
+    print(f"{'case':28} {'':14} {'vertices':>8} {'MAE strict':>10} {'fast':>7} {'ratio':>7} {'seconds':>8}")
+    ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    # What is compiled is loaded before seconds count.
+    decimate(Medallion(128).normal_map, compression=options.compression)
+    for case in cases:
+        vertices = max(round((1 - options.compression) * case.normal_map.foreground), 3)
+        for kind, asked in KINDS.items():
+            with one_queue():
+                strict, strict_seconds = measured(case, vertices, {**asked, **STRICT})
+            fast, seconds = measured(case, vertices, asked)
+            ratios[kind].append(fast / strict)
+            print(
+                f"{case.name:28} {kind:14} {vertices:8} {strict:10.3f} {fast:7.3f} {fast / strict:7.4f} "
+                f"{seconds / strict_seconds:8.2f}",
+                flush=True,
+            )
+    for kind, found in ratios.items():
+        mean = geometric_mean(found)
+        verdict = "ok" if mean <= BAR else "missed"
+        print(f"{kind:14} geometric mean {mean:.4f}, worst {max(found):.4f}; at most {BAR} is allowed: {verdict}")
+
+
+@contextmanager
+def one_queue() -> Iterator[None]:
+    """One queue over all vertices instead of tiles."""
+    tile = collapse.TILE
+    collapse.TILE = 2**62
+    try:
+        yield
+    finally:
+        collapse.TILE = tile
+
+
+def measured(case: Case, vertices: int, options: dict[str, Any]) -> tuple[float, float]:
+    """MAE in degrees, and the decimation's processor seconds."""
+    start = time.process_time()
+    mesh = decimate(case.normal_map, vertices=vertices, **options)
+    seconds = time.process_time() - start
+    if len(mesh.vertices) != vertices:
+        raise SystemExit(f"{case.name}: {len(mesh.vertices)} vertices are left instead of {vertices}, cannot compare")
+    surface = integrate(mesh, case.normal_map, **PRESETS["paper"][1])
+    return evaluate(surface, case, each_component=False).mae, seconds
+
+
+if __name__ == "__main__":
+    main()
