@@ -149,7 +149,9 @@ def test_compression():
 def test_thresholds_are_monotone_and_exhaustive(monkeypatch):
     closed = []
     from_screen = ClosedMesh.from_screen
-    monkeypatch.setattr(ClosedMesh, "from_screen", lambda *given: closed.append(from_screen(*given)) or closed[-1])
+    monkeypatch.setattr(
+        ClosedMesh, "from_screen", lambda *given, **more: closed.append(from_screen(*given, **more)) or closed[-1]
+    )
     normal_map = Medallion(120).normal_map
     counts = []
     for threshold in (0.1, 2, 64, 2048):

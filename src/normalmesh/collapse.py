@@ -116,15 +116,16 @@ class _Collapsing:
         """Collapse tile by tile, to levels of cost that rise up to the limit, while far more vertices are left."""
         _collapse.lower_bounds(*self._costing, self.bounds)
         level = min(float(np.median(self.bounds)), limit)
-        turn, enough = 0, level > 0
+        enough = level > 0
         while enough and self.alive > max(MARGIN * target, TILE):
             before = self.alive
-            self._sweep(level, target / before, 0.5 * (turn % 2))
+            for shift in (0.0, 0.5):
+                self._sweep(level, target / self.alive, shift)
+            self._queue(target, level)
             enough = level < limit and before - self.alive >= LEAST_PROGRESS * before
             if 2 * self.alive < len(self.stamp):
                 self._compact()
             level = min(LEVEL * level, limit)
-            turn += 1
 
     def _sweep(self, level: float, kept: float, shift: float) -> None:
         """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
@@ -151,18 +152,22 @@ class _Collapsing:
 
     def in_order(self, target: int, limit: float) -> None:
         """Collapse in the order of cost over the whole mesh."""
-        done = 1
+        before = self.alive + 1
         # Collapses may have made room for edges that were refused before: look at all of them again.
-        while done and self.alive > target:
+        while target < self.alive < before:
+            before = self.alive
             _collapse.lower_bounds(*self._costing, self.bounds)
-            members = np.flatnonzero(self.bounds < limit).astype(np.int32)
-            mark = np.zeros(len(self.stamp) + 1, np.int32)
-            done, cost = _collapse.collapse_queue(
-                members, self.bounds, -1, mark, *self._costing, *self._outline, mark, self.clock,
-                self.alive - target, limit,
-            )  # fmt: skip
-            self.clock += done
-            self._done(done, cost)
+            self._queue(target, limit)
+
+    def _queue(self, target: int, limit: float) -> None:
+        """Collapse what costs less than the limit, by the bounds as they are, in one queue."""
+        members = np.flatnonzero(self.bounds < limit).astype(np.int32)
+        mark = np.zeros(len(self.stamp) + 1, np.int32)
+        done, cost = _collapse.collapse_queue(
+            members, self.bounds, -1, mark, *self._costing, *self._outline, mark, self.clock, self.alive - target, limit
+        )
+        self.clock += done
+        self._done(done, cost)
 
     def _done(self, collapses: int, largest: float) -> None:
         self.alive -= collapses
