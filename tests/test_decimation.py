@@ -229,7 +229,7 @@ def test_any_number_of_threads():
 def test_report_and_progress():
     told = []
     normal_map = Medallion(80).normal_map
-    mesh = decimate(normal_map, vertices=150, progress=lambda share, stage: told.append((share, stage)))
+    mesh = decimate(normal_map, vertices=150, progress=told.append)
     report = mesh.report
     assert [each.vertices for each in report.rounds] == [1500, 844, 474, 267, 150]
     assert report.collapses == len(ScreenMesh.from_mask(normal_map.mask).vertices) - 150
@@ -237,9 +237,11 @@ def test_report_and_progress():
     assert report.moves > 0
     assert report.largest_cost == report.rounds[-1].largest_cost > 0
     assert set(report.seconds) == {"start", "collapse", "evaluate", "flip", "move"}
-    shares = [share for share, _ in told]
+    shares = [step.share for step in told]
     assert shares == sorted(shares)
-    assert shares[-1] == 1
+    assert shares[0] == 0
+    assert told[-1] == Step(1.0, "done", 150)
+    assert {step.stage for step in told} == {"start", "collapse", "align", "done"}
 
 
 @pytest.mark.parametrize(
