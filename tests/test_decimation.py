@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
-from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, decimate, pixel_faces
+from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, Step, decimate, pixel_faces
 from normalmesh._outline import near_outline
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse

@@ -137,7 +137,7 @@ def integrate(
     seconds = Stopwatch("noise", "solve", "refine")
     solved = _NOISE + _SOLVES
     teller = Teller(progress, solved + refine * (_REFINE + _RESOLVE))
-    teller.begin("noise")
+    teller.begin("noise", len(mesh.vertices))
     with seconds.stage("noise"):
         noise = estimate_noise(normal_map) if noise is None else noise
         clean = without_noise(normal_map, noise)
@@ -146,7 +146,7 @@ def integrate(
         vertex_system = partial(CotangentSystem.of, parameters=parameters, metric=metric, clamp=clamp)
     gluing = Gluing.against(closure_error(normal_map, noise)) if discontinuities else None
     solver = MeshSolver(clean, vertex_system, gluing, points, lambda: teller.reach(min(teller.done + 1, solved)))
-    teller.advance(_NOISE, len(mesh.vertices))
+    teller.advance(_NOISE)
     teller.begin("solve")
     with seconds.stage("solve"):
         cut, unknown = solver.solve(mesh, last=refine == 0)

@@ -50,17 +50,17 @@ class Teller:
         self.stage = ""
         self.vertices: int | None = None
 
-    def begin(self, stage: str) -> None:
+    def begin(self, stage: str, vertices: int | None = None) -> None:
         """A stage begins."""
         self.stage = stage
-        self._tell(self.done)
+        self.reach(self.done, vertices)
 
     def advance(self, work: float, vertices: int | None = None) -> None:
-        """So much more of the work is done; vertices stay what they were unless they are given."""
+        """So much more of the work is done."""
         self.reach(self.done + work, vertices)
 
     def reach(self, done: float, vertices: int | None = None) -> None:
-        """So much of the work is done in all, if not more."""
+        """So much of the work is done in all, if not more; vertices stay what they were unless they are given."""
         self.done = max(self.done, done)
         self.vertices = self.vertices if vertices is None else vertices
         self._tell(self.done)
