@@ -141,7 +141,7 @@ def test_interrupt_leaves_nothing(cached, tmp_path):
     ("options", "status", "message"),
     [
         (["--threads", 4000], 1, "normalmesh: error: threads is 4000, but there are at most"),
-        (["--memory-limit", "20 MB"], 1, "but 20 MB are allowed"),
+        (["--memory-limit", "2 MB"], 1, "but 2 MB are allowed"),
         (["--memory-limit", "much"], 2, "'much' is not a size such as 12GB"),
         (["--vertices", 90, "--compression", 0.9], 2, "give only one of --vertices, --compression"),
         (["--vertices", 2], 2, "2 is not in the range"),

@@ -13,9 +13,9 @@ from normalmesh.errors import NormalMeshError
 #: image and for each of the foreground; integration for each pixel of the image and for each vertex of the result.
 #: Both need some that depend on nothing.
 IMAGE_BYTES = 16
-FOREGROUND_BYTES = 190
-VERTEX_BYTES = 4000
-BASE_BYTES = 32 << 20
+FOREGROUND_BYTES = 215
+VERTEX_BYTES = 2600
+BASE_BYTES = 16 << 20
 
 
 def estimate_memory(pixels: int, foreground: int, vertices: int) -> int:
@@ -40,7 +40,7 @@ def refuse_too_large(needed: int, limit: float | None = None) -> None:
     raise NormalMeshError(
         f"the reconstruction needs about {bytes_text(needed)} of memory but {bytes_text(available)} {there}; "
         "mask or crop what you do not need, halve the resolution, reconstruct in tiles, or ask for fewer vertices "
-        "if there are many; a larger memory_limit lets it try"
+        "if there are many; a larger memory_limit (--memory-limit) lets it try"
     )
 
 
