@@ -9,13 +9,14 @@ from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
 
-#: Bytes above the normal map, measured by ``python -m benchmarks.memory``. Decimation needs some for each pixel of the
-#: image and for each of the foreground; integration for each pixel of the image and for each vertex of the result.
-#: Both need some that depend on nothing.
+#: Bytes above the normal map, measured by ``python -m benchmarks.memory``. The noise estimate needs some for each pixel
+#: of the image that it looks at, at most so many; all else for each pixel of the image and, whichever is more, for each
+#: of the foreground (decimation) or for each vertex of the result (integration). Some depend on nothing.
+SAMPLE_BYTES, MOST_SAMPLES = 180, 2**22
 IMAGE_BYTES = 16
-FOREGROUND_BYTES = 215
+FOREGROUND_BYTES = 175
 VERTEX_BYTES = 2600
-BASE_BYTES = 16 << 20
+BASE_BYTES = 8 << 20
 
 
 def estimate_memory(pixels: int, foreground: int, vertices: int) -> int:
@@ -28,7 +29,9 @@ def estimate_memory(pixels: int, foreground: int, vertices: int) -> int:
     vertices
         Aimed at.
     """
-    return BASE_BYTES + IMAGE_BYTES * pixels + max(FOREGROUND_BYTES * foreground, VERTEX_BYTES * vertices)
+    noise = SAMPLE_BYTES * min(pixels, MOST_SAMPLES)
+    meshing = IMAGE_BYTES * pixels + max(FOREGROUND_BYTES * foreground, VERTEX_BYTES * vertices)
+    return BASE_BYTES + max(noise, meshing)
 
 
 def refuse_too_large(needed: int, limit: float | None = None) -> None:
