@@ -1,5 +1,7 @@
 """The command line as a newcomer meets it: in a process of its own."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -8,13 +10,30 @@ import numpy as np
 import pytest
 
 import normalmesh
+from normalmesh.evaluation.medallion import Medallion
 from test_robust import flap
 
 
+def command(*arguments):
+    return [sys.executable, "-m", "normalmesh", *map(str, arguments)]
+
+
 def run(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "normalmesh", *map(str, arguments)], capture_output=True, text=True, **options
-    )
+    return subprocess.run(command(*arguments), capture_output=True, text=True, **options)
+
+
+@pytest.fixture(scope="module")
+def medallion(tmp_path_factory):
+    """A PNG of 96 × 96 pixels, with the mask in its alpha channel."""
+    return write_medallion(tmp_path_factory.mktemp("maps") / "medallion.png", 96)
+
+
+def write_medallion(path, size):
+    normal_map = Medallion(size).normal_map
+    colours = np.round((normal_map.normals.astype(np.float64) + 1) / 2 * 65535)
+    image = np.dstack([colours, 65535 * normal_map.mask]).astype(np.uint16)
+    path.write_bytes(imagecodecs.png_encode(image))
+    return path
 
 
 def test_help_imports_nothing_heavy():
@@ -58,6 +77,84 @@ def test_reconstruct_says_where_depth_jumps(tmp_path):
     assert flat.returncode == 0, flat.stderr
     assert "jumps" not in flat.stdout
     assert run("reconstruct", tmp_path / "flap.png", "-o", tmp_path / "no" / "where.ply").returncode == 1
+
+
+def test_dry_run_says_what_it_takes(medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.glb", "--vertices", 300, "--dry-run")
+    assert result.returncode == 0, result.stderr
+    labels = [line.split()[0] for line in result.stdout.splitlines()]
+    assert labels == ["size", "vertices", "needs", "available"]
+    foreground = Medallion(96).normal_map.foreground
+    assert f"96 × 96 pixels, {100 * foreground / 96**2:.1f} % foreground ({foreground})" in result.stdout
+    assert "vertices     300\n" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dry_run_reads_only_the_mask(tmp_path):
+    """Pixels of the normal map are not even there."""
+    whole = write_medallion(tmp_path / "whole.png", 96).read_bytes()
+    (tmp_path / "n.png").write_bytes(whole[:1000])
+    (tmp_path / "m.png").write_bytes(imagecodecs.png_encode(np.pad(np.full((30, 20), 255, np.uint8), 5)))
+    result = run("reconstruct", tmp_path / "n.png", "--mask", tmp_path / "m.png", "--threshold", 9, "--dry-run")
+    assert "30 × 40 pixels, 50.0 % foreground (600)" in result.stdout
+    assert "vertices     about 30\n" in result.stdout
+    assert run("reconstruct", tmp_path / "n.png", "--dry-run").returncode == 1
+
+
+def test_quiet_says_nothing(medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.ply", "--vertices", 200, "--threads", 1, "-q")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert b"element vertex 200\n" in (tmp_path / "a.ply").read_bytes()[:300]
+
+
+def test_estimate_comes_first_and_progress_needs_a_terminal(medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.ply", "--threshold", 30)
+    notices = [line for line in result.stderr.splitlines() if not line.startswith("compiling")]
+    assert len(notices) == 1
+    assert notices[0].startswith("needs        about ")
+    assert "%" not in result.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("cached", [True, False], ids=["working", "compiling"])
+def test_interrupt_leaves_nothing(cached, tmp_path):
+    source = write_medallion(tmp_path / "large.png", 768)
+    environment = os.environ if cached else {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    process = subprocess.Popen(
+        command("reconstruct", source),
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        # A test runner in the background ignores the signal, and its children would, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    begun = next(line for line in process.stderr if line.startswith("needs" if cached else "compiling"))
+    assert cached or begun == "compiling kernels, first run only\n"
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate()[1]
+    assert process.returncode == 130
+    assert rest == "normalmesh: interrupted, nothing written\n"
+    assert {path.name for path in tmp_path.iterdir()} <= {"large.png", "cache"}
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--threads", 4000], 1, "normalmesh: error: threads is 4000, but there are at most"),
+        (["--memory-limit", "2 MB"], 1, "but 2 MB are allowed"),
+        (["--memory-limit", "much"], 2, "'much' is not a size such as 12GB"),
+        (["--vertices", 90, "--compression", 0.9], 2, "give only one of --vertices, --compression"),
+        (["--vertices", 2], 2, "2 is not in the range"),
+        (["--threshold", 0], 2, "0.0 is not in the range"),
+    ],
+    ids=str,
+)
+def test_reconstruct_refuses(options, status, message, medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.glb", *options)
+    assert result.returncode == status
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
-from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, decimate, pixel_faces
+from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, Step, decimate, pixel_faces
 from normalmesh._outline import near_outline
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse
@@ -231,7 +231,7 @@ def test_any_number_of_threads():
 def test_report_and_progress():
     told = []
     normal_map = Medallion(80).normal_map
-    mesh = decimate(normal_map, vertices=150, progress=lambda share, stage: told.append((share, stage)))
+    mesh = decimate(normal_map, vertices=150, progress=told.append)
     report = mesh.report
     assert [each.vertices for each in report.rounds] == [1500, 844, 474, 267, 150]
     assert report.collapses == len(ScreenMesh.from_mask(normal_map.mask).vertices) - 150
@@ -240,9 +240,11 @@ def test_report_and_progress():
     assert report.largest_cost == report.rounds[-1].largest_cost > 0
     assert set(report.seconds) == {"start", "collapse", "evaluate", "flip", "move"}
     assert set(report.cpu_seconds) == set(report.seconds)
-    shares = [share for share, _ in told]
+    shares = [step.share for step in told]
     assert shares == sorted(shares)
-    assert shares[-1] == 1
+    assert shares[0] == 0
+    assert told[-1] == Step(1.0, "done", 150)
+    assert {step.stage for step in told} == {"start", "collapse", "align", "done"}
 
 
 @pytest.mark.parametrize(

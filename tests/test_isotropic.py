@@ -200,7 +200,7 @@ def test_targets_out_of_reach():
 def test_report_and_progress():
     told, searched = [], []
     normal_map = Medallion(80).normal_map
-    mesh = remesh_isotropic(normal_map, error=1.0, progress=lambda share, stage: told.append((share, stage)))
+    mesh = remesh_isotropic(normal_map, error=1.0, progress=told.append)
     report = mesh.report
     assert report.error == 1.0
     assert report.target is None
@@ -210,10 +210,10 @@ def test_report_and_progress():
     assert report.rounds[-1].vertices == len(mesh.vertices)
     assert min(report.splits, report.collapses, report.flips, report.moves) > 0
     assert set(report.seconds) == {"start", "split", "collapse", "flip", "move"}
-    remesh_isotropic(normal_map, vertices=200, progress=lambda share, stage: searched.append((share, stage)))
+    remesh_isotropic(normal_map, vertices=200, progress=searched.append)
     for calls in (told, searched):
-        assert [share for share, _ in calls] == sorted(share for share, _ in calls)
-        assert calls[-1] == (1.0, "done")
+        assert [step.share for step in calls] == sorted(step.share for step in calls)
+        assert (calls[-1].share, calls[-1].stage) == (1.0, "done")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The pipeline: what its words stand for, and how exact it is from end to end."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -105,3 +106,20 @@ def test_locked_pixels_survive_the_whole_way():
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(NormalMeshError, match=message):
         reconstruct(Medallion(32).normal_map, **options)
+
+
+def test_threads_are_limited_and_given_back():
+    before = numba.get_num_threads()
+    seen = []
+    normal_map = Medallion(48).normal_map
+    surface = reconstruct(normal_map, vertices=100, threads=1, progress=lambda _: seen.append(numba.get_num_threads()))
+    assert set(seen) == {1}
+    assert numba.get_num_threads() == before
+    assert_same(surface, reconstruct(normal_map, vertices=100))
+    with pytest.raises(NormalMeshError, match=r"threads is 1000, but there are at most \d+ here; NUMBA_NUM_THREADS"):
+        reconstruct(normal_map, vertices=100, threads=1000)
+    with pytest.raises(NormalMeshError, match="threads must be a whole number of at least 1, not 0"):
+        reconstruct(normal_map, vertices=100, threads=0)
+    with pytest.raises(ZeroDivisionError):
+        reconstruct(normal_map, vertices=100, threads=1, progress=lambda _: 1 / 0)
+    assert numba.get_num_threads() == before

@@ -139,7 +139,7 @@ def test_bad_arguments():
 
 def test_multigrid_takes_over_when_the_factor_does_not_fit(monkeypatch):
     matrix, places = _mesh_system("cotangent", 200)
-    monkeypatch.setattr("normalmesh.solve._memory", lambda: 1000)
+    monkeypatch.setattr("normalmesh.solve.installed_memory", lambda: 1000)
     assert PreparedSystem(matrix, coordinates=places).method == "multigrid"
 
 

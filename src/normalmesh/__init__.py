@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.rendering import render_normal_map
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
+    from normalmesh.memory import available_memory, estimate_memory
     from normalmesh.normalmap import NormalMap, Repairs
     from normalmesh.pixelwise import integrate_pixels
+    from normalmesh.progress import Step
     from normalmesh.raster import pixel_faces
     from normalmesh.reconstruction import reconstruct
     from normalmesh.screenmesh import MeshCheck, ScreenMesh
@@ -45,10 +47,13 @@ _HOMES = {
     "Perspective": "camera",
     "Repairs": "normalmap",
     "ScreenMesh": "screenmesh",
+    "Step": "progress",
     "Surface": "surface",
     "add_noise": "evaluation.perturbation",
+    "available_memory": "memory",
     "decimate": "decimation",
     "diagnose": "diagnosis",
+    "estimate_memory": "memory",
     "evaluate": "evaluation.metrics",
     "integrate_pixels": "pixelwise",
     "integrate": "integration",
@@ -76,10 +81,13 @@ __all__ = [
     "Perspective",
     "Repairs",
     "ScreenMesh",
+    "Step",
     "Surface",
     "add_noise",
+    "available_memory",
     "decimate",
     "diagnose",
+    "estimate_memory",
     "evaluate",
     "integrate",
     "integrate_pixels",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,17 +15,19 @@ from normalmesh.errors import NormalMeshError, positive_number, whole_number
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
+from normalmesh.progress import Progress, Teller
 from normalmesh.quadrics import REGULARISATION, FaceRecords, Pixels
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.startmesh import start_mesh
+from normalmesh.stopping import vertex_target
 from normalmesh.stopwatch import Stopwatch
 
 #: κ: an edge collapses below the threshold T when κ·cost < T. Fitted once, so that the thresholds of the paper's tables
 #: give the vertex counts of the authors' program.
 THRESHOLD_FACTOR = 2.0
 
-#: Told how much is done, from 0 to 1, and what is being done.
-Progress = Callable[[float, str], None]
+#: Time of the stages, in passes of flips and moves: what progress is told by.
+_START, _FIRST_COLLAPSE, _COLLAPSE, _PASS = 4.0, 13.0, 1.5, 1.0
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def decimate(
         What must stay as it is: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2) as
         u, v. Edges between locked vertices stay, too.
     progress
-        Called with the share done and the name of the stage.
+        Called with a :class:`Step` again and again; what it raises ends the work.
 
     Returns
     -------
@@ -164,9 +166,10 @@ def decimate(
     passes = whole_number(passes, 0, "passes")
     pixels = Pixels(normal_map, positive_number(regularisation, "regularisation"))
     step = positive_number(step, "step")
-    clock = _Clock(progress, len(schedule) * (passes + 1))
+    clock = _Clock(progress, len(schedule), passes)
     with clock.stage("start"):
         mesh, coarse = start_mesh(normal_map, start, schedule[0].target, schedule[0].limit, locked)
+    clock.teller.advance(_START, len(mesh.vertices))
     records: FaceRecords | None = None
     if coarse:
         records = FaceRecords(mesh)
@@ -174,9 +177,10 @@ def decimate(
             records.renew(mesh, pixels)
     history: list[Round] = []
     for goal in schedule:
+        clock.teller.begin("collapse")
         with clock.stage("collapse"):
             done = collapse(mesh, pixels, records, target=goal.target, limit=goal.limit, in_plane=in_plane)
-        clock.advance("collapse")
+        clock.teller.advance(_COLLAPSE if history else _FIRST_COLLAPSE, len(mesh.vertices))
         records = FaceRecords(mesh)
         flipped, moved = _align(mesh, pixels, records, passes if flips or moves else 0, flips, moves, step, clock)
         history.append(Round(len(mesh.vertices), done.collapses, flipped, moved, done.largest_cost))
@@ -184,7 +188,7 @@ def decimate(
             break
     if threshold is not None:
         history += _finish(mesh, pixels, records, schedule[-1].limit, in_plane, clock)
-    clock.finish()
+    clock.teller.finish()
     target = schedule[-1].target or None
     met = target in (None, len(mesh.vertices))
     report = Decimation(tuple(history), target, met, clock.seconds, clock.cpu_seconds)
@@ -203,6 +207,7 @@ def _align(
 ) -> tuple[int, int]:
     """Passes of flips and moves, with flips at the end; the numbers of both. Quadrics are always evaluated afresh."""
     flipped = moved = 0
+    clock.teller.begin("align")
     for k in range(passes + 1):
         with clock.stage("evaluate"):
             records.renew(mesh, pixels)
@@ -213,7 +218,7 @@ def _align(
             with clock.stage("move"):
                 moved += move(mesh, pixels, records, step)
         if k < passes:
-            clock.advance("align")
+            clock.teller.advance(_PASS)
     return flipped, moved
 
 
@@ -244,19 +249,9 @@ def _schedule(
     normal_map: NormalMap, vertices: int | None, threshold: float | None, compression: float | None, rounds: int
 ) -> list[_Goal]:
     """One goal a round, from the one stopping rule that was given."""
-    given = {"vertices": vertices, "threshold": threshold, "compression": compression}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        raise NormalMeshError(
-            f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
-        )
-    if threshold is not None:
+    final = vertex_target(normal_map.foreground, vertices, threshold, compression)
+    if final is None:
         return [_Goal(limit=positive_number(threshold, "threshold") / THRESHOLD_FACTOR)] * rounds
-    if compression is not None:
-        if not (isinstance(compression, int | float | np.number) and 0 < compression < 1):
-            raise NormalMeshError(f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {compression}")
-        vertices = max(round((1 - compression) * normal_map.foreground), 3)
-    final = whole_number(vertices, 3, "vertices")
     # A pixel has at most four vertices of its own.
     first = min(10 * final, 4 * normal_map.foreground)
     shares = np.linspace(0, 1, rounds) if rounds > 1 else np.ones(1)
@@ -266,17 +261,7 @@ def _schedule(
 class _Clock(Stopwatch):
     """Adds up the seconds of stages, and tells progress."""
 
-    def __init__(self, progress: Progress | None, steps: int) -> None:
+    def __init__(self, progress: Progress | None, rounds: int, passes: int) -> None:
         super().__init__("start", "collapse", "evaluate", "flip", "move")
-        self.progress = progress
-        self.steps = steps
-        self.done = 0
-
-    def advance(self, name: str) -> None:
-        self.done += 1
-        if self.progress is not None:
-            self.progress(min(self.done / self.steps, 1.0), name)
-
-    def finish(self) -> None:
-        if self.progress is not None:
-            self.progress(1.0, "done")
+        self.teller = Teller(progress, _START + _FIRST_COLLAPSE + (rounds - 1) * _COLLAPSE + rounds * passes * _PASS)
+        self.teller.begin("start")

@@ -18,6 +18,7 @@ from normalmesh.meshsolver import MeshSolver
 from normalmesh.noise import closure_error, estimate_noise, without_noise
 from normalmesh.normalmap import NormalMap
 from normalmesh.prior import Prior
+from normalmesh.progress import Progress, Teller
 from normalmesh.refinement import refine as refine_once
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.stopwatch import Stopwatch
@@ -30,6 +31,11 @@ FORMULATIONS = ("facets", "vertices")
 #: Rounds of refinement, and the share of vertices that must still improve for another round.
 ROUNDS = 6
 LEAST_CHANGE = 0.005
+
+#: Time of a round of refinement, of its solves, and of the noise estimate, in solves: what progress is told by.
+_REFINE, _RESOLVE, _NOISE = 6.0, 2.0, 2.0
+#: Solves of the first system; more of them are not told apart.
+_SOLVES = 20
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ def integrate(
     prior_weight: float | None = None,
     distance: float = 1.0,
     units: str = "px",
+    progress: Progress | None = None,
 ) -> Surface:
     """Depth for a mesh, so that its faces fit the normals of the pixels that they cover.
 
@@ -107,6 +114,8 @@ def integrate(
         Mean distance along the optical axis behind a perspective camera, of each component without prior.
     units
         Name of the unit of the surface.
+    progress
+        Called with a :class:`Step` again and again; what it raises ends the work.
 
     Returns
     -------
@@ -129,6 +138,9 @@ def integrate(
     decimation = getattr(mesh, "report", None)
     points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
     seconds = Stopwatch("noise", "solve", "refine")
+    solved = _NOISE + _SOLVES
+    teller = Teller(progress, solved + refine * (_REFINE + _RESOLVE))
+    teller.begin("noise", len(mesh.vertices))
     with seconds.stage("noise"):
         noise = estimate_noise(normal_map) if noise is None else noise
         clean = without_noise(normal_map, noise)
@@ -136,23 +148,29 @@ def integrate(
     if formulation == "vertices":
         vertex_system = partial(CotangentSystem.of, parameters=parameters, metric=metric, clamp=clamp)
     gluing = Gluing.against(closure_error(normal_map, noise)) if discontinuities else None
-    solver = MeshSolver(clean, vertex_system, gluing, points)
+    solver = MeshSolver(clean, vertex_system, gluing, points, lambda: teller.reach(min(teller.done + 1, solved)))
+    teller.advance(_NOISE)
+    teller.begin("solve")
     with seconds.stage("solve"):
         cut, unknown = solver.solve(mesh, last=refine == 0)
+    teller.reach(solved)
     history: list[tuple[int, int]] = []
     if refine:
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
     last = refine == 0
     while not last:
+        teller.begin("refine")
         with seconds.stage("refine"):
             corners = unknown[cut.faces.ravel()]
             history.append(refine_once(closed, corners, cut.strain, clean, len(history), noise))
         last = len(history) == refine or sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices)
+        teller.advance(_REFINE)
         with seconds.stage("solve"):
             cut, unknown = solver.solve(closed.to_screen(), cut.strain, last)
+        teller.advance(_RESOLVE)
     shift = _gauge(cut, unknown, solver.fixed, normal_map, distance)
     made = Integration(noise, solver.method, solver.residual, tuple(history), seconds.seconds, seconds.cpu_seconds)
-    return Surface.from_unknown(
+    surface = Surface.from_unknown(
         cut.screen(),
         unknown - shift[cut.mesh.components[cut.origin]],
         normal_map.camera,
@@ -162,6 +180,8 @@ def integrate(
         decimation=decimation,
         discontinuities=solver.discontinuities(cut, shift),
     )
+    teller.finish(len(surface.vertices))
+    return surface
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

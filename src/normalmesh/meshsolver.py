@@ -41,6 +41,8 @@ class MeshSolver:
     gluing
         Lets facets come apart; None: the surface is continuous.
     prior
+    told
+        Called after each solve.
     method, residual
         Of the last solve.
     fixed : (K,) int32 or None
@@ -53,6 +55,7 @@ class MeshSolver:
     vertex_system: Callable[[FaceMeans], CotangentSystem] | None
     gluing: Gluing | None
     prior: Prior | None
+    told: Callable[[], None] = lambda: None
     method: str = ""
     residual: float = 0.0
     fixed: NDArray[np.int32] | None = None
@@ -127,4 +130,5 @@ class MeshSolver:
     def _solved(self, system: PreparedSystem, right: Float, guess: Float | None = None) -> Float:
         solution = system.solve(right, guess)
         self.method, self.residual = solution.method, solution.residual
+        self.told()
         return solution.x

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 from scipy.sparse import csr_matrix
 
 from normalmesh.camera import Perspective
@@ -82,6 +81,8 @@ class Prior:
 
     def on_faces(self, mesh: ScreenMesh, shape: tuple[int, int]) -> tuple[Prior, NDArray[np.int32]]:
         """The part of the prior that lies on a mesh, and the face (K,) of each point; the rest is warned about."""
+        from scipy import ndimage
+
         owner = pixel_faces(mesh, shape)
         distance, (row, column) = ndimage.distance_transform_edt(owner < 0, return_indices=True)
         j = np.clip(self.screen[:, 0].astype(np.int64), 0, shape[1] - 1)

@@ -8,9 +8,13 @@ from normalmesh.cotangent import PAPER_CLAMP
 from normalmesh.decimation import decimate
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration import integrate
+from normalmesh.memory import estimate_memory, refuse_too_large
 from normalmesh.noise import estimate_noise, without_noise
 from normalmesh.normalmap import NormalMap
+from normalmesh.progress import Progress, Teller, estimate_seconds
+from normalmesh.stopping import expected_vertices
 from normalmesh.surface import Surface
+from normalmesh.threads import limited_threads
 
 #: Options of decimate() and integrate() under one word. ``paper``: all as the authors do it.
 PRESETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -37,6 +41,9 @@ def reconstruct(
     compression: float | None = None,
     preset: str = "default",
     decimation: dict[str, Any] | None = None,
+    threads: int | None = None,
+    memory_limit: float | None = None,
+    progress: Progress | None = None,
     **integration: Any,
 ) -> Surface:
     """From a normal map to a surface.
@@ -50,24 +57,44 @@ def reconstruct(
         ``"default"``, or ``"paper"`` for the method exactly as published.
     decimation
         Further options of :func:`decimate`.
+    threads
+        Threads to use; default: as many as Numba may (all cores, or ``NUMBA_NUM_THREADS``). The surface is the same.
+    memory_limit
+        Bytes that may be used beside the normal map, by estimate; default: what is available. ``math.inf``: any number.
+    progress
+        Called with a :class:`Step` again and again; what it raises ends the work.
     **integration
         Options of :func:`integrate`: ``discontinuities``, ``refine``, ``prior``, ``distance``, ``noise``, ``units``, …
 
     Returns
     -------
     Surface
+
+    Raises
+    ------
+    NormalMeshError
+        Options that make no sense, or, before work begins, more memory needed than there is.
     """
     if preset not in PRESETS:
         raise NormalMeshError(f"preset must be one of {', '.join(PRESETS)}, not {preset!r}")
+    aimed_at = expected_vertices(normal_map.foreground, vertices, threshold, compression)
+    refuse_too_large(estimate_memory(normal_map.mask.size, normal_map.foreground, aimed_at), memory_limit)
     for_decimation, for_integration = PRESETS[preset]
     options = {**for_integration, **integration}
-    if options.get("noise") is None:
-        options["noise"] = estimate_noise(normal_map)
-    mesh = decimate(
-        without_noise(normal_map, options["noise"]),
-        vertices=vertices,
-        threshold=threshold,
-        compression=compression,
-        **{**for_decimation, **(decimation or {})},
-    )
-    return integrate(mesh, normal_map, **options)
+    decimating, integrating = estimate_seconds(normal_map.foreground, aimed_at)
+    teller = Teller(progress, decimating + integrating)
+    with limited_threads(threads):
+        teller.begin("noise")
+        if options.get("noise") is None:
+            options["noise"] = estimate_noise(normal_map)
+        mesh = decimate(
+            without_noise(normal_map, options["noise"]),
+            vertices=vertices,
+            threshold=threshold,
+            compression=compression,
+            progress=teller.part(decimating),
+            **{**for_decimation, **(decimation or {})},
+        )
+        surface = integrate(mesh, normal_map, progress=teller.part(integrating), **options)
+    teller.finish(len(surface.vertices))
+    return surface

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from normalmesh.camera import Camera
 from normalmesh.conventions import Convention
@@ -92,8 +91,12 @@ def _outline(
     foreground: NDArray[np.bool_],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Rows, columns (N,) of the pixels along the outline, and the direction (N, 2) in u, v that leads out of it."""
+    if foreground.all():
+        return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, 2))
+    from scipy import ndimage
+
     padded = np.pad(foreground, _BORDER, mode="edge")
-    distance = ndimage.distance_transform_edt(padded) if not padded.all() else np.full(padded.shape, np.inf)
+    distance = ndimage.distance_transform_edt(padded)
     along = (distance > 0) & (distance <= _DEPTH)
     inner = 2 * _BORDER
     along[:inner] = along[-inner:] = along[:, :inner] = along[:, -inner:] = False

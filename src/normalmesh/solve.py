@@ -7,7 +7,6 @@ which for a fresh factor are plain iterative refinement and stop after one or tw
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from normalmesh._multigrid import dot
 from normalmesh.cholesky import Cholesky
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.gauge import Gauge
+from normalmesh.memory import installed_memory
 from normalmesh.multigrid import Graph, Multigrid
 from normalmesh.threads import threads_for
 
@@ -27,6 +27,9 @@ METHODS = ("auto", "cholesky", "multigrid")
 
 #: Largest ‖A x − b‖ / ‖b‖ of a solution.
 TOLERANCE = 1e-8
+
+#: Bytes that a machine is taken to have where it does not tell.
+UNKNOWN_MEMORY = 8 << 30
 
 _ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
 _STALE_STEPS = 4  # with the factor of an earlier matrix; more cost as much as a new one
@@ -96,7 +99,7 @@ class PreparedSystem:
         self._stale = False
         if method != "multigrid":
             self._factor = Cholesky(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]))
-            if method == "auto" and self._factor.bytes > _memory() / 2:
+            if method == "auto" and self._factor.bytes > (installed_memory() or UNKNOWN_MEMORY) / 2:
                 self._factor = None
         self.method = "multigrid" if self._factor is None else "cholesky"
         self._prepare()
@@ -258,11 +261,3 @@ def _checked_coordinates(coordinates: ArrayLike | None, n: int) -> Float | None:
     if positions.shape != (n, 2) or not np.all(np.isfinite(positions)):
         raise NormalMeshError(f"coordinates must be {n}×2 finite numbers, not {shape_text(positions.shape)}")
     return positions
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine; 8 GiB where it cannot be told."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 8 << 30

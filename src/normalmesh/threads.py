@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import numba
 
+from normalmesh.errors import NormalMeshError, whole_number
+
 #: Loops over fewer elements than this are done before a second thread has woken up.
 PARALLEL_FROM = 2_000_000
 
@@ -23,3 +25,26 @@ def threads_for(size: int) -> Iterator[None]:
         yield
     finally:
         numba.set_num_threads(allowed)
+
+
+@contextmanager
+def limited_threads(threads: int | None) -> Iterator[None]:
+    """At most so many threads for all kernels inside; None: as many as before.
+
+    Raises
+    ------
+    NormalMeshError
+        There are fewer: as many as the machine has cores, or as ``NUMBA_NUM_THREADS`` says.
+    """
+    before = numba.get_num_threads()
+    if threads is not None:
+        most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set when it is imported
+        if whole_number(threads, 1, "threads") > most:
+            raise NormalMeshError(
+                f"threads is {threads}, but there are at most {most} here; NUMBA_NUM_THREADS changes that at the start"
+            )
+        numba.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,3 +21,18 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+class ByteSize(click.ParamType):
+    """A number of bytes as people write it: 12GB, 500 MB; ``none`` for any number."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip().lower()
+        if text in ("none", "inf"):
+            return math.inf
+        parts = re.fullmatch(r"(\d+\.?\d*)\s*([kmgt]?)b?", text)
+        if parts is None:
+            self.fail(f"{value!r} is not a size such as 12GB or 500MB, nor none", param, ctx)
+        return float(parts[1]) * 1000 ** " kmgt".index(parts[2] or " ")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalmesh.closedmesh import ClosedMesh
-from normalmesh.decimation import Progress
 from normalmesh.errors import NormalMeshError, positive_number, whole_number
 from normalmesh.evaluation import _isotropic
 from normalmesh.evaluation.curvature import curvature
@@ -19,6 +18,7 @@ from normalmesh.evaluation.edgelengths import EdgeLengths, expected_vertices
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
+from normalmesh.progress import DONE, Progress, Step
 from normalmesh.quadrics import FaceRecords, Pixels
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.stopwatch import Stopwatch
@@ -131,7 +131,7 @@ def remesh_isotropic(
     rounds
         Ten in the paper.
     progress
-        Called with the share done and the name of the stage.
+        Called with a :class:`Step` again and again; what it raises ends the work.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def remesh_isotropic(
     met = target is None or abs(best.count - target) <= TOLERANCE * target
     report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.clock.seconds)
     if progress is not None:
-        progress(1.0, "done")
+        progress(Step(1.0, DONE, best.count))
     return IsotropicMesh(best.mesh.vertices, best.mesh.faces, report)
 
 
@@ -210,7 +210,7 @@ class _Remesher:
             flips, moves = self._align(mesh, last=k == self.rounds - 1)
             history.append(RemeshingRound(len(mesh.vertices), splits, collapses, flips, moves))
             if self.progress is not None:
-                self.progress(done + share * (k + 1) / self.rounds, "remesh")
+                self.progress(Step(min(done + share * (k + 1) / self.rounds, 0.99), "remesh", len(mesh.vertices)))
         return _Trial(error, mesh.to_screen(), tuple(history))
 
     def search(self, target: int) -> list[_Trial]:

@@ -17,6 +17,7 @@ from normalmesh import _surface
 from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.files.atomic import check_target, write_atomically
+from normalmesh.files.glb import GlbFile
 from normalmesh.normalmap import NormalMap
 
 if TYPE_CHECKING:
@@ -103,35 +104,23 @@ def _obj(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
 
 
 def _glb(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
-    from PIL.Image import fromarray
-    from trimesh import Scene
-    from trimesh.exchange.gltf import export_glb
-    from trimesh.visual import TextureVisuals
-    from trimesh.visual.material import PBRMaterial
-
-    frames = None if normals is None else _tangent_frames(surface)
-    material = PBRMaterial(
-        name=path.stem,
-        baseColorFactor=None if image is not None else [GREY, GREY, GREY, 1.0],
-        baseColorTexture=None if image is None else _reduced(image),
-        normalTexture=None
-        if normals is None or frames is None
-        else fromarray(_normal_texture(surface, normals, frames)),
-        metallicFactor=0.0,
-        roughnessFactor=ROUGHNESS,
-        doubleSided=True,
-    )
-    mesh = _trimesh(
-        surface,
-        visual=TextureVisuals(uv=surface.texture_coordinates, material=material),
-        vertex_normals=surface.vertex_normals,
-    )
-    if frames is not None:
-        handedness = np.ones((len(surface.vertices), 1), np.float32)
-        mesh.vertex_attributes["TANGENT"] = np.hstack([frames[0], handedness])
-    scene = Scene()
-    scene.add_geometry(mesh, node_name=path.stem, geom_name=path.stem)
-    return {path: export_glb(scene, include_normals=True, tree_postprocessor=_finish_tree)}
+    file = GlbFile()
+    # Texture coordinates of glTF count from the top.
+    from_top = np.column_stack([surface.texture_coordinates[:, 0], 1 - surface.texture_coordinates[:, 1]])
+    vertex_arrays = {"POSITION": surface.vertices, "NORMAL": surface.vertex_normals, "TEXCOORD_0": from_top}
+    matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
+    material: dict[str, Any] = {"pbrMetallicRoughness": matt, "doubleSided": True}
+    if image is None:
+        matt["baseColorFactor"] = [GREY, GREY, GREY, 1.0]
+    else:
+        matt["baseColorTexture"] = file.texture(np.asarray(_reduced(image)))
+    if normals is not None:
+        frames = _tangent_frames(surface)
+        handedness = np.ones((len(surface.vertices), 1))
+        vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
+        material["normalTexture"] = file.texture(_normal_texture(surface, normals, frames))
+    attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
+    return {path: file.contents(path.stem, attributes, file.faces(surface.faces), material, {"units": surface.units})}
 
 
 _ENCODERS: dict[str, Callable[[Surface, Path, Image | None, NormalMap | None], Files]] = {
@@ -149,20 +138,6 @@ def _trimesh(surface: Surface, **options: Any) -> Trimesh:
     mesh = Trimesh(surface.vertices, surface.faces, process=False, validate=False, **options)
     mesh.units = surface.units
     return mesh
-
-
-def _finish_tree(tree: dict[str, Any]) -> None:
-    """What trimesh does not write by itself: tangents by their name in glTF, and textures that end at their border."""
-    for mesh in tree["meshes"]:
-        attributes = mesh["primitives"][0]["attributes"]
-        if "_TANGENT" in attributes:
-            attributes["TANGENT"] = attributes.pop("_TANGENT")
-    linear, trilinear, clamp = 9729, 9987, 33071
-    if "textures" in tree:
-        tree["samplers"] = [{"magFilter": linear, "minFilter": trilinear, "wrapS": clamp, "wrapT": clamp}]
-        for texture in tree["textures"]:
-            texture["sampler"] = 0
-    tree["asset"]["generator"] = "normalmesh"
 
 
 Frames: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]

@@ -82,6 +82,18 @@ def read_normal_map(
         raise unusable(path, str(error)) from error
 
 
+def read_foreground(path: str | PathLike[str], mask: str | PathLike[str] | None = None) -> NDArray[np.bool_]:
+    """Which pixels (H, W) of a file are foreground: its mask where one is given, which is then all that is read.
+
+    Pixels that the mask counts but that hold no usable normal are counted, too.
+    """
+    if mask is None:
+        return _read_vectors(Path(path), None, None)[1]
+    if file_format(Path(path)) is None:
+        raise _unknown_format(Path(path))
+    return checked_mask(given := read_mask(Path(mask)), given.shape)
+
+
 def _checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
     if camera is None:
         return Orthographic()
@@ -132,7 +144,11 @@ def _read_stored(path: Path, variable: str | None) -> StoredNormals:
         return _stored_array(path, *read_mat(path, variable))
     if name == "HDF5":
         raise unusable(path, "is a MAT file of version 7.3 (HDF5), which is not read; in Matlab, save(..., '-v7')")
-    raise unusable(path, "is of an unknown format; expected PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT")
+    raise _unknown_format(path)
+
+
+def _unknown_format(path: Path) -> NormalMeshError:
+    return unusable(path, "is of an unknown format; expected PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT")
 
 
 def _stored_image(path: Path, name: str) -> StoredNormals:

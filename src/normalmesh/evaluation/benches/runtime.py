@@ -8,13 +8,13 @@ from pathlib import Path
 
 from normalmesh.evaluation.analytic import medallion
 from normalmesh.evaluation.benches.bench import Bench, Row, Task
-from normalmesh.evaluation.benches.machine import available_bytes
 from normalmesh.evaluation.benches.methods import METHODS, Maker, share_of, timed_row
 from normalmesh.evaluation.benches.plots import STYLES, new_figure, save
 from normalmesh.evaluation.benches.sources import Source
 from normalmesh.evaluation.benches.summaries import mean_of, names_of
 from normalmesh.evaluation.benches.tables import Table
 from normalmesh.evaluation.cases import Case
+from normalmesh.memory import available_memory
 from normalmesh.pixelwise import integrate_pixels
 
 #: Vertices as a share of the foreground pixels.
@@ -29,7 +29,7 @@ def _own(size: int) -> list[Source]:
     """The medallion at 512², 1024², … up to the given side, as far as memory allows."""
     sides = []
     side = SMALLEST
-    while side <= size and BYTES_PER_PIXEL * side**2 < (available_bytes() or 2**33):
+    while side <= size and BYTES_PER_PIXEL * side**2 < (available_memory() or 2**33):
         sides.append(side)
         side *= 2
     return [Source(f"medallion {side}", "medallion", "orthographic", partial(medallion, side)) for side in sides]

@@ -1,0 +1,60 @@
+"""Peak memory of reconstructions above the normal map, beside the estimate: by size, vertices and background.
+
+The constants of ``normalmesh/memory.py`` follow from it: an estimate should lie a little above what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+
+import numpy as np
+
+from benchmarks.solve import forget_peak, status_megabytes
+from normalmesh import NormalMap, estimate_memory, reconstruct
+from normalmesh.evaluation.medallion import Medallion
+
+#: Vertices as shares of the foreground, and pixels of the image for each of its foreground in the last line of a size.
+SHARES = (0.003, 0.01, 0.05, 0.2)
+PADDING = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[512, 1024, 2048], help="pixels on a side")
+    tasks = [(size, share, 1) for size in parser.parse_args().sizes for share in SHARES]
+    tasks += [(size, SHARES[0], PADDING) for size in parser.parse_args().sizes]
+    print(
+        f"{'image':>9} {'foreground':>10} {'vertices':>9} {'measured':>9} {'estimate':>9} {'ratio':>6} {'bytes/px':>9}"
+    )
+    # A process of its own for each line: peak memory never falls within a process.
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for line in pool.imap(measure, tasks):
+            print(line, flush=True)
+
+
+def measure(task: tuple[int, float, int]) -> str:
+    """One line of the table."""
+    size, share, padding = task
+    reconstruct(Medallion(64).normal_map, compression=0.9)
+    normal_map = padded(Medallion(size).normal_map, padding)
+    vertices = round(share * normal_map.foreground)
+    before = forget_peak()
+    reconstruct(normal_map, vertices=vertices)
+    measured = status_megabytes("VmHWM") - before
+    pixels, foreground = normal_map.mask.size, normal_map.foreground
+    estimate = estimate_memory(pixels, foreground, vertices) / 2**20
+    return (
+        f"{pixels:9} {foreground:10} {vertices:9} {measured:6.0f} MB {estimate:6.0f} MB {estimate / measured:6.2f} "
+        f"{measured * 2**20 / foreground:9.0f}"
+    )
+
+
+def padded(normal_map: NormalMap, times: int) -> NormalMap:
+    """The map below so much background that the image has so many times its rows."""
+    above = ((normal_map.shape[0] * (times - 1), 0), (0, 0))
+    return NormalMap(np.pad(normal_map.normals, (*above, (0, 0))), np.pad(normal_map.mask, above), normal_map.camera)
+
+
+if __name__ == "__main__":
+    main()

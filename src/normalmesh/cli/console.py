@@ -1,0 +1,109 @@
+"""What a command shows while it works: a line of progress, notices, and a clean end when it is interrupted."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from normalmesh.progress import DONE, Step
+
+#: Seconds between two lines; terminals are slow.
+INTERVAL = 0.1
+#: Exit status of what was ended by Ctrl-C.
+INTERRUPTED = 130
+
+
+class Console:
+    """Notices on standard error and, on a terminal, a line of progress below them. Silent if it is to be quiet."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._moving = not quiet and sys.stderr.isatty()
+        self._began = self._shown = 0.0
+        self._width = 0
+
+    def notice(self, text: str) -> None:
+        if not self.quiet:
+            self.clear()
+            click.echo(text, err=True)
+
+    def progress(self, step: Step) -> None:
+        """Show a step of long work in place of the one before."""
+        now = time.monotonic()
+        if step.share == 0:
+            self._began = now
+        if not self._moving or (now - self._shown < INTERVAL and step.share < 1):
+            return
+        self._shown = now
+        self.clear()
+        if step.stage != DONE:
+            line = step_text(step, now - self._began)
+            self._width = len(line)
+            click.echo(line, err=True, nl=False)
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._width:
+            click.echo(f"\r{' ' * self._width}\r", err=True, nl=False)
+            self._width = 0
+
+
+def step_text(step: Step, elapsed: float) -> str:
+    """A step after so many seconds, in a line."""
+    parts = [f"{step.stage:<9} {100 * step.share:3.0f} %"]
+    if step.vertices is not None:
+        parts.append(f"{step.vertices} vertices")
+    # The first moments say nothing about the rest.
+    if step.share > 0.02 and elapsed > 0.5:
+        parts.append(f"{duration_text(elapsed * (1 / step.share - 1))} left")
+    return ", ".join(parts)
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds as people write them: 8 s, 2 min 5 s, 1 h 10 min."""
+    whole = max(round(seconds), 1)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def ended_cleanly(console: Console, written: Sequence[Path]) -> Iterator[None]:
+    """One line and the exit status 130 on Ctrl-C; the line of progress goes, whatever happens."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.clear()
+        what = f"after writing {', '.join(map(str, written))}" if written else "nothing written"
+        click.echo(f"normalmesh: interrupted, {what}", err=True)
+        sys.exit(INTERRUPTED)
+    finally:
+        console.clear()
+
+
+@contextmanager
+def compilation_announced(console: Console) -> Iterator[None]:
+    """Say once that kernels are being compiled, if they are: later runs find them in Numba's cache."""
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        announced = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.announced:
+                self.announced = True
+                console.notice("compiling kernels, first run only")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield

@@ -1,0 +1,89 @@
+"""GLB, the binary form of glTF 2.0: arrays and images one after another, and JSON that says what they are."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FLOAT, _UNSIGNED = 5126, 5125
+_ARRAY_BUFFER, _ELEMENT_ARRAY_BUFFER = 34962, 34963
+_LINEAR, _TRILINEAR, _CLAMP = 9729, 9987, 33071
+_TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
+
+
+class GlbFile:
+    """A file with one mesh, put together piece by piece. Numbers that methods return are those of glTF."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self._views: list[dict[str, Any]] = []
+        self._accessors: list[dict[str, Any]] = []
+        self._images: list[dict[str, Any]] = []
+
+    def attribute(self, values: NDArray[np.generic]) -> int:
+        """Values (N, k) at the vertices, as float32: the number of their accessor."""
+        array = np.ascontiguousarray(values, "<f4")
+        bounds = {"min": array.min(axis=0).tolist(), "max": array.max(axis=0).tolist()}
+        return self._accessor(array, _FLOAT, _ARRAY_BUFFER, array.shape[1], bounds)
+
+    def faces(self, faces: NDArray[np.integer]) -> int:
+        """Corners (M, 3): the number of their accessor."""
+        return self._accessor(np.ascontiguousarray(faces.ravel(), "<u4"), _UNSIGNED, _ELEMENT_ARRAY_BUFFER, 1, {})
+
+    def texture(self, image: NDArray[np.uint8]) -> dict[str, int]:
+        """An image (H, W, 3 or 4): what a material names it by."""
+        import imagecodecs
+
+        self._images.append({"bufferView": self._view(bytes(imagecodecs.png_encode(image))), "mimeType": "image/png"})
+        return {"index": len(self._images) - 1}
+
+    def contents(
+        self, name: str, attributes: dict[str, int], faces: int, material: dict[str, Any], extras: dict[str, Any]
+    ) -> bytes:
+        """The finished file. Textures end at their border, where images do."""
+        primitive = {"attributes": attributes, "indices": faces, "material": 0}
+        tree: dict[str, Any] = {
+            "asset": {"version": "2.0", "generator": "normalmesh"},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"name": name, "mesh": 0}],
+            "meshes": [{"name": name, "extras": extras, "primitives": [primitive]}],
+            "materials": [{"name": name, **material}],
+            "accessors": self._accessors,
+            "bufferViews": self._views,
+            "buffers": [{"byteLength": sum(map(len, self._chunks))}],
+        }
+        if self._images:
+            sampler = {"magFilter": _LINEAR, "minFilter": _TRILINEAR, "wrapS": _CLAMP, "wrapT": _CLAMP}
+            textures = [{"source": number, "sampler": 0} for number in range(len(self._images))]
+            tree |= {"images": self._images, "textures": textures, "samplers": [sampler]}
+        description = _padded(json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode(), b" ")
+        blob = b"".join(self._chunks)
+        length = 12 + 8 + len(description) + 8 + len(blob)
+        head = struct.pack("<4sIII4s", b"glTF", 2, length, len(description), b"JSON")
+        return b"".join([head, description, struct.pack("<I4s", len(blob), b"BIN\0"), blob])
+
+    def _accessor(
+        self, array: NDArray[np.generic], component: int, target: int, width: int, bounds: dict[str, Any]
+    ) -> int:
+        view = self._view(array.tobytes())
+        self._views[view]["target"] = target
+        self._accessors.append(
+            {"bufferView": view, "componentType": component, "type": _TYPES[width], "count": len(array), **bounds}
+        )
+        return len(self._accessors) - 1
+
+    def _view(self, content: bytes) -> int:
+        offset = sum(map(len, self._chunks))
+        self._chunks.append(_padded(content, b"\0"))
+        self._views.append({"buffer": 0, "byteOffset": offset, "byteLength": len(content)})
+        return len(self._views) - 1
+
+
+def _padded(content: bytes, filler: bytes) -> bytes:
+    """To a multiple of four bytes, as glTF asks for."""
+    return content + filler * (-len(content) % 4)

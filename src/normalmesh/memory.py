@@ -1,0 +1,138 @@
+"""Memory: what a reconstruction needs, what there is, and an error where one exceeds the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from normalmesh.errors import NormalMeshError
+
+#: Bytes above the normal map, measured by ``python -m benchmarks.memory``. The noise estimate needs some for each pixel
+#: of the image that it looks at, at most so many; all else for each pixel of the image and, whichever is more, for each
+#: of the foreground (decimation) or for each vertex of the result (integration). Some depend on nothing.
+SAMPLE_BYTES, MOST_SAMPLES = 180, 2**22
+IMAGE_BYTES = 16
+FOREGROUND_BYTES = 175
+VERTEX_BYTES = 2600
+BASE_BYTES = 8 << 20
+
+
+def estimate_memory(pixels: int, foreground: int, vertices: int) -> int:
+    """Bytes that :func:`reconstruct` needs at its peak, above the normal map itself.
+
+    Parameters
+    ----------
+    pixels, foreground
+        Of the image, and of its mask.
+    vertices
+        Aimed at.
+    """
+    noise = SAMPLE_BYTES * min(pixels, MOST_SAMPLES)
+    meshing = IMAGE_BYTES * pixels + max(FOREGROUND_BYTES * foreground, VERTEX_BYTES * vertices)
+    return BASE_BYTES + max(noise, meshing)
+
+
+def refuse_too_large(needed: int, limit: float | None = None) -> None:
+    """Raise where so many bytes exceed the limit; by default, what is available."""
+    available = available_memory() if limit is None else limit
+    if available is None or needed <= available:
+        return
+    there = "are available" if limit is None else "are allowed (memory_limit)"
+    raise NormalMeshError(
+        f"the reconstruction needs about {bytes_text(needed)} of memory but {bytes_text(available)} {there}; "
+        "mask or crop what you do not need, halve the resolution, reconstruct in tiles, or ask for fewer vertices "
+        "if there are many; a larger memory_limit (--memory-limit) lets it try"
+    )
+
+
+def available_memory() -> int | None:
+    """Bytes that this process can still get; all that the machine has where the rest is unknown, or None.
+
+    On Linux what is available now, also within the limits of control groups (containers).
+    """
+    if sys.platform == "win32":
+        return _windows_memory()[1]
+    machine = _linux_available()
+    if machine is None:
+        return installed_memory()
+    return max(min([machine, *(limit - used for limit, used in _control_groups())]), 0)
+
+
+def installed_memory() -> int | None:
+    """Bytes of this machine, or of the container that the process runs in; None where it cannot be told.
+
+    Unlike what is available it does not change, so that results may depend on it.
+    """
+    if sys.platform == "win32":
+        return _windows_memory()[0]
+    try:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+    return min([machine, *(limit for limit, _ in _control_groups())])
+
+
+def bytes_text(number: float) -> str:
+    """A number of bytes as people write it: 350 MB, 1.2 GB."""
+    megabytes = number / 1e6
+    return f"{max(megabytes, 1):.0f} MB" if megabytes < 999.5 else f"{megabytes / 1000:,.1f} GB"
+
+
+def _linux_available() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _control_groups(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
+    """Limit and use, in bytes, of the control groups around this process that limit memory (versions 1 and 2)."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "memory":
+            top, names = root / "sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        elif controllers == "":
+            top, names = root / "sys/fs/cgroup", ("memory.max", "memory.current")
+        else:
+            continue
+        group = top / path.strip("/")
+        for folder in (group, *group.parents):
+            limits = _limit_and_use(folder, *names)
+            if limits is not None:
+                yield limits
+            if folder == top:
+                break
+
+
+def _limit_and_use(folder: Path, limit_name: str, use_name: str) -> tuple[int, int] | None:
+    """None where the group is unlimited, or is not to be seen from here."""
+    try:
+        limit, used = int((folder / limit_name).read_text()), int((folder / use_name).read_text())
+        statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return None
+    # Cached files count as used but are given back; version 1 knows "unlimited" as a huge number.
+    cached = int(statistics.get("total_inactive_file", statistics.get("inactive_file", 0)))
+    return None if limit >= 1 << 60 else (limit, max(used - cached, 0))
+
+
+def _windows_memory() -> tuple[int | None, int | None]:
+    """Bytes of the machine, and those available."""
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
+            (name, ctypes.c_ulonglong) for name in ("total", "available", "a", "b", "c", "d", "e")
+        ]
+
+    status = Status(length=ctypes.sizeof(Status))
+    if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):  # type: ignore[attr-defined]
+        return None, None
+    return status.total, status.available

@@ -1,0 +1,38 @@
+"""Where a decimation stops: at a number of vertices, a cost, or a share of vertices saved."""
+
+from __future__ import annotations
+
+import numbers
+
+from normalmesh.errors import NormalMeshError, positive_number, whole_number
+
+#: Vertices for each foreground pixel that are expected where a threshold leaves them open.
+EXPECTED_SHARE = 0.05
+
+
+def expected_vertices(
+    foreground: int, vertices: int | None = None, threshold: float | None = None, compression: float | None = None
+) -> int:
+    """Vertices that the one rule given leads to on so many foreground pixels; a guess for a threshold."""
+    target = vertex_target(foreground, vertices, threshold, compression)
+    return max(round(EXPECTED_SHARE * foreground), 3) if target is None else target
+
+
+def vertex_target(
+    foreground: int, vertices: int | None, threshold: float | None, compression: float | None
+) -> int | None:
+    """Vertices that the one rule given asks for on so many foreground pixels; None for a threshold."""
+    given = {"vertices": vertices, "threshold": threshold, "compression": compression}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise NormalMeshError(
+            f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
+        )
+    if threshold is not None:
+        positive_number(threshold, "threshold")
+        return None
+    if compression is not None:
+        if not (isinstance(compression, numbers.Real) and 0 < compression < 1):
+            raise NormalMeshError(f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {compression}")
+        return max(round((1 - compression) * foreground), 3)
+    return whole_number(vertices, 3, "vertices")
