@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from meshes import bumpy_map, disc
 
+from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
 from normalmesh._hierarchy import LEAST_COSINE
 from normalmesh.cutting import edge_ends
@@ -19,7 +19,7 @@ from normalmesh.raster import pixel_faces
 
 
 def naive_error(corners, normal_map):
-    """What it costs to take a triangle (3, 2), corners as row and column, for flat: from its half pixels, one by one."""
+    """What it costs to take a triangle (3, 2), corners as row and column, for flat, by its half pixels."""
     a, b, c = np.array(corners, float)
     side = np.linalg.inv(np.stack([b - a, c - a], axis=1))
     normals = []

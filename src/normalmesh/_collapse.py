@@ -4,8 +4,9 @@ The queue holds one entry for each vertex, keyed by a lower bound on the cost of
 to vertices that changed less recently. A collapse renews only its own vertex, which then owns all its edges; bounds of
 its neighbours stay valid, because they only lost edges. So the queue never grows.
 
-A *tile* is a set of vertices. Edges are collapsed within a tile only where both ends and all their neighbours belong to
-it, and away from the outline: no two tiles then touch the same data, and all of them can be worked on at once.
+A *tile* is a square of whole pixels, and the vertices that lay in it. An edge collapses within a tile only where both
+ends and all their neighbours belong to it, and where the outline changes within the square: no two tiles then touch the
+same data, and all of them can be worked on at once.
 """
 
 import math
@@ -166,7 +167,7 @@ def may_collapse(
     vertex, other, corner, u, v, vertices, faces, opposite, corner_of, ghost, flags, covered, mark, token
 ):  # fmt: skip
     """Whether the mesh stays valid when an edge becomes the vertex (u, v)."""
-    if not link_is_simple(vertex, other, faces, opposite, corner_of, mark, token):
+    if not link_is_simple(vertex, other, faces, opposite, corner_of, ghost, mark, token):
         return False
     if not keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_of, ghost):
         return False
@@ -179,16 +180,15 @@ def may_collapse(
 
 
 @njit(cache=True, nogil=True)
-def is_within(vertex, tile, tile_of, faces, opposite, corner_of, flags):
-    """Whether a vertex lies off the outline and all its neighbours belong to the tile; always without tiles (−1)."""
+def is_within(vertex, tile, tile_of, faces, opposite, corner_of, ghost):
+    """Whether all neighbours of a vertex belong to the tile; always without tiles (−1)."""
     if tile < 0:
         return True
-    if flags[vertex] & BOUNDARY:
-        return False
     start = corner_of[vertex]
     corner = start
     while True:
-        if tile_of[vertex_at(next_corner(corner), faces)] != tile:
+        other = vertex_at(next_corner(corner), faces)
+        if other != ghost and tile_of[other] != tile:
             return False
         corner = turn(corner, opposite)
         if corner == start:
@@ -196,9 +196,30 @@ def is_within(vertex, tile, tile_of, faces, opposite, corner_of, flags):
 
 
 @njit(cache=True, nogil=True)
+def outline_within(vertex, other, u, v, tile, squares, vertices, faces, opposite, corner_of, ghost, flags):
+    """Whether the outline changes only within the tile's square when an edge becomes the vertex (u, v)."""
+    if tile < 0 or not flags[vertex] & flags[other] & BOUNDARY:
+        return True
+    if not _inside(u, v, tile, squares):
+        return False
+    for end in (np.int64(vertex), np.int64(other)):
+        before, after = boundary_neighbours(end, faces, opposite, corner_of, ghost)
+        for near in (end, np.int64(before), np.int64(after)):
+            if not _inside(vertices[near, 0], vertices[near, 1], tile, squares):
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _inside(u, v, tile, squares):
+    left, top, side = squares[tile, 0], squares[tile, 1], squares[tile, 2]
+    return left <= u <= left + side and top <= v <= top + side
+
+
+@njit(cache=True, nogil=True)
 def cheapest_edge(
-    vertex, tile, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, covered,
-    mark, token, beyond,
+    vertex, tile, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
+    in_plane, covered, mark, token, beyond,
 ):  # fmt: skip
     """The cheapest edge that a vertex owns and that may collapse: cost, corner, position; and the last token used.
 
@@ -226,7 +247,9 @@ def cheapest_edge(
         if best == np.inf or best > beyond:
             return best, -1, 0.0, 0.0, token, waiting
         token += 1
-        if not is_within(best_other, tile, tile_of, faces, opposite, corner_of, flags):
+        if not is_within(best_other, tile, tile_of, faces, opposite, corner_of, ghost) or not outline_within(
+            vertex, best_other, best_u, best_v, tile, squares, vertices, faces, opposite, corner_of, ghost, flags
+        ):
             waiting = min(waiting, best)
         elif may_collapse(
             vertex, best_other, best_corner, best_u, best_v, vertices, faces, opposite, corner_of, ghost, flags,
@@ -265,8 +288,8 @@ def queue_up(members, bounds, limit, keys, items):
 
 @njit(cache=True, nogil=True)
 def collapse_queue(
-    members, bounds, tile, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane,
-    outline_of, next_point, points, covered, mark, clock, most, limit,
+    members, bounds, tile, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
+    in_plane, outline_of, next_point, points, covered, mark, clock, most, limit,
 ):  # fmt: skip
     """Collapse edges of some vertices cheaper than the limit, cheapest first, ``most`` of them at most.
 
@@ -283,10 +306,10 @@ def collapse_queue(
         cost, corner, u, v = np.inf, -1, 0.0, 0.0
         if corner_of[vertex] >= 0:
             waiting = keys[0]
-            if is_within(vertex, tile, tile_of, faces, opposite, corner_of, flags):
+            if is_within(vertex, tile, tile_of, faces, opposite, corner_of, ghost):
                 cost, corner, u, v, token, waiting = cheapest_edge(
-                    vertex, tile, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
-                    in_plane, covered, mark, token, runner_up,
+                    vertex, tile, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp,
+                    mask, in_plane, covered, mark, token, runner_up,
                 )  # fmt: skip
             bounds[vertex] = min(cost, waiting)
         keys[0] = cost
@@ -320,19 +343,20 @@ def collapse_queue(
 
 @njit(cache=True, parallel=True, nogil=True)
 def collapse_tiles(
-    first, starts, members, bounds, tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
-    in_plane, outline_of, next_point, points, covered, mark, clock, kept, limit, collapses, costs,
+    first, starts, members, bounds, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags,
+    stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock, kept, limit, collapses, costs,
 ):  # fmt: skip
     """Collapse edges cheaper than the limit within tiles: tile first + t is members[starts[t]:starts[t + 1]].
 
-    Each tile keeps the share ``kept`` of its vertices at least. Fills the numbers of collapses and the largest costs.
+    ``squares`` (T, 3) are left, top and side of all tiles. Each tile keeps the share ``kept`` of its vertices at least.
+    Fills the numbers of collapses and the largest costs.
     """
     for t in prange(starts.size - 1):
         own = members[starts[t] : starts[t + 1]]
         most = int((1.0 - kept) * own.size)
         collapses[t], costs[t] = collapse_queue(
-            own, bounds, np.int64(first + t), tile_of, vertices, faces, opposite, corner_of, ghost, quadrics, flags,
-            stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock + starts[t], most, limit,
+            own, bounds, np.int64(first + t), tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics,
+            flags, stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock + starts[t], most, limit,
         )  # fmt: skip
 
 

@@ -8,8 +8,6 @@ of four. ``errors`` holds for each corner what that costs, and what its finer ne
 too: so the corners above any level of cost make a mesh without gaps.
 """
 
-import math
-
 import numpy as np
 from numba import njit, prange
 
@@ -199,9 +197,7 @@ def add_square(i, j, side, level, count, first, errors, mask, top, left, faces):
         if error_at(errors, y + side, x + half) <= level:
             count = add_triangle(sw, se, middle, count, first, errors, mask, top, left, faces)
         return count
-    if side == 1 and not (
-        top + i < mask.shape[0] and left + j < mask.shape[1] and mask[top + i, left + j]
-    ):
+    if side == 1 and not (top + i < mask.shape[0] and left + j < mask.shape[1] and mask[top + i, left + j]):
         return count
     if (i + j) % 2 == 0:
         if error_at(errors, ne[0], ne[1]) > level:

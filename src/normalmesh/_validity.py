@@ -63,26 +63,30 @@ def keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_o
 
 
 @njit(cache=True, nogil=True)
-def link_is_simple(a, b, faces, opposite, corner_of, mark, token):
+def link_is_simple(a, b, faces, opposite, corner_of, ghost, mark, token):
     """The link condition: only the two vertices across from the edge ab are neighbours of both its ends.
 
     With the ghost among the vertices this also refuses to pinch the mesh between two boundary vertices and to close a
-    hole. A lone triangle, whose ends both have three neighbours, is refused as well. ``mark`` (N + 1,) is scratch space
-    in which ``token`` has not been used.
+    hole. A lone triangle, whose ends both have three neighbours, is refused as well. ``mark`` (N,) is scratch space in
+    which ``token`` has not been used.
     """
-    valence_a = 0
+    valence_a, ghosts_a = 0, 0
     corner = corner_of[a]
     while True:
-        mark[vertex_at(next_corner(corner), faces)] = token
+        other = vertex_at(next_corner(corner), faces)
+        if other == ghost:
+            ghosts_a += 1
+        else:
+            mark[other] = token
         valence_a += 1
         corner = turn(corner, opposite)
         if corner == corner_of[a]:
             break
-    shared = 0
-    valence_b = 0
+    valence_b, shared = 0, 0
     corner = corner_of[b]
     while True:
-        shared += mark[vertex_at(next_corner(corner), faces)] == token
+        other = vertex_at(next_corner(corner), faces)
+        shared += ghosts_a > 0 if other == ghost else mark[other] == token
         valence_b += 1
         corner = turn(corner, opposite)
         if corner == corner_of[b]:

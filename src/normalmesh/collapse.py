@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -131,21 +132,24 @@ class _Collapsing:
         """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
         vertices = self.mesh.vertices
         members = np.flatnonzero(self.mesh.corner_of[:-1] >= 0).astype(np.int32)
-        extent = np.prod(np.ptp(vertices, axis=0)) or 1.0
-        squares = np.floor(vertices[members] / np.sqrt(extent * TILE / self.alive) + shift).astype(np.int64)
-        number = (squares[:, 1] - squares[:, 1].min()) * 2**20 + squares[:, 0]
+        side = math.ceil(math.sqrt((np.prod(np.ptp(vertices, axis=0)) or 1.0) * TILE / self.alive))
+        origin = np.floor(vertices.min(axis=0)) - int(shift * side)
+        place = ((vertices[members] - origin) // side).astype(np.int64)
+        number = place[:, 1] * 2**31 + place[:, 0]
         order = np.argsort(number, kind="stable")
-        members = members[order]
-        starts = np.flatnonzero(np.diff(number[order], prepend=-1, append=2**62))
-        tile_of = np.empty(len(vertices) + 1, np.int32)
-        tile_of[members] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-        mark = np.zeros(len(vertices) + 1, np.int32)
+        members, number = members[order], number[order]
+        starts = np.flatnonzero(np.diff(number, prepend=-1, append=2**62))
+        columns, rows = number[starts[:-1]] % 2**31, number[starts[:-1]] // 2**31
+        squares = np.stack([origin[0] + side * columns, origin[1] + side * rows, np.full(len(rows), side)], axis=1)
+        tile_of = np.empty(len(vertices), np.int32)
+        tile_of[members] = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(starts))
+        mark = np.zeros(len(vertices), np.int32)
         for first in range(0, len(starts) - 1, TILES_AT_ONCE):
             part = starts[first : first + TILES_AT_ONCE + 1]
             collapses, costs = np.zeros(len(part) - 1, np.int64), np.zeros(len(part) - 1)
             _collapse.collapse_tiles(
-                first, part, members, self.bounds, tile_of, *self._costing, *self._outline, mark, self.clock, kept,
-                level, collapses, costs,
+                first, part, members, self.bounds, tile_of, squares, *self._costing, *self._outline, mark, self.clock,
+                kept, level, collapses, costs,
             )  # fmt: skip
             self._done(int(collapses.sum()), float(costs.max()))
         self.clock += len(members)
@@ -162,9 +166,19 @@ class _Collapsing:
     def _queue(self, target: int, limit: float) -> None:
         """Collapse what costs less than the limit, by the bounds as they are, in one queue."""
         members = np.flatnonzero(self.bounds < limit).astype(np.int32)
-        mark = np.zeros(len(self.stamp) + 1, np.int32)
+        mark = np.zeros(len(self.stamp), np.int32)
         done, cost = _collapse.collapse_queue(
-            members, self.bounds, -1, mark, *self._costing, *self._outline, mark, self.clock, self.alive - target, limit
+            members,
+            self.bounds,
+            -1,
+            mark,
+            np.empty((0, 3)),
+            *self._costing,
+            *self._outline,
+            mark,
+            self.clock,
+            self.alive - target,
+            limit,
         )
         self.clock += done
         self._done(done, cost)

@@ -115,7 +115,7 @@ def may_collapse(
     both = flags[vertex] & flags[other] & BOUNDARY
     if both and not edge_on_boundary(corner, faces, opposite, ghost):
         return False
-    if not link_is_simple(vertex, other, faces, opposite, corner_of, mark, token):
+    if not link_is_simple(vertex, other, faces, opposite, corner_of, ghost, mark, token):
         return False
     if both:
         first, second = boundary_order(vertex, other, corner, faces, ghost)
