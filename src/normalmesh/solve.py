@@ -101,6 +101,11 @@ class PreparedSystem:
         self.method = "multigrid" if self._factor is None else "cholesky"
         self._prepare()
 
+    def reweigh(self, matrix: csr_matrix) -> None:
+        """:meth:`update` without its checks: the caller vouches for the pattern, and that the same entries are zero."""
+        self._matrix = matrix
+        self._stale = True
+
     def update(self, matrix: csr_matrix) -> None:
         """Take another matrix of the same sparsity pattern; what was analysed is kept.
 
@@ -111,9 +116,8 @@ class PreparedSystem:
             np.array_equal(matrix.indptr, self._matrix.indptr) and np.array_equal(matrix.indices, self._matrix.indices)
         ):
             raise NormalMeshError("the matrix has another sparsity pattern; prepare a new system for it")
-        self._matrix = matrix
+        self.reweigh(matrix)
         self._gauge = Gauge.of(matrix)
-        self._stale = True
 
     def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None) -> Solution:
         """Solve for a right side (n,), from a guess (n,) where one is known.
