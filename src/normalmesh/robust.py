@@ -19,7 +19,7 @@ Float = NDArray[np.float64]
 
 #: Sharpness with which a face turns away from the neighbours that it is least level with.
 SHARPNESS = 5.0
-#: Smallest share of an edge in the first stage: the system stays regular.
+#: Smallest share of an edge in the first stage, and smallest R⁴: the system stays regular.
 LEAST_SHARE = 1e-6
 
 
@@ -49,7 +49,7 @@ class RobustWeights:
     def _trust(self) -> Float:
         """Length of each edge × R⁴ (E,): R is how well the normals of a face agree, 1 for a plane."""
         normals = self.system.means.table[:, 1:4]
-        agreement = np.einsum("fk,fk->f", normals, normals) ** 2
+        agreement = np.maximum(np.einsum("fk,fk->f", normals, normals) ** 2, LEAST_SHARE)
         return self.system.lengths * self._lesser(agreement)
 
     def even(self) -> Float:
