@@ -118,7 +118,7 @@ def slopes(normal_map, row, column):
 
 
 def loop_gaps(normal_map, side):
-    """Sums of slopes around loops of foreground pixels, by the trapezoidal rule, times the least cos² of the corners."""
+    """Slopes around loops of foreground pixels, by the trapezoidal rule, times the least cos² of their corners."""
     mask, gaps = normal_map.mask, []
     corners = [(0, 0), (0, side), (side, side), (side, 0)]
     for top, left in np.ndindex(mask.shape[0] - side, mask.shape[1] - side):

@@ -85,7 +85,9 @@ class FacetSystem:
         """(M,)"""
         count = len(self.means.mesh.faces)
         pull = self.weights * self.steps
-        return np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
+        right = np.zeros(count)
+        right += np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
+        return right
 
     @cached_property
     def _importance(self) -> Float:
