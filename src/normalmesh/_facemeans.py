@@ -119,8 +119,11 @@ def face_sums(a, b, c, fine, normals, mask, frame):
     centre_u, centre_v = (a[0] + b[0] + c[0]) / (3.0 * fine), (a[1] + b[1] + c[1]) / (3.0 * fine)
     sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for row in range(start_row // fine, (end_row + fine - 1) // fine):
-        # The samples of this row of pixels that the face owns: one span, or two, the other of them empty at its ends.
+        # The samples of this row of pixels that the face owns: two spans, or one where it begins or ends in between.
         first, last = max(fine * row, start_row), min(fine * row + fine, end_row) - 1
+        # A sliver between two rows of samples owns none.
+        if first > last:
+            continue
         start, end = row_span(top, middle, bottom, first, middle_row, columns)
         other_start, other_end = end, end
         if last > first:
