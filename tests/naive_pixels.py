@@ -107,3 +107,29 @@ def bilateral(normals, mask, radius, width, spread):
                 total += np.exp(-(near**2 + alike**2) / 2) * normals[k, m]
         smooth[i, j] = total / np.linalg.norm(total)
     return smooth
+
+
+def slopes(normal_map, row, column):
+    """Slopes along u and v in pixels, and cos² of the tilt to the ray."""
+    camera = normal_map.camera
+    n, ray = normal_map.normals[row, column].astype(np.float64), camera.rays(column + 0.5, row + 0.5)
+    p, q = (-(n @ tangent) / (n @ ray) / camera.pixel_length for tangent in camera.tangents)
+    return p, q, (n @ ray) ** 2 / (ray @ ray)
+
+
+def loop_gaps(normal_map, side):
+    """Slopes around loops of foreground pixels, by the trapezoidal rule, times the least cos² of their corners."""
+    mask, gaps = normal_map.mask, []
+    corners = [(0, 0), (0, side), (side, side), (side, 0)]
+    for top, left in np.ndindex(mask.shape[0] - side, mask.shape[1] - side):
+        if not mask[top : top + side + 1, left : left + side + 1].all():
+            continue
+        gap = 0.0
+        for (i, j), (k, m) in zip(corners, corners[1:] + corners[:1], strict=True):
+            for step in range(side):
+                for end in (step, step + 1):
+                    row, column = top + i + (k - i) // side * end, left + j + (m - j) // side * end
+                    p, q, _ = slopes(normal_map, row, column)
+                    gap += (p * (m - j) + q * (k - i)) / side / 2
+        gaps.append(abs(gap) * min(slopes(normal_map, top + i, left + j)[2] for i, j in corners))
+    return gaps

@@ -8,6 +8,7 @@ from normalmesh import NormalMap, Orthographic, Perspective, decimate
 from normalmesh.facemeans import FaceMeans
 from normalmesh.facets import FacetSystem
 from normalmesh.gluing import Gluing
+from normalmesh.robust import RobustWeights
 from normalmesh.solve import solve_spd
 from surfaces import plane_map, waves
 from test_robust import flap
@@ -58,6 +59,34 @@ def test_a_plane_is_not_torn(camera):
     glued = gluing.begin(system_of(mesh, normal_map), solve)
     assert not gluing.torn.any()
     assert not glued.strain.any()
+
+
+def rising_step(slope, size=128):
+    """Two gentle slopes side by side, whose step rises from nothing to slope × 0.6 size at the right border."""
+    v, u = np.indices((size, size)) + 0.5
+    slope_u = 0.15 * np.cos(u / 15) * np.cos(v / 17) + np.where((v > size / 2) & (u > 0.4 * size), slope, 0.0)
+    slope_v = -0.15 * 15 / 17 * np.sin(u / 15) * np.sin(v / 17)
+    normals = np.stack([-slope_u, slope_v, np.ones_like(u)], axis=-1)
+    return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize(("slope", "torn"), [(0.0, False), (0.03, True)])
+def test_the_stages_are_left_out_only_where_nothing_gives_way(slope, torn):
+    """A step that rises slowly strains no single edge much, and is found all the same."""
+    normal_map = rising_step(slope)
+    system = system_of(decimate(normal_map, vertices=600), normal_map)
+    solves = []
+
+    def counted(weighted, guess):
+        solves.append(weighted)
+        return solve(weighted, guess)
+
+    gluing = Gluing.against(0.0)
+    glued = gluing.begin(system, counted)
+    assert gluing.torn.tolist() == [torn]
+    assert (len(solves) > 2) == torn
+    assert RobustWeights(system).strain(solve(system, None)).max() < 0.5
+    assert (glued.strain.max() > 0.5) == torn
 
 
 def test_resuming_keeps_the_memory_of_strain():

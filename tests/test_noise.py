@@ -5,10 +5,10 @@ import pytest
 
 import naive_pixels
 from meshes import bumpy_map, disc, point_mesh
-from normalmesh import NormalMap, NormalMeshError, Perspective, integrate
+from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, integrate
 from normalmesh._noise import bilateral
 from normalmesh.evaluation.medallion import Medallion
-from normalmesh.noise import estimate_noise, without_noise
+from normalmesh.noise import closure_error, estimate_noise, without_noise
 from surfaces import angle_error, noisy, rmse, sphere, waves
 
 
@@ -49,6 +49,42 @@ def test_clean_and_rough_is_told_clean():
 def test_too_small_to_tell(shape):
     assert estimate_noise(bumpy_map(shape)) == 0
     assert estimate_noise(bumpy_map((9, 9), mask=np.indices((9, 9)).sum(axis=0) % 2 == 0)) == 0
+
+
+CAMERAS = [Orthographic(0.3), Perspective(60.0, 56.0, 12.0, 10.0, skew=1.0)]
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+def test_noise_against_loops(camera):
+    mask = np.random.default_rng(0).random((20, 23)) > 0.1
+    given = noisy(bumpy_map((20, 23), mask=mask, camera=camera), 4)
+    curls = []
+    for i, j in zip(*np.nonzero(mask[:-1, :-1] & mask[1:, :-1] & mask[:-1, 1:] & mask[1:, 1:]), strict=True):
+        pixels = [naive_pixels.slopes(given, i + k, j + m) for k in (0, 1) for m in (0, 1)]
+        (p, q, _), (p_right, q_right, _), (p_low, q_low, _), (p_last, q_last, _) = pixels
+        curl = (p + p_right - p_low - p_last + q_right + q_last - q - q_low) / 2
+        curls.append(abs(curl * np.mean([flatness for _, _, flatness in pixels])))
+    expected = np.degrees(1.4826 * np.median(curls) / np.sqrt(2))
+    assert estimate_noise(given) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+def test_closure_against_loops(camera):
+    mask = np.ones((22, 25), bool)
+    mask[4, 11] = mask[19, 2] = False
+    given = noisy(bumpy_map((22, 25), mask=mask, camera=camera), 4)
+    assert closure_error(given, 0.0) == pytest.approx(np.median(naive_pixels.loop_gaps(given, 8)), rel=1e-6)
+    assert closure_error(given, 90.0) == 0
+    assert closure_error(bumpy_map((8, 30)), 0.0) == closure_error(bumpy_map((30, 8)), 0.0) == 0
+
+
+def test_a_sample_of_rows_tells_as_much(monkeypatch):
+    given = noisy(waves((200, 200))[0], 5)
+    every = estimate_noise(given), closure_error(given, 0.0)
+    monkeypatch.setattr("normalmesh.noise.SAMPLED", 200 * 200 // 7)
+    assert estimate_noise(given) == pytest.approx(every[0], rel=0.05)
+    assert closure_error(given, 0.0) == pytest.approx(every[1], rel=0.1)
+    assert estimate_noise(given) != every[0]
 
 
 @pytest.mark.parametrize("camera", [None, Perspective(30.0, 28.0, 7.0, 6.0)], ids=str)

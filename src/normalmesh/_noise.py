@@ -1,8 +1,89 @@
-"""Kernel of :mod:`normalmesh.noise`."""
+"""Kernels of :mod:`normalmesh.noise`."""
 
 import math
 
+import numpy as np
 from numba import njit, prange
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def slopes(normals, mask, row, column, frame):
+    """Slopes ∂_u z and ∂_v z of a pixel, and cos² of its tilt to the ray; outside the mask 0, 0, 1."""
+    if not mask[row, column]:
+        return 0.0, 0.0, 1.0
+    nx, ny, nz = normals[row, column, 0], normals[row, column, 1], normals[row, column, 2]
+    u, v = column + 0.5, row + 0.5
+    rx = frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]
+    ry = frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]
+    rz = frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]
+    along = nx * rx + ny * ry + nz * rz
+    p = -(nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) / along
+    q = -(nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) / along
+    return p, q, along * along / (rx * rx + ry * ry + rz * rz)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def curls(step, normals, mask, frame, found):
+    """Curl of the slopes around 2×2 foreground pixels, times cos² of their tilt; their number.
+
+    ``found`` (K,) is filled from the front, with those of every ``step``-th row.
+    """
+    rows, columns = mask.shape
+    count = 0
+    for row in range(0, rows - 1, step):
+        # The pixels above and below on the left, then on the right.
+        whole_left = mask[row, 0] and mask[row + 1, 0]
+        p_left, q_left, flat_left = slopes(normals, mask, row, 0, frame)
+        p_low_left, q_low_left, flat_low_left = slopes(normals, mask, row + 1, 0, frame)
+        for column in range(1, columns):
+            whole = mask[row, column] and mask[row + 1, column]
+            p, q, flat = slopes(normals, mask, row, column, frame)
+            p_low, q_low, flat_low = slopes(normals, mask, row + 1, column, frame)
+            if whole and whole_left:
+                curl = ((p_left + p) - (p_low_left + p_low) + (q + q_low) - (q_left + q_low_left)) / 2
+                found[count] = abs(curl * (flat_left + flat + flat_low_left + flat_low) / 4)
+                count += 1
+            whole_left = whole
+            p_left, q_left, flat_left = p, q, flat
+            p_low_left, q_low_left, flat_low_left = p_low, q_low, flat_low
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def loop_gaps(side, step, normals, mask, frame, found):
+    """By how much heights miss themselves around loops of so many pixels a side, times the least cos² of the corners.
+
+    Slopes are integrated by the trapezoidal rule. ``found`` (K,) is filled from the front, with the loops of foreground
+    pixels that start in every ``step``-th row; their number is returned.
+    """
+    rows, columns = mask.shape
+    # Of each column: the slopes down its side summed, those of its two ends along the rows, and the lesser cos².
+    down, across, flat = np.empty(columns), np.empty(columns), np.empty(columns)
+    count = 0
+    for top in range(0, rows - side, step):
+        run, along = 0, 0.0
+        for column in range(columns):
+            whole = True
+            down[column] = 0.0
+            for row in range(top, top + side + 1):
+                whole &= mask[row, column]
+                _, q, _ = slopes(normals, mask, row, column, frame)
+                down[column] += q
+            p, q, flat_top = slopes(normals, mask, top, column, frame)
+            p_low, q_low, flat_low = slopes(normals, mask, top + side, column, frame)
+            down[column] -= (q + q_low) / 2
+            across[column] = p - p_low
+            flat[column] = min(flat_top, flat_low)
+            along = along + across[column] if whole else 0.0
+            run = run + 1 if whole else 0
+            if run > side + 1:
+                along -= across[column - side - 1]
+            if run > side:
+                start = column - side
+                gap = down[column] - down[start] + along - (across[start] + across[column]) / 2
+                found[count] = abs(gap * min(flat[start], flat[column]))
+                count += 1
+    return count
 
 
 @njit(cache=True, parallel=True, nogil=True)

@@ -66,7 +66,8 @@ class FaceMeans:
     @cached_property
     def centroids(self) -> Float:
         """(M, 2) in px."""
-        return self.mesh.vertices[self.mesh.faces].mean(axis=1)
+        a, b, c = (self.mesh.vertices[self.mesh.faces[:, k]] for k in range(3))
+        return (a + b + c) / 3
 
     @property
     def gradients(self) -> Float:
@@ -82,7 +83,8 @@ class FaceMeans:
         Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu); it goes on in a straight line towards the
         horizon of the plane.
         """
-        linear = (self.gradients[faces] * (screen - self.centroids[faces])).sum(axis=1)
+        products = self.gradients[faces] * (screen - self.centroids[faces])
+        linear = products[:, 0] + products[:, 1]
         if isinstance(self.camera, Orthographic):
             return linear
         near = np.minimum(linear, HORIZON)

@@ -14,8 +14,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csr_matrix
 
+from normalmesh._facets import laplacian
 from normalmesh.cutting import CutMesh, edge_ends
 from normalmesh.facemeans import FaceMeans
 from normalmesh.prior import barycentric_rows
@@ -59,10 +60,11 @@ class FacetSystem:
         corners = np.flatnonzero(opposite > np.arange(len(opposite))).astype(np.int32)
         pairs = np.stack([corners // 3, opposite[corners] // 3], axis=1).astype(np.int32)
         ends = edge_ends(means.mesh, corners)
-        places = means.mesh.vertices[ends]
-        rise = [means.rise(side, places.mean(axis=1)) for side in pairs.T]
-        lengths = np.linalg.norm(places[:, 1] - places[:, 0], axis=1)
-        weights = lengths * means.mobilities[pairs].min(axis=1)
+        start, end = means.mesh.vertices[ends[:, 0]], means.mesh.vertices[ends[:, 1]]
+        rise = [means.rise(side, (start + end) / 2) for side in pairs.T]
+        lengths = np.hypot(*(end - start).T)
+        mobilities = means.mobilities
+        weights = lengths * np.minimum(mobilities[pairs[:, 0]], mobilities[pairs[:, 1]])
         return cls(means, corners, ends, pairs, lengths, rise[0] - rise[1], weights)
 
     @cached_property
@@ -77,10 +79,7 @@ class FacetSystem:
     def matrix(self) -> csr_matrix:
         """(M, M) Laplacian of the dual graph."""
         count = len(self.means.mesh.faces)
-        first, second = self.pairs.T
-        joined = csr_matrix((self.weights, (first, second)), shape=(count, count))
-        joined = joined + joined.T
-        return csr_matrix(diags(np.asarray(joined.sum(axis=1)).ravel()) - joined)
+        return csr_matrix(laplacian(self.pairs, self.weights, count), shape=(count, count))
 
     def right_side(self) -> Float:
         """(M,)"""

@@ -44,9 +44,12 @@ class Gauge:
         One unknown of each gets its own diagonal once more. For a right side that sums to zero the solution is the
         one in which that unknown is zero, exactly. It is the one eliminated last, where no error can grow from it.
         """
-        by_component = np.lexsort((last, self.component))
-        ends = np.flatnonzero(np.diff(self.component[by_component], append=-1))
-        pinned = by_component[ends][self.floating]
+        order = np.empty(len(last), np.int64)
+        order[last] = np.arange(len(last))
+        pinned = np.empty(len(self.floating), np.int64)
+        # Of all values for one place the last one stays.
+        pinned[self.component[order]] = order
+        pinned = pinned[self.floating]
         extra = np.zeros(diagonal.size)
         # A row of zeros, an unknown that nothing determines, gets one.
         extra[pinned] = np.where(diagonal[pinned] > 0, diagonal[pinned], 1.0)

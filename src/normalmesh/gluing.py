@@ -1,7 +1,8 @@
 """Gluing: which faces of a facet system hold together, and the offsets that follow.
 
 Two stages of robust weights (:mod:`normalmesh.robust`) let go of edges across which depth jumps. Where letting go
-changes nothing but what pixels cannot tell, the component is continuous, and the plain system is solved instead.
+changes nothing but what pixels cannot tell, the component is continuous, and the plain system is solved instead. Where
+letting go once changes next to nothing, the stages are left out.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ FEW, CHANGE = 1e-3, 0.01
 WIDTH = 0.025
 #: Widths that the closure error of a map may be before strain is counted in a larger unit.
 CLOSES = 1.25
+#: Strain by which faces move when edges are let go once, below which letting go further tears nothing.
+SUSPECT = 0.1 * CUT
 #: Area (px²) that must move by :data:`CUT` when edges let go, for a component to be torn.
 LEAST_AREA = 10.0
 
@@ -75,10 +78,14 @@ class Gluing:
         """Solve a system, and find out which components are torn."""
         plain = solve(system, None)
         robust = RobustWeights(system, self.unit)
+        loose = solve(replace(system, weights=robust.cauchy(robust.strain(plain), WIDTH)), plain)
+        self.torn = _torn(robust, loose - plain, SUSPECT)
+        if not self.torn.any():
+            return Glued(system, plain, np.zeros(len(system.pairs)))
         offsets = _one_sided(robust, solve, plain)
         every = np.ones(len(system.pairs), np.bool_)
         glued = _settled(robust, offsets, robust.strain(offsets), every, SETTLINGS, solve)
-        self.torn = _torn(robust, glued.offsets - plain)
+        self.torn = _torn(robust, glued.offsets - plain, CUT)
         torn_faces = self.torn[system.component]
         torn_edges = torn_faces[system.pairs[:, 0]]
         return Glued(
@@ -136,8 +143,8 @@ def _is_settled(before: Float, after: Float) -> bool:
     return bool(np.count_nonzero(np.abs(after - before) > CHANGE) <= FEW * len(after))
 
 
-def _torn(robust: RobustWeights, moved: Float) -> NDArray[np.bool_]:
-    """Components (C,) in which faces moved, beyond a common shift, by more than pixels can tell."""
+def _torn(robust: RobustWeights, moved: Float, strain: float) -> NDArray[np.bool_]:
+    """Components (C,) in which faces moved (M,), beyond a common shift, by some strain and more."""
     system = robust.system
     areas, component = system.means.areas, system.component
     order = np.lexsort((moved, component))
@@ -147,5 +154,5 @@ def _torn(robust: RobustWeights, moved: Float) -> NDArray[np.bool_]:
     ends = np.cumsum(np.bincount(component, areas, count))
     half = ends - np.bincount(component, areas, count) / 2
     shift = moved[order][np.minimum(np.searchsorted(below, half), len(moved) - 1)]
-    strain = robust.uprightness * np.abs(moved - shift[component]) / system.means.camera.pixel_length / robust.unit
-    return np.bincount(component, areas * (strain >= CUT), count) >= LEAST_AREA
+    reached = robust.uprightness * np.abs(moved - shift[component]) / system.means.camera.pixel_length / robust.unit
+    return np.bincount(component, areas * (reached >= strain), count) >= LEAST_AREA

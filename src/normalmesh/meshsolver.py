@@ -88,11 +88,14 @@ class MeshSolver:
         if self.gluing is None:
             whole = CutMesh.whole(mesh)
             return whole, facets.at_vertices(self._held(facets, centroids, whole), whole)
-        system = PreparedSystem(facets.matrix(), coordinates=centroids)
+        prepared: list[PreparedSystem] = []
 
         def solve(weighted: FacetSystem, guess: Float | None) -> Float:
-            system.update(weighted.matrix())
-            return self._solved(system, weighted.right_side(), guess)
+            if prepared:
+                prepared[0].reweigh(weighted.matrix())
+            else:
+                prepared.append(PreparedSystem(weighted.matrix(), coordinates=centroids))
+            return self._solved(prepared[0], weighted.right_side(), guess)
 
         if strain is None:
             glued = self.gluing.begin(facets, solve)

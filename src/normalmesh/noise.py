@@ -7,11 +7,12 @@ detail, so it must adapt. Detail is integrable and noise is not: the curl of the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from normalmesh._noise import bilateral
+from normalmesh._noise import bilateral, curls, loop_gaps
 from normalmesh.errors import NormalMeshError
 from normalmesh.normalmap import NormalMap
 
@@ -21,33 +22,19 @@ NEGLIGIBLE = 1.0
 RADIUS, WIDTH = 1, 0.8
 #: Side (px) of the loops around which heights should come back to where they began.
 LOOP = 8
-#: About so many pixels are looked at.
-SAMPLED = 2**21
+#: About so many places are looked at.
+SAMPLED = 2**19
 
 
 def estimate_noise(normal_map: NormalMap) -> float:
     """Standard deviation, in degrees and along one direction, of white noise on the normals.
 
     The curl of the gradients around 2×2 pixels vanishes for a smooth surface; white noise of deviation σ on the
-    gradients gives it the deviation √2 σ. The median makes occlusions and creases not count.
+    gradients gives it the deviation √2 σ. The median makes occlusions and creases not count. A turn of the normal by δ
+    changes the slope by about δ / cos² of its tilt, so curls are multiplied by that.
     """
-    rows, columns = normal_map.shape
-    step = max(1, rows * columns // SAMPLED)
-    top = np.arange(0, rows - 1, step)
-    if columns < 2 or len(top) == 0:
-        return 0.0
-    (p, q, squared, inside), (p_below, q_below, squared_below, inside_below) = (
-        _slopes(normal_map, top + below) for below in (0, 1)
-    )
-    curl = (p[:, :-1] + p[:, 1:]) - (p_below[:, :-1] + p_below[:, 1:])
-    curl += (q[:, 1:] + q_below[:, 1:]) - (q[:, :-1] + q_below[:, :-1])
-    # A turn of the normal by δ changes the slope by about δ / cos² of its tilt.
-    flatness = (squared[:, :-1] + squared[:, 1:] + squared_below[:, :-1] + squared_below[:, 1:]) / 4
-    whole = inside[:, :-1] & inside[:, 1:] & inside_below[:, :-1] & inside_below[:, 1:]
-    if not whole.any():
-        return 0.0
-    deviation = 1.4826 * float(np.median(np.abs(curl[whole] / 2 * flatness[whole])))
-    return math.degrees(deviation / math.sqrt(2))
+    usual = _median(normal_map, curls, 1)
+    return math.degrees(1.4826 * usual / math.sqrt(2))
 
 
 def closure_error(normal_map: NormalMap, noise: float) -> float:
@@ -56,38 +43,20 @@ def closure_error(normal_map: NormalMap, noise: float) -> float:
     Measured normals are off in patches: no noise, for the pixels of a patch agree, but no surface has them. Slopes
     count less where they are steep, as in :func:`estimate_noise`; the median makes occlusions not count.
     """
-    rows, columns = normal_map.shape
-    top = np.arange(0, rows - LOOP, max(1, rows * columns // SAMPLED))
-    if columns <= LOOP or len(top) == 0:
-        return 0.0
-    around = np.zeros((len(top), columns - LOOP))
-    whole = np.ones(around.shape, np.bool_)
-    steepest = np.ones(around.shape)
-    for k in range(LOOP + 1):
-        p, q, squared, inside = _slopes(normal_map, top + k)
-        share = 0.5 if k in (0, LOOP) else 1.0
-        around += share * (q[:, LOOP:] - q[:, :-LOOP])
-        whole &= np.lib.stride_tricks.sliding_window_view(inside, LOOP + 1, axis=1).all(axis=2)
-        if k in (0, LOOP):
-            sums = np.cumsum(np.pad(p, ((0, 0), (1, 0))), axis=1)
-            along = sums[:, LOOP + 1 :] - sums[:, : -LOOP - 1] - (p[:, :-LOOP] + p[:, LOOP:]) / 2
-            around += along if k == 0 else -along
-            steepest = np.minimum(steepest, np.minimum(squared[:, :-LOOP], squared[:, LOOP:]))
-    if not whole.any():
-        return 0.0
-    usual = float(np.median(np.abs(around * steepest)[whole]))
+    usual = _median(normal_map, partial(loop_gaps, LOOP), LOOP)
     by_noise = 0.6745 * math.sqrt(4 * LOOP) * math.radians(noise)
     return math.sqrt(max(usual**2 - by_noise**2, 0.0))
 
 
-def _slopes(normal_map: NormalMap, rows: NDArray[np.int64]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Slopes along u and v, cos² of the tilt, and the mask, on some rows; slopes are in pixels for both cameras."""
-    camera = normal_map.camera
-    normals, mask = normal_map.normals[rows].astype(np.float64), normal_map.mask[rows]
-    rays = camera.rays(np.arange(mask.shape[1])[None, :] + 0.5, rows[:, None] + 0.5)
-    along = np.where(mask, (normals * rays).sum(axis=-1), 1.0)
-    p, q = (np.where(mask, -(normals @ tangent) / along / camera.pixel_length, 0.0) for tangent in camera.tangents)
-    return p, q, along**2 / (rays**2).sum(axis=-1), mask
+def _median(normal_map: NormalMap, look: Callable[..., int], reach: int) -> float:
+    """Median, in pixels, of what a kernel finds on a sample of rows, each with so many rows below it; 0 for nothing."""
+    rows, columns = normal_map.shape
+    step = max(1, rows * columns // SAMPLED)
+    found = np.empty(len(range(0, rows - reach, step)) * max(columns - reach, 0), np.float32)
+    count = look(step, normal_map.normals, normal_map.mask, normal_map.camera.frame, found) if found.size else 0
+    if count == 0:
+        return 0.0
+    return float(np.median(found[:count], overwrite_input=True)) / normal_map.camera.pixel_length
 
 
 def without_noise(normal_map: NormalMap, noise: float) -> NormalMap:

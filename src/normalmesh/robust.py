@@ -19,7 +19,7 @@ Float = NDArray[np.float64]
 
 #: Sharpness with which a face turns away from the neighbours that it is least level with.
 SHARPNESS = 5.0
-#: Smallest share of an edge in the first stage: the system stays regular.
+#: Smallest share of an edge in the first stage, and smallest R⁴: the system stays regular.
 LEAST_SHARE = 1e-6
 
 
@@ -42,23 +42,27 @@ class RobustWeights:
         """ν_f (M,): cosine between a face's mean normal and the viewing ray, at least 1e-3."""
         means = self.system.means
         rays = means.camera.rays(*means.centroids.T)
-        cosine = np.abs((means.normals * rays).sum(axis=1)) / np.linalg.norm(rays, axis=1)
+        cosine = np.abs(np.einsum("fk,fk->f", means.normals, rays)) / np.sqrt(np.einsum("fk,fk->f", rays, rays))
         return np.maximum(cosine, 1e-3)
 
     @cached_property
     def _trust(self) -> Float:
         """Length of each edge × R⁴ (E,): R is how well the normals of a face agree, 1 for a plane."""
-        agreement = np.linalg.norm(self.system.means.table[:, 1:4], axis=1)
-        return self.system.lengths * agreement[self.system.pairs].min(axis=1) ** 4
+        normals = self.system.means.table[:, 1:4]
+        agreement = np.maximum(np.einsum("fk,fk->f", normals, normals) ** 2, LEAST_SHARE)
+        return self.system.lengths * self._lesser(agreement)
 
     def even(self) -> Float:
         """To begin with: both sides of an edge count the same."""
-        return self._trust * (self.uprightness[self.system.pairs] ** 2).mean(axis=1)
+        first, second = self.system.pairs.T
+        squared = self.uprightness**2
+        return self._trust * (squared[first] + squared[second]) / 2
 
     def one_sided(self, offsets: Float) -> Float:
         """First stage: each face shares its weight out among its edges, more to neighbours at its own depth."""
         first, second = self.system.pairs.T
-        distance = np.linalg.norm(np.subtract(*self.system.means.centroids[self.system.pairs.T]), axis=1)
+        centroids = self.system.means.centroids
+        distance = np.hypot(*(centroids[first] - centroids[second]).T)
         step = (offsets[second] - offsets[first]) / self.system.means.camera.pixel_length / distance
         count = len(offsets)
         degree = np.bincount(first, minlength=count) + np.bincount(second, minlength=count)
@@ -73,7 +77,12 @@ class RobustWeights:
     @cached_property
     def _upright(self) -> Float:
         """ν_e (E,): of the steeper of the two faces."""
-        return self.uprightness[self.system.pairs].min(axis=1)
+        return self._lesser(self.uprightness)
+
+    def _lesser(self, values: Float) -> Float:
+        """Of values (M,) of faces the lesser one at each edge (E,)."""
+        first, second = self.system.pairs.T
+        return np.minimum(values[first], values[second])
 
     def strain(self, offsets: Float) -> Float:
         """ν_e |r_e| (E,) in units: by how much the planes of two faces miss each other, across and not along them."""

@@ -104,6 +104,11 @@ class PreparedSystem:
         self.method = "multigrid" if self._factor is None else "cholesky"
         self._prepare()
 
+    def reweigh(self, matrix: csr_matrix) -> None:
+        """:meth:`update` without its checks: the caller vouches for the pattern, and that the same entries are zero."""
+        self._matrix = matrix
+        self._stale = True
+
     def update(self, matrix: csr_matrix) -> None:
         """Take another matrix of the same sparsity pattern; what was analysed is kept.
 
@@ -114,9 +119,8 @@ class PreparedSystem:
             np.array_equal(matrix.indptr, self._matrix.indptr) and np.array_equal(matrix.indices, self._matrix.indices)
         ):
             raise NormalMeshError("the matrix has another sparsity pattern; prepare a new system for it")
-        self._matrix = matrix
+        self.reweigh(matrix)
         self._gauge = Gauge.of(matrix)
-        self._stale = True
 
     def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None) -> Solution:
         """Solve for a right side (n,), from a guess (n,) where one is known.
@@ -131,7 +135,7 @@ class PreparedSystem:
         with threads_for(b.size):
             if self._stale:
                 steps = _STALE_STEPS if self.method == "cholesky" else 0
-                reached = _conjugate_gradients(self._matrix, b, x, self._precondition, steps)
+                reached = _conjugate_gradients(self._matrix, b, x, self._precondition, steps, hurry=True)
                 if reached.accepted:
                     return self._solution(x, reached)
                 self._prepare()
@@ -200,17 +204,23 @@ def solve_spd(
 
 
 def _conjugate_gradients(
-    matrix: csr_matrix, b: Float, x: Float, precondition: Callable[[Float], Float], limit: int
+    matrix: csr_matrix, b: Float, x: Float, precondition: Callable[[Float], Float], limit: int, hurry: bool = False
 ) -> _Reached:
-    """Improve x in place; the residual is measured afresh at the end."""
+    """Improve x in place; the residual is measured afresh at the end.
+
+    In a hurry it gives up once the steps so far, repeated, would not be enough.
+    """
     size = _norm(b)
     if size == 0:
         x[:] = 0
         return _Reached(0, 0.0, True)
     rest = b - matrix @ x
+    enough, first = 0.5 * TOLERANCE * size, _norm(rest)
     p, product, length, slope = np.zeros(b.size), np.zeros(b.size), 0.0, 1.0
     taken = 0
-    while taken < limit and _norm(rest) > 0.5 * TOLERANCE * size:
+    while taken < limit and (now := _norm(rest)) > enough:
+        if hurry and now > first * (enough / first) ** (taken / limit):
+            break
         step = precondition(rest)
         # Polak–Ribière: the preconditioner is not quite the same operator each time.
         factor = -length * dot(step, product) / slope
