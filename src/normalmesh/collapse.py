@@ -14,6 +14,8 @@ from normalmesh import _collapse
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
 
+Array = NDArray[Any]
+
 #: Vertices in a tile: their data and their queue fit into a core's cache.
 TILE = 4096
 #: Factor between the cost levels to which all tiles are brought one after another.
@@ -105,11 +107,11 @@ class _Collapsing:
         self.largest = 0.0
 
     @property
-    def _costing(self) -> tuple[Any, ...]:
+    def _costing(self) -> tuple[Array, Array, Array, Array, int, Array, Array, Array, Array, bool]:
         return (*self.mesh.topology, self.quadrics, self.mesh.flags, self.stamp, self.mask, self.in_plane)
 
     @property
-    def _outline(self) -> tuple[Any, ...]:
+    def _outline(self) -> tuple[Array, Array, Array, Array]:
         outline = self.mesh.outline
         return self.mesh.outline_of, outline.next_point, outline.points, self.mesh.covered
 
