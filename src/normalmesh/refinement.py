@@ -48,14 +48,12 @@ def refine(
         normal_map.camera.frame,
         isinstance(normal_map.camera, Perspective),
     )
-    faces = mesh.faces[: mesh.real_faces]
-    angles, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces)
-    _refinement.face_angles(mesh.vertices, unknown, faces, *looking[1:], angles)
+    angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
     state = (mesh.vertices, unknown, strain, mesh.faces, mesh.real_faces, mesh.opposite)
-    _refinement.gains_of_flips(*state, mesh.flags, angles, *looking, gains)
+    _refinement.gains_of_flips(*state, mesh.flags, *looking, angles, flipped, gains)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
-    flips = _refinement.flip_in_order(order, *state, mesh.corner_of, mesh.flags, angles, *looking)
+    flips = _refinement.flip_in_order(order, *state, mesh.corner_of, mesh.flags, *looking)
 
     colour = _refinement.colours(mesh.faces, mesh.opposite, mesh.corner_of, len(mesh.vertices))
     moves = 0
