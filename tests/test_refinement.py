@@ -13,12 +13,12 @@ from normalmesh._refinement import (
     colours,
     fill_ring,
     fill_star,
-    gains_of_flips,
     gather_star,
     star_angle,
     star_optima,
     stays_upright,
 )
+from normalmesh._refinementflips import gains_of_flips
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.cutting import CUT, CutMesh, following, preceding
 from normalmesh.evaluation.medallion import Medallion

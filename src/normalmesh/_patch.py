@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
+from normalmesh._closedmesh import vertex_at
 from normalmesh._facemeans import LEAST_FACING
 from normalmesh._raster import by_height, first_row
 
@@ -22,6 +23,16 @@ ROWS = 11
 VECTOR = 32
 #: Sums may be taken in any order, which is fixed when the kernel is compiled.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+#: A change must lower the summed angle by this share, by this part of what noise does to it, and by this much (radians)
+#: for each px²: float32 says no more.
+LEAST_GAIN = 1e-3
+NOISE_GAIN = 0.25
+LEAST_ANGLE = 1e-6
+#: No face becomes smaller than this by a move (px²): below it the pixels say nothing.
+LEAST_AREA = 0.3
+#: Faces or vertices that share one table of pixels.
+CHUNK = 64
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 FACING = np.float32(LEAST_FACING)
@@ -192,3 +203,43 @@ def sum_of_angles(u, v, du, dv, left, right, pixels, count):
         z = pixels[Z, i] - (lz if is_left else rz)
         total += pixels[SHARE, i] * _angle(x * x + y * y + z * z)
     return np.float64(total)
+
+
+@njit(cache=True, nogil=True)
+def space_point(u, v, unknown, frame, perspective):
+    """The point in space of a screen position and the unknown there."""
+    if perspective:
+        depth = math.exp(unknown)
+        return (
+            depth * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]),
+            depth * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]),
+            depth * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]),
+        )
+    return (
+        u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
+        u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
+        u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
+    )
+
+
+@njit(cache=True, nogil=True)
+def face_normal(p, q, r):
+    """Unit normal of a face in space, NaN if it has none."""
+    ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
+    vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    length = math.sqrt(nx * nx + ny * ny + nz * nz)
+    return (nx / length, ny / length, nz / length) if length > 0.0 else (np.nan, np.nan, np.nan)
+
+
+@njit(cache=True, nogil=True)
+def goal(angle, area, noise):
+    """The summed angle (radians) that a change must reach. Noise adds its deviation times √pixels to such a sum."""
+    return (1.0 - LEAST_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area) - LEAST_ANGLE * area
+
+
+@njit(cache=True, nogil=True)
+def corner_point(corner, vertices, unknown, faces, frame, perspective):
+    """The point in space of a corner."""
+    vertex = vertex_at(corner, faces)
+    return space_point(vertices[vertex, 0], vertices[vertex, 1], unknown[corner], frame, perspective)
