@@ -41,28 +41,16 @@ def pixel_plane(normals, row, column, centre_u, centre_v, frame):
 
 
 @njit(cache=True, nogil=True)
-def gradient_sums(a, b, c, normals, mask, frame):
-    """Of the sums of a face those that integration needs: 1, the slopes ∂_u z and ∂_v z, and ⟨r,n⟩⁻²."""
-    rows, columns = mask.shape
-    top, middle, bottom = by_height(a, b, c)
-    middle_row = first_row(middle[1], rows)
-    centre_u, centre_v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
-    count = slope_u = slope_v = inverse = 0.0
-    for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
-        start, end = row_span(top, middle, bottom, row, middle_row, columns)
-        for column in range(start, end):
-            if mask[row, column]:
-                along_u, along_v, at_centre, w = pixel_plane(normals, row, column, centre_u, centre_v, frame)
-                count += 1.0
-                slope_u -= along_u / at_centre
-                slope_v -= along_v / at_centre
-                inverse += 1.0 / (w * w)
-    if count == 0.0:
-        row, column = sample_pixel(mask, centre_u, centre_v)
-        if row >= 0:
-            along_u, along_v, at_centre, w = pixel_plane(normals, row, column, centre_u, centre_v, frame)
-            return 1.0, -along_u / at_centre, -along_v / at_centre, 1.0 / (w * w)
-    return count, slope_u, slope_v, inverse
+def sampled_gradient(centre_u, centre_v, normals, mask, frame):
+    """What the pixel nearest to the centroid says of a face without pixels: 1, the slopes ∂_u z and ∂_v z, and ⟨r,n⟩⁻².
+
+    All zero where there is none.
+    """
+    row, column = sample_pixel(mask, centre_u, centre_v)
+    if row < 0:
+        return 0.0, 0.0, 0.0, 0.0
+    along_u, along_v, at_centre, w = pixel_plane(normals, row, column, centre_u, centre_v, frame)
+    return 1.0, -along_u / at_centre, -along_v / at_centre, 1.0 / (w * w)
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
-"""Kernels of :mod:`normalmesh.refinement`: flips and moves judged by the angle between pixel and face normals.
+"""Kernels of :mod:`normalmesh.refinement`: moves judged by the angle between pixel and face normals.
 
 ``unknown`` and ``strain`` are (3M,), for each corner: the value there, the same in all faces around a vertex that no
 cut edge parts, and the strain of the edge across, which is cut from a strain of :data:`normalmesh.cutting.CUT` on.
+Tables of pixels are those of :mod:`normalmesh._patch`.
 """
 
 import math
@@ -9,170 +10,40 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, turn, vertex_at
-from normalmesh._facemeans import gradient_sums
-from normalmesh._raster import by_height, first_row, row_span
+from normalmesh._closedmesh import turn, vertex_at
+from normalmesh._facemeans import sampled_gradient
+from normalmesh._patch import (
+    CHUNK,
+    LEAST_AREA,
+    ROWS,
+    corner_point,
+    face_normal,
+    fill_chords,
+    fill_slopes,
+    fill_up,
+    gather_face,
+    goal,
+    room_for,
+    sector_sums,
+    space_point,
+    sum_of_chords,
+    with_room,
+)
 from normalmesh._topology import next_corner, previous_corner
-from normalmesh._validity import crossing, is_fit
+from normalmesh._validity import is_fit
 from normalmesh.cutting import CUT
 
-#: Directions in which a vertex looks for a better place.
+#: Directions in which a vertex looks for a better place, and how many steps away it may look at the place that they
+#: together point to.
 DIRECTIONS = 6
-#: A change must lower the summed angle by this share, and by this part of what noise does to it.
-LEAST_GAIN = 1e-3
-NOISE_GAIN = 0.25
-#: No face becomes smaller than this by a move (px²): below it the pixels say nothing.
-LEAST_AREA = 0.3
+FARTHEST = 1.5
+#: Vertices with more faces stay: the time that one takes grows with its faces times its pixels.
+MOST_FACES = 64
 
-
-@njit(cache=True, nogil=True)
-def space_point(position, unknown, frame, perspective):
-    """The point in space of a screen position and the unknown there."""
-    u, v = position[0], position[1]
-    if perspective:
-        depth = math.exp(unknown)
-        return (
-            depth * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]),
-            depth * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]),
-            depth * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]),
-        )
-    return (
-        u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
-        u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
-        u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
-    )
-
-
-@njit(cache=True, nogil=True)
-def sum_of_angles(a, b, c, za, zb, zc, normals, mask, frame, perspective):
-    """Sum over the pixels of a face of the angle (radians) between their normals and the face's."""
-    px, py, pz = space_point(a, za, frame, perspective)
-    qx, qy, qz = space_point(b, zb, frame, perspective)
-    rx, ry, rz = space_point(c, zc, frame, perspective)
-    ux, uy, uz = qx - px, qy - py, qz - pz
-    vx, vy, vz = rx - px, ry - py, rz - pz
-    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    length = math.sqrt(nx * nx + ny * ny + nz * nz)
-    if length == 0.0:
-        return np.inf
-    nx, ny, nz = nx / length, ny / length, nz / length
-    rows, columns = mask.shape
-    top, middle, bottom = by_height(a, b, c)
-    middle_row = first_row(middle[1], rows)
-    total = 0.0
-    for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
-        start, end = row_span(top, middle, bottom, row, middle_row, columns)
-        for column in range(start, end):
-            if mask[row, column]:
-                total += _angle(
-                    nx * normals[row, column, 0] + ny * normals[row, column, 1] + nz * normals[row, column, 2]
-                )
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _angle(cosine):
-    """arccos, to 0.02 %: Abramowitz and Stegun 4.4.45."""
-    x = min(abs(cosine), 1.0)
-    angle = math.sqrt(1.0 - x) * (1.5707288 + x * (-0.2121144 + x * (0.0742610 - 0.0187293 * x)))
-    return angle if cosine >= 0.0 else math.pi - angle
-
-
-@njit(cache=True, nogil=True)
-def face_angle(f, vertices, unknown, faces, normals, mask, frame, perspective):
-    """Summed angle of one face."""
-    a, b, c = vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]]
-    return sum_of_angles(
-        a, b, c, unknown[3 * f], unknown[3 * f + 1], unknown[3 * f + 2], normals, mask, frame, perspective
-    )
-
-
-@njit(cache=True, parallel=True, nogil=True)
-def face_angles(vertices, unknown, faces, normals, mask, frame, perspective, angles):
-    """Summed angles (M,) of all faces."""
-    for f in prange(angles.size):
-        angles[f] = face_angle(f, vertices, unknown, faces, normals, mask, frame, perspective)
-
-
-@njit(cache=True, nogil=True)
-def goal(angle, area, noise):
-    """The summed angle (radians) that a change must reach. Noise adds its deviation times √pixels to such a sum."""
-    return (1.0 - LEAST_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area)
-
-
-@njit(cache=True, nogil=True)
-def gain_of_flip(
-    corner, vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
-    perspective,
-):  # fmt: skip
-    """By how much the summed angle falls when the edge across from a corner is flipped; 0 where it should not be."""
-    other = opposite[corner]
-    one, two = corner // 3, other // 3
-    if one >= real_faces or two >= real_faces or strain[corner] >= CUT:
-        return 0.0
-    a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-    if flags[a] & flags[b] & LOCKED:
-        return 0.0
-    c, d = vertex_at(corner, faces), vertex_at(other, faces)
-    s, _, double_area = crossing(a, b, c, d, vertices)
-    if min(s, 1.0 - s) * double_area < 2.0 * LEAST_AREA:
-        return 0.0
-    now = angles[one] + angles[two]
-    za, zb, zc, zd = unknown[next_corner(corner)], unknown[previous_corner(corner)], unknown[corner], unknown[other]
-    then = sum_of_angles(
-        vertices[c], vertices[a], vertices[d], zc, za, zd, normals, mask, frame, perspective
-    ) + sum_of_angles(vertices[d], vertices[b], vertices[c], zd, zb, zc, normals, mask, frame, perspective)
-    return now - then if then < goal(now, 0.5 * double_area, noise) else 0.0
-
-
-@njit(cache=True, parallel=True, nogil=True)
-def gains_of_flips(
-    vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame, perspective,
-    gains,
-):  # fmt: skip
-    """Gains (3M,) of all edges, each at the smaller of its two corners."""
-    for corner in prange(3 * real_faces):
-        gains[corner] = 0.0
-        if corner < opposite[corner]:
-            gains[corner] = gain_of_flip(
-                corner, vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask,
-                frame, perspective,
-            )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def flip_in_order(
-    order, vertices, unknown, strain, faces, real_faces, opposite, corner_of, flags, angles, noise, normals, mask,
-    frame, perspective,
-):  # fmt: skip
-    """Flip the edges across from the given corners that still gain by it; the number of flips."""
-    flips = 0
-    for corner in order:
-        gain = gain_of_flip(
-            corner, vertices, unknown, strain, faces, real_faces, opposite, flags, angles, noise, normals, mask, frame,
-            perspective,
-        )  # fmt: skip
-        if gain <= 0.0:
-            continue
-        one, two = corner // 3, opposite[corner] // 3
-        if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), faces, opposite, corner_of):
-            continue
-        carry_corners(corner, opposite, unknown, strain)
-        flip_edge(corner, faces, opposite, corner_of)
-        for f in (one, two):
-            angles[f] = face_angle(f, vertices, unknown, faces, normals, mask, frame, perspective)
-        flips += 1
-    return flips
-
-
-@njit(cache=True, nogil=True)
-def carry_corners(corner, opposite, unknown, strain):
-    """Give corners the values that they will stand for once the edge across from one is flipped."""
-    other = opposite[corner]
-    unknown[previous_corner(corner)], unknown[previous_corner(other)] = unknown[other], unknown[corner]
-    at_start, at_end = next_corner(corner), next_corner(other)
-    strain[corner], strain[other] = strain[at_end], strain[at_start]
-    strain[at_start] = strain[at_end] = 0.0
+#: Columns of the table of a ring, one row for each face of a star (vertex, b, c): b and c on the screen, counted from
+#: the vertex; the unknown and the point in space of both; 1 if a cut edge, or no face, follows.
+BU, BV, CU, CV, AT_B, AT_C, B_SPACE, C_SPACE, IS_LAST = 0, 1, 2, 3, 4, 5, 6, 9, 12
+RING = 13
 
 
 @njit(cache=True, nogil=True)
@@ -200,8 +71,11 @@ def colours(faces, opposite, corner_of, vertex_count):
 
 
 @njit(cache=True, nogil=True)
-def star_of(vertex, faces, opposite, corner_of, strain):
-    """The corners of a vertex, counter-clockwise; the first one comes after a cut edge if there is any."""
+def fill_star(vertex, faces, opposite, corner_of, strain, star):
+    """Fill ``star`` with the corners of a vertex, counter-clockwise, the first after a cut edge if there is any.
+
+    Returns their number, or 0 if there are too many.
+    """
     first = corner_of[vertex]
     corner = first
     valence = 0
@@ -210,71 +84,183 @@ def star_of(vertex, faces, opposite, corner_of, strain):
             first = corner
         corner = turn(corner, opposite)
         valence += 1
-    star = np.empty(valence, np.int32)
+    if valence > star.size:
+        return 0
     for k in range(valence):
         star[k] = first
         first = turn(first, opposite)
-    return star
+    return valence
 
 
 @njit(cache=True, nogil=True)
-def star_optima(star, place, vertices, unknown, strain, faces, normals, mask, frame, own):
+def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspective, ring):
+    """Fill the table of a ring (valence, RING); the mean length of the vertex's edges, and the area of its faces."""
+    vertex = vertex_at(star[0], faces)
+    length = area = 0.0
+    for k in range(valence):
+        at_b, at_c = next_corner(star[k]), previous_corner(star[k])
+        b, c = vertex_at(at_b, faces), vertex_at(at_c, faces)
+        bu, bv = vertices[b, 0] - vertices[vertex, 0], vertices[b, 1] - vertices[vertex, 1]
+        cu, cv = vertices[c, 0] - vertices[vertex, 0], vertices[c, 1] - vertices[vertex, 1]
+        ring[k, BU], ring[k, BV], ring[k, CU], ring[k, CV] = bu, bv, cu, cv
+        ring[k, AT_B], ring[k, AT_C] = unknown[at_b], unknown[at_c]
+        point = corner_point(at_b, vertices, unknown, faces, frame, perspective)
+        ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2] = point
+        point = corner_point(at_c, vertices, unknown, faces, frame, perspective)
+        ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2] = point
+        ring[k, IS_LAST] = 1.0 if k == valence - 1 or strain[at_b] >= CUT else 0.0
+        length += math.hypot(bu, bv)
+        area += 0.5 * (bv * cu - bu * cv)
+    return length / valence, area
+
+
+@njit(cache=True, nogil=True)
+def gather_star(here, valence, ring, normals, pixels):
+    """Fill the table with the pixels around a vertex, seen from it; the table and their number."""
+    room = 1
+    for k in range(valence):
+        room += room_for((0.0, 0.0), (ring[k, BU], ring[k, BV]), (ring[k, CU], ring[k, CV]))
+    pixels = with_room(pixels, room)
+    count = 0
+    for k in range(valence):
+        b, c = (here[0] + ring[k, BU], here[1] + ring[k, BV]), (here[0] + ring[k, CU], here[1] + ring[k, CV])
+        count = gather_face(here, b, c, here[0], here[1], normals, pixels, count)
+    return pixels, fill_up(pixels, count)
+
+
+@njit(cache=True, nogil=True)
+def stays_upright(u, v, valence, ring):
+    """Whether all faces keep a fair size and shape if their vertex moves by (u, v)."""
+    for k in range(valence):
+        bu, bv, cu, cv = ring[k, BU] - u, ring[k, BV] - v, ring[k, CU] - u, ring[k, CV] - v
+        double_area = bv * cu - bu * cv
+        longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
+        # Written so that NaN does not pass.
+        if not (double_area >= 2.0 * LEAST_AREA and is_fit(double_area, longest)):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pixels, count, own):
     """Fill ``own`` with the unknown at each corner of a star that fits the mean gradients best, its neighbours fixed.
 
-    Corners between two cut edges share one. False where a face would become too small. The functional of each face is
-    area · m_f ‖∇z − ḡ_f‖².
+    The vertex, of old at ``here``, moves by (u, v). Corners between two cut edges share one unknown. False where
+    nothing is known. The functional of each face is area · m_f ‖∇z − ḡ_f‖².
     """
     bend = pull = 0.0
     begin = 0
-    for k in range(star.size):
-        at_b, at_c = next_corner(star[k]), previous_corner(star[k])
-        b, c = vertices[vertex_at(at_b, faces)], vertices[vertex_at(at_c, faces)]
-        bu, bv = b[0] - place[0], b[1] - place[1]
-        cu, cv = c[0] - place[0], c[1] - place[1]
+    for k in range(valence):
+        bu, bv, cu, cv = ring[k, BU] - u, ring[k, BV] - v, ring[k, CU] - u, ring[k, CV] - v
         double_area = bv * cu - bu * cv
-        longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
-        if double_area < 2.0 * LEAST_AREA or not is_fit(double_area, longest):
-            return False
-        count, slope_u, slope_v, inverse = gradient_sums(place, b, c, normals, mask, frame)
-        if count > 0.0:
+        sums = sector_sums(k, u, v, bu, bv, cu, cv, perspective, pixels, count)
+        if sums[0] == 0.0:
+            sums = sampled_gradient(here[0] + u + (bu + cu) / 3.0, here[1] + v + (bv + cv) / 3.0, normals, mask, frame)
+        number, slope_u, slope_v, inverse = sums
+        if number > 0.0:
             # Gradients of the hat functions: of the vertex itself, and of b and c.
             hat_u, hat_v = (cv - bv) / double_area, (bu - cu) / double_area
-            known_u = (bv * unknown[at_c] - cv * unknown[at_b]) / double_area
-            known_v = (cu * unknown[at_b] - bu * unknown[at_c]) / double_area
-            weight = double_area * count / inverse
+            known_u = (bv * ring[k, AT_C] - cv * ring[k, AT_B]) / double_area
+            known_v = (cu * ring[k, AT_B] - bu * ring[k, AT_C]) / double_area
+            weight = double_area * number / inverse
             bend += weight * (hat_u * hat_u + hat_v * hat_v)
-            pull += weight * (hat_u * (slope_u / count - known_u) + hat_v * (slope_v / count - known_v))
-        if k == star.size - 1 or strain[at_b] >= CUT:
+            pull += weight * (hat_u * (slope_u / number - known_u) + hat_v * (slope_v / number - known_v))
+        if ring[k, IS_LAST] > 0.0:
             if bend == 0.0:
                 return False
-            own[begin : k + 1] = pull / bend
+            for j in range(begin, k + 1):
+                own[j] = pull / bend
             bend = pull = 0.0
             begin = k + 1
     return True
 
 
 @njit(cache=True, nogil=True)
-def star_angle(star, place, own, vertices, unknown, faces, normals, mask, frame, perspective):
-    """Summed angle of the faces around a vertex, if it were at a place with unknowns of its own."""
-    total = 0.0
-    for k in range(star.size):
-        at_b, at_c = next_corner(star[k]), previous_corner(star[k])
-        b, c = vertices[vertex_at(at_b, faces)], vertices[vertex_at(at_c, faces)]
-        total += sum_of_angles(place, b, c, own[k], unknown[at_b], unknown[at_c], normals, mask, frame, perspective)
-    return total
+def star_angle(u, v, own, valence, ring, frame, perspective, pixels, count):
+    """Summed angle of the faces around a vertex at (u, v) on the screen, with unknowns of its own."""
+    for k in range(valence):
+        place = space_point(u, v, own[k], frame, perspective)
+        b = ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2]
+        c = ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2]
+        fill_chords(k, face_normal(place, b, c), pixels, count)
+    return sum_of_chords(pixels, count)
 
 
 @njit(cache=True, nogil=True)
-def star_size(star, vertices, faces):
-    """Mean length of the edges of a star, and its area."""
-    length = area = 0.0
-    for corner in star:
-        here = vertices[vertex_at(corner, faces)]
-        b, c = vertices[vertex_at(next_corner(corner), faces)], vertices[vertex_at(previous_corner(corner), faces)]
-        bu, bv = b[0] - here[0], b[1] - here[1]
-        length += math.hypot(bu, bv)
-        area += 0.5 * (bv * (c[0] - here[0]) - bu * (c[1] - here[1]))
-    return length / star.size, area
+def lowest_point(rise, slope_u, slope_v):
+    """Where a round bowl is lowest: its mean over the unit circle is ``rise`` above its middle, with the slopes there.
+
+    No farther away than FARTHEST; NaN where there is no slope or no circle.
+    """
+    slope = math.hypot(slope_u, slope_v)
+    if not 0.0 < slope < np.inf:
+        return np.nan, np.nan
+    far = min(0.5 * slope / rise, FARTHEST) if rise > 0.0 else FARTHEST
+    return -far * slope_u / slope, -far * slope_v / slope
+
+
+@njit(cache=True, nogil=True)
+def best_place(
+    step, first, here, area, valence, ring, noise, normals, mask, frame, perspective, pixels, count, own, best_own
+):  # fmt: skip
+    """Where a vertex should move to, as steps on the screen, (0, 0) to stay; ``best_own`` becomes its unknowns there.
+
+    ``own`` are its unknowns now, and scratch space from then on.
+    """
+    # For the sectors as they are; the optima themselves do not matter.
+    star_optima(0.0, 0.0, here, valence, ring, normals, mask, frame, perspective, pixels, count, best_own)
+    now = star_angle(here[0], here[1], own, valence, ring, frame, perspective, pixels, count)
+    best, best_u, best_v = goal(now, area, noise), 0.0, 0.0
+    rise = slope_u = slope_v = 0.0
+    for direction in range(DIRECTIONS + 1):
+        around = 2.0 * math.pi * (direction + first) / DIRECTIONS
+        u, v = (math.cos(around), math.sin(around)) if direction < DIRECTIONS else lowest_point(rise, slope_u, slope_v)
+        angle = np.inf
+        if stays_upright(step * u, step * v, valence, ring) and star_optima(
+            step * u, step * v, here, valence, ring, normals, mask, frame, perspective, pixels, count, own
+        ):
+            place_u, place_v = here[0] + step * u, here[1] + step * v
+            angle = star_angle(place_u, place_v, own, valence, ring, frame, perspective, pixels, count)
+        rise += (angle - now) / DIRECTIONS
+        slope_u += 2.0 / DIRECTIONS * angle * u
+        slope_v += 2.0 / DIRECTIONS * angle * v
+        if angle < best:
+            best, best_u, best_v = angle, u, v
+            for k in range(valence):
+                best_own[k] = own[k]
+    return best_u, best_v
+
+
+@njit(cache=True, nogil=True)
+def move_some(
+    chosen, begin, end, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask,
+    frame, perspective, moved,
+):  # fmt: skip
+    """:func:`move_vertices` for those from begin to end − 1, with scratch space that they share."""
+    star = np.empty(MOST_FACES, np.int32)
+    ring = np.empty((MOST_FACES, RING))
+    own, best_own = np.empty(MOST_FACES), np.empty(MOST_FACES)
+    pixels = np.empty((ROWS, 1024), np.float32)
+    for i in range(begin, end):
+        vertex = chosen[i]
+        valence = fill_star(vertex, faces, opposite, corner_of, strain, star)
+        if valence == 0:
+            continue
+        length, area = fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspective, ring)
+        here = vertices[vertex, 0], vertices[vertex, 1]
+        pixels, count = gather_star(here, valence, ring, normals, pixels)
+        fill_slopes(here[0], here[1], frame, pixels, count)
+        for k in range(valence):
+            own[k] = unknown[star[k]]
+        u, v = best_place(
+            reach * length, first, here, area, valence, ring, noise, normals, mask, frame, perspective, pixels, count,
+            own, best_own,
+        )  # fmt: skip
+        if u != 0.0 or v != 0.0:
+            moved[i] = True
+            vertices[vertex, 0], vertices[vertex, 1] = here[0] + reach * length * u, here[1] + reach * length * v
+            for k in range(valence):
+                unknown[star[k]] = best_own[k]
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -282,34 +268,15 @@ def move_vertices(
     chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask, frame,
     perspective, moved,
 ):  # fmt: skip
-    """Move vertices, no two of them neighbours, to the best of six places around, if that lowers the summed angle.
+    """Move vertices, no two of them neighbours, to the best of some places around, if that lowers the summed angle.
 
     The places lie at ``reach`` times the mean length of the vertex's edges; ``first`` turns them by a part of the angle
-    between two.
+    between two. The last one is the lowest point of the bowl through the others. ``moved`` (K,), False before, says
+    which ones moved.
     """
-    for k in prange(chosen.size):
-        vertex = chosen[k]
-        star = star_of(vertex, faces, opposite, corner_of, strain)
-        length, area = star_size(star, vertices, faces)
-        here = vertices[vertex].copy()
-        own, best_own = np.empty(star.size), unknown[star]
-        now = star_angle(star, here, best_own, vertices, unknown, faces, normals, mask, frame, perspective)
-        best = goal(now, area, noise)
-        best_place = here
-        moved[k] = False
-        for direction in range(DIRECTIONS):
-            angle_on_screen = 2.0 * math.pi * (direction + first) / DIRECTIONS
-            place = np.empty(2)
-            place[0] = here[0] + reach * length * math.cos(angle_on_screen)
-            place[1] = here[1] + reach * length * math.sin(angle_on_screen)
-            if not star_optima(star, place, vertices, unknown, strain, faces, normals, mask, frame, own):
-                continue
-            angle = star_angle(star, place, own, vertices, unknown, faces, normals, mask, frame, perspective)
-            if angle < best:
-                best, best_place = angle, place
-                best_own[:] = own
-                moved[k] = True
-        if moved[k]:
-            vertices[vertex, 0], vertices[vertex, 1] = best_place[0], best_place[1]
-            for j in range(star.size):
-                unknown[star[j]] = best_own[j]
+    for chunk in prange((chosen.size + CHUNK - 1) // CHUNK):
+        begin = np.int64(chunk) * CHUNK
+        move_some(
+            chosen, begin, min(begin + CHUNK, chosen.size), reach, first, vertices, unknown, strain, faces, opposite,
+            corner_of, noise, normals, mask, frame, perspective, moved,
+        )  # fmt: skip

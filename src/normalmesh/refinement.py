@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh import _refinement
+from normalmesh import _refinement, _refinementflips
 from normalmesh.camera import Perspective
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.normalmap import NormalMap
@@ -27,7 +27,7 @@ def refine(
     """One round: flip edges, then move inner vertices; the numbers of both.
 
     All but the map is changed in place; no face is inverted, cut edges are not flipped, boundary and locked vertices
-    stay. Afterwards the mesh should be integrated anew.
+    stay, and so do those of more than 64 faces. Afterwards the mesh should be integrated anew.
 
     Parameters
     ----------
@@ -48,14 +48,12 @@ def refine(
         normal_map.camera.frame,
         isinstance(normal_map.camera, Perspective),
     )
-    faces = mesh.faces[: mesh.real_faces]
-    angles, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces)
-    _refinement.face_angles(mesh.vertices, unknown, faces, *looking[1:], angles)
+    angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
     state = (mesh.vertices, unknown, strain, mesh.faces, mesh.real_faces, mesh.opposite)
-    _refinement.gains_of_flips(*state, mesh.flags, angles, *looking, gains)
+    _refinementflips.gains_of_flips(*state, mesh.flags, *looking, angles, flipped, gains)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
-    flips = _refinement.flip_in_order(order, *state, mesh.corner_of, mesh.flags, angles, *looking)
+    flips = _refinementflips.flip_in_order(order, *state, mesh.corner_of, mesh.flags, *looking)
 
     colour = _refinement.colours(mesh.faces, mesh.opposite, mesh.corner_of, len(mesh.vertices))
     moves = 0
