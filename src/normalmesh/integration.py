@@ -12,7 +12,7 @@ from normalmesh.camera import Perspective
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.cotangent import CotangentSystem
 from normalmesh.cutting import CutMesh
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, one_of
 from normalmesh.gluing import Gluing
 from normalmesh.meshsolver import MeshSolver
 from normalmesh.noise import closure_error, estimate_noise, without_noise
@@ -124,8 +124,7 @@ def integrate(
         taken over the area on the screen. Where depth jumps vertices are split, and new ones follow those of the mesh.
         ``surface.integration`` says how it was made, ``surface.discontinuities`` where it is cut.
     """
-    if formulation not in FORMULATIONS:
-        raise NormalMeshError(f"formulation must be one of {', '.join(FORMULATIONS)}, not {formulation!r}")
+    one_of(formulation, FORMULATIONS, "formulation")
     if discontinuities is None:
         discontinuities = formulation == "facets"
     if discontinuities and formulation != "facets":
