@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.cutting import CutMesh
-from normalmesh.errors import NormalMeshError, one_of
+from normalmesh.errors import one_of
 from normalmesh.facemeans import FaceMeans
 from normalmesh.prior import barycentric_rows
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh._closedmesh import LOCKED
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse
-from normalmesh.errors import positive_number, whole_number
+from normalmesh.errors import one_of, positive_number, whole_number
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
