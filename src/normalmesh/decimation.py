@@ -27,7 +27,7 @@ from normalmesh.stopwatch import Stopwatch
 THRESHOLD_FACTOR = 2.0
 
 #: Vertices that the first round leaves, for one of the result, by the start.
-FIRST_TARGET = {"adaptive": 3, "pixels": 10}
+FIRST_TARGET = {"adaptive": 4, "pixels": 10}
 
 #: Time of the stages, in passes of flips and moves: what progress is told by.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
@@ -112,7 +112,7 @@ def decimate(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
-    rounds: int = 2,
+    rounds: int = 3,
     passes: int = 1,
     flips: bool = True,
     moves: bool = True,
@@ -133,7 +133,7 @@ def decimate(
     normal_map
         Any mask: all components and holes are kept.
     vertices
-        Number of vertices of the result, at least 3. Rounds aim at targets that fall exponentially from three times
+        Number of vertices of the result, at least 3. Rounds aim at targets that fall exponentially from four times
         this, or ten times from a start with all pixels.
     threshold
         Each round collapses all edges below this cost in px⁴, as the thresholds of the paper count it.
