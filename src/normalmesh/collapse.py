@@ -105,6 +105,10 @@ class _Collapsing:
         self.stamp = np.arange(self.alive, dtype=np.int32)
         self.bounds = np.empty(self.alive)
         self.largest = 0.0
+        # Columns on their own: reductions along a short axis are slow.
+        spans = [(column.min(), column.max()) for column in mesh.vertices.T]
+        self.origin = np.floor([low for low, _ in spans])
+        self.extent = float(np.prod([high - low for low, high in spans])) or 1.0
 
     @property
     def _costing(self) -> tuple[Array, Array, Array, Array, int, Array, Array, Array, Array, bool]:
@@ -124,7 +128,7 @@ class _Collapsing:
             before = self.alive
             bounds = self.bounds[self.mesh.corner_of[:-1] >= 0]
             share = min(MOST_AT_ONCE, 1 - MARGIN * target / before)
-            level = min(max(float(np.quantile(bounds, share)), level), limit)
+            level = min(max(float(np.quantile(bounds, share, method="lower")), level), limit)
             self._sweep(level, target / before, shift)
             enough = level < limit and before - self.alive >= LEAST_PROGRESS * before
             shift = 0.5 - shift
@@ -135,8 +139,8 @@ class _Collapsing:
         """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
         vertices = self.mesh.vertices
         members = np.flatnonzero(self.mesh.corner_of[:-1] >= 0).astype(np.int32)
-        side = math.ceil(math.sqrt((np.prod(np.ptp(vertices, axis=0)) or 1.0) * TILE / self.alive))
-        origin = np.floor(vertices.min(axis=0)) - int(shift * side)
+        side = math.ceil(math.sqrt(self.extent * TILE / self.alive))
+        origin = self.origin - int(shift * side)
         place = ((vertices[members] - origin) // side).astype(np.int64)
         number = place[:, 1] * 2**31 + place[:, 0]
         order = np.argsort(number, kind="stable")
