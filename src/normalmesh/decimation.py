@@ -114,6 +114,7 @@ def decimate(
     compression: float | None = None,
     rounds: int = 3,
     passes: int = 1,
+    align: str = "last",
     flips: bool = True,
     moves: bool = True,
     step: float = 0.5,
@@ -125,7 +126,7 @@ def decimate(
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
 
-    Rounds of collapses, each followed by passes of edge flips and vertex moves: sections 3 and 4 of the paper.
+    Rounds of collapses, and passes of edge flips and vertex moves: sections 3 and 4 of the paper.
     Exactly one of ``vertices``, ``threshold`` and ``compression`` says where to stop.
 
     Parameters
@@ -140,8 +141,10 @@ def decimate(
     compression
         Share of vertices to save, between 0 and 1: 0.98 leaves 2 vertices for 100 foreground pixels.
     rounds, passes
-        Rounds of collapses, and passes of flips and moves in each. The paper takes 5 and 10; refinement after
-        integration makes most of them superfluous, see docs/results.md.
+        Rounds of collapses, with quadrics evaluated afresh, and passes of flips and moves. The paper takes 5 and 10;
+        refinement after integration makes most of them superfluous, see docs/results.md.
+    align
+        Which rounds the passes follow: the ``"last"`` one, or ``"each"`` as in the paper.
     flips, moves
         Switch off one kind of alignment.
     step
@@ -175,7 +178,8 @@ def decimate(
     passes = whole_number(passes, 0, "passes")
     pixels = Pixels(normal_map, positive_number(regularisation, "regularisation"))
     step = positive_number(step, "step")
-    clock = _Clock(progress, len(schedule), passes)
+    one_of(align, ("last", "each"), "align")
+    clock = _Clock(progress, len(schedule), passes * (len(schedule) if align == "each" else 1))
     with clock.stage("start"):
         mesh, coarse = start_mesh(normal_map, start, final or 0, schedule[0].limit, locked)
     clock.teller.advance(_START, len(mesh.vertices))
@@ -193,9 +197,11 @@ def decimate(
             )
         clock.teller.advance(_COLLAPSE, len(mesh.vertices))
         records = FaceRecords(mesh)
-        flipped, moved = _align(mesh, pixels, records, passes if flips or moves else 0, flips, moves, step, clock)
+        last = len(history) == len(schedule) - 1 or (goal.target == 0 and done.collapses == 0)
+        repeats = passes if (flips or moves) and (last or align == "each") else 0
+        flipped, moved = _align(mesh, pixels, records, repeats, flips, moves, step, clock)
         history.append(Round(len(mesh.vertices), done.collapses, flipped, moved, done.largest_cost))
-        if goal.target == 0 and done.collapses == 0:
+        if last:
             break
     if threshold is not None:
         history += _finish(mesh, pixels, records, schedule[-1].limit, in_plane, clock)
@@ -269,7 +275,7 @@ class _Clock(Stopwatch):
 
     def __init__(self, progress: Progress | None, rounds: int, passes: int) -> None:
         super().__init__("start", "collapse", "evaluate", "flip", "move")
-        self.teller = Teller(progress, _START + rounds * (_COLLAPSE + passes * _PASS))
+        self.teller = Teller(progress, _START + rounds * _COLLAPSE + passes * _PASS)
         self.teller.begin("start")
 
     def left(self, vertices: int) -> None:

@@ -69,7 +69,7 @@ class Hierarchy:
 
     def mesh(self, level: float) -> ScreenMesh:
         """The mesh of all corners whose error exceeds a level (px⁴). Faces and vertices are in the order of blocks."""
-        below_infinity = np.float32(min(level, np.finfo(np.float32).max))
+        below_infinity = np.float32(min(level, float(np.finfo(np.float32).max)))
         looking = (BLOCK, below_infinity, self.errors, self.mask, *self.corner)
         blocks = int(np.prod([-(-length // BLOCK) for length in self.errors.shape]))
         before = np.zeros(blocks + 1, np.int64)

@@ -20,7 +20,7 @@ from normalmesh.threads import limited_threads
 PRESETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "default": ({}, {}),
     "paper": (
-        {"start": "pixels", "rounds": 5, "passes": 10},
+        {"start": "pixels", "rounds": 5, "passes": 10, "align": "each"},
         {
             "formulation": "vertices",
             "parameters": "tight",
