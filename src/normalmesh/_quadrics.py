@@ -8,14 +8,15 @@ A *screen quadric* is 6 numbers around a vertex, ``Q̃(δu) = ⟨δu, A δu⟩ +
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import turn
+from normalmesh._inner import inner
 from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, to_viewer
 from normalmesh._raster import by_height, first_row, row_span
 
 
-@njit(cache=True, nogil=True)
+@inner
 def jacobian(nx, ny, nz, u, v, frame, scale):
     """J(n) at the screen position (u, v), eqs. (7) and (8), as six numbers: column ∂_u, then column ∂_v."""
     rx = frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]
@@ -34,7 +35,7 @@ def jacobian(nx, ny, nz, u, v, frame, scale):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def facing(nx, ny, nz, u, v, frame, towards_viewer):
     """A sum of normals as a unit normal, at most 85° from the viewing ray."""
     rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
@@ -53,7 +54,7 @@ def facing(nx, ny, nz, u, v, frame, towards_viewer):
     return nx, ny, nz
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sample_pixel(mask, u, v):
     """The foreground pixel nearest to the one under (u, v), within two pixels; (−1, −1) where there is none."""
     row, column = math.floor(v), math.floor(u)
@@ -65,7 +66,7 @@ def sample_pixel(mask, u, v):
     return -1, -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, record):
     """Fill the record of face f from the pixels that it owns: eqs. (11) to (13), supplement B."""
     rows, columns = mask.shape
@@ -111,7 +112,7 @@ def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale,
     _finish_record(vertices, a, b, c, nx, ny, nz, j, pixels, record)
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def start_record(vertices, faces, f, normals, frame, towards_viewer, scale, regularisation, record):
     """The record of a face that lies within one foreground pixel, as all faces of a start mesh do."""
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -128,7 +129,7 @@ def start_record(vertices, faces, f, normals, frame, towards_viewer, scale, regu
     _finish_record(vertices, a, b, c, nx, ny, nz, j, 1, record)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _finish_record(vertices, a, b, c, nx, ny, nz, j, pixels, record):
     """Turn the sums over the pixels into a mean, times the area on the surface; normal and area in front."""
     area = 0.5 * (
@@ -146,7 +147,7 @@ def _finish_record(vertices, a, b, c, nx, ny, nz, j, pixels, record):
     record[0], record[1], record[2], record[3] = nx, ny, nz, surface_area
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, record):
     """Add ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 to a record's quadric."""
     nx = np.float64(normals[row, column, 0])
@@ -167,7 +168,7 @@ def _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, reco
     record[13] += off * off + regularisation * (x * x + y * y + z * z)
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def add_to_vertex(record, vertices, faces, f, u, v, frame, scale, total):
     """Add a face's quadric, moved to the vertex at (u, v), to the vertex's quadric in space, total (10)."""
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -187,7 +188,7 @@ def add_to_vertex(record, vertices, faces, f, u, v, frame, scale, total):
     total[9] += record[13] + 2.0 * (record[10] * x + record[11] * y + record[12] * z) + (ax * x + ay * y + az * z)
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale, quadric):
     """Q̃_v(δu) = Q_v(J_v δu), eq. (15)."""
     j = jacobian(nx, ny, nz, u, v, frame, scale)
@@ -205,38 +206,42 @@ def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale, quadric):
     quadric[5] = total[9]
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def face_records(vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records):
+@njit(cache=True, nogil=True)
+def face_records(
+    first, last, vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records
+):  # fmt: skip
     """Renew the records (M, 14) of the faces that changed."""
-    for f in prange(records.shape[0]):
+    for f in range(first, last):
         if changed[f]:
             face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, records[f])
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def vertex_quadrics(
-    vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale, regularisation,
+    first, last, vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale, regularisation,
     records, quadrics,
 ):  # fmt: skip
-    """Screen quadrics (N, 6) of all vertices, eqs. (12), (14), (15).
+    """Fill the screen quadrics (N, 6) of vertices, eqs. (12), (14), (15).
 
     From the records of the faces, or straight from the pixels of a start mesh where ``records`` is empty: that is too
     large to keep them.
     """
-    for vertex in prange(quadrics.shape[0]):
-        start = corner_of[vertex]
+    total, own = np.empty(10), np.empty(14)
+    for vertex in range(first, last):
+        start = np.int64(corner_of[vertex])
         if start < 0:
             continue
         u, v = vertices[vertex, 0], vertices[vertex, 1]
-        total = np.zeros(10)
-        own = np.empty(14)
+        for k in range(10):
+            total[k] = 0.0
         nx = ny = nz = 0.0
         corner = start
         while True:
             f = corner // 3
             if f < real_faces:
                 if records.shape[0] > 0:
-                    own[:] = records[f]
+                    for k in range(14):
+                        own[k] = records[f, k]
                 else:
                     start_record(vertices, faces, f, normals, frame, towards_viewer, scale, regularisation, own)
                 add_to_vertex(own, vertices, faces, f, u, v, frame, scale, total)
