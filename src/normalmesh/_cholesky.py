@@ -6,7 +6,9 @@ a dense update (b, b), upper triangle, that is added into the panel and update o
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from normalmesh._inner import inner
 
 #: Rows of a panel that are eliminated before the rest is updated: as many as stay in the first-level cache.
 _STRIP = 8
@@ -144,19 +146,19 @@ def layout(start, stop, border, parent, post, task, tasks):
     return panel, update, peak.sum()
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@inner(fastmath={"contract"}, error_model="numpy")
 def _subtract(target, factor, row):
     for i in range(target.size):
         target[i] -= factor * row[i]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@inner(fastmath={"contract"}, error_model="numpy")
 def _subtract_four(target, f, a, b, c, d):
     for i in range(target.size):
         target[i] -= f[0] * a[i] + f[1] * b[i] + f[2] * c[i] + f[3] * d[i]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@inner(fastmath={"contract"}, error_model="numpy")
 def _subtract_four_twice(target, other, f, g, a, b, c, d):
     """Two target rows at once: each source row is loaded once for both."""
     for i in range(target.size):
@@ -164,7 +166,7 @@ def _subtract_four_twice(target, other, f, g, a, b, c, d):
         other[i] -= g[0] * a[i] + g[1] * b[i] + g[2] * c[i] + g[3] * d[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner(error_model="numpy")
 def _eliminate(panel, first, last, target, low, high, shift):
     """Subtract the outer products of the panel's rows first … last − 1 from rows and columns ≥ low of the target.
 
@@ -192,7 +194,7 @@ def _eliminate(panel, first, last, target, low, high, shift):
             j += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner(error_model="numpy")
 def _factorise_front(panel, update):
     """Eliminate the own rows of a front; the first row whose pivot is not positive, or −1."""
     k, width = panel.shape
@@ -212,7 +214,7 @@ def _factorise_front(panel, update):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _add_child(child_update, local, k, panel, update):
     """Add a child's update; ``local`` (b_child,) are its rows in the numbering of the parent's front."""
     count = local.size
@@ -226,7 +228,7 @@ def _add_child(child_update, local, k, panel, update):
                 update[i - k, local[y] - k] += child_update[x, y]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _front(s, matrix, extra, tree, place, factor, workspace, local):
     """Assemble and factorise the front of block s; the position whose pivot is not positive, or −1."""
     indptr, indices, values = matrix
@@ -261,31 +263,20 @@ def _front(s, matrix, extra, tree, place, factor, workspace, local):
     return low + bad if bad >= 0 else -1
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def factorise(matrix, extra, tree, place, schedule, tasks, factor, workspace):
-    """Fill ``factor`` for the matrix (indptr, indices, values) plus ``extra`` (n,) on its diagonal.
+@njit(cache=True, nogil=True)
+def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspace, failed):
+    """Fill ``factor`` for the matrix (indptr, indices, values) plus ``extra`` (n,) on its diagonal, task by task.
 
-    ``schedule`` (T + 2,) pointers and blocks: those of each subtree, then the rest. Every front is computed the same
-    way whoever computes it, so the number of threads does not matter. Returns a position whose pivot is not positive,
-    or −1.
+    ``schedule`` (T + 2,) pointers and blocks: those of each subtree, then the rest, which must come after all others.
+    ``failed`` (T + 1,), −1 before, becomes a position of each task whose pivot is not positive.
     """
     pointers, blocks = schedule
-    n = extra.size
-    failed = np.full(tasks + 1, -1, np.int64)
-    for t in prange(tasks):
-        local = np.empty(n, np.int32)
+    local = np.empty(extra.size, np.int32)
+    for t in range(first, last):
         for q in range(pointers[t], pointers[t + 1]):
             failed[t] = _front(blocks[q], matrix, extra, tree, place, factor, workspace, local)
             if failed[t] >= 0:
                 break
-    if failed.max() >= 0:
-        return failed.max()
-    local = np.empty(n, np.int32)
-    for q in range(pointers[tasks], pointers[tasks + 1]):
-        bad = _front(blocks[q], matrix, extra, tree, place, factor, workspace, local)
-        if bad >= 0:
-            return bad
-    return -1
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")

@@ -7,6 +7,7 @@ every boundary edge. So every vertex but the ghost has a closed ring of faces.
 import numpy as np
 from numba import njit
 
+from normalmesh._inner import inner
 from normalmesh._topology import next_corner, previous_corner
 
 #: Bits of a vertex's flags.
@@ -14,13 +15,13 @@ BOUNDARY = 1
 LOCKED = 2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def turn(corner, opposite):
     """The corner of the same vertex in the next face counter-clockwise."""
     return next_corner(opposite[next_corner(corner)])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def vertex_at(corner, faces):
     return faces[corner // 3, corner % 3]
 
@@ -66,7 +67,7 @@ def compacted(alive, renumber, vertex_count, faces, opposite):
     return kept, across, corner_of
 
 
-@njit(cache=True, nogil=True)
+@inner
 def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
     """The boundary vertices before and after a boundary vertex, with the foreground on the left of the boundary."""
     corner = corner_of[vertex]
@@ -87,7 +88,7 @@ def boundary_successors(faces, real_faces, vertex_count):
     return after
 
 
-@njit(cache=True, nogil=True)
+@inner
 def are_neighbours(one, two, faces, opposite, corner_of):
     """Whether two vertices share an edge."""
     start = corner_of[one]
@@ -100,7 +101,7 @@ def are_neighbours(one, two, faces, opposite, corner_of):
             return False
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def collapse_edge(corner, faces, opposite, corner_of):
     """Collapse the edge across from a corner: its end becomes its start. Both faces of the edge die (vertex −1)."""
     keep, drop = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
@@ -118,7 +119,7 @@ def collapse_edge(corner, faces, opposite, corner_of):
     corner_of[drop] = -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _close_face(corner, keep, faces, opposite, corner_of):
     """Join the two neighbours of a dying face along its edges at the corner's vertex."""
     one, two = opposite[next_corner(corner)], opposite[previous_corner(corner)]
@@ -127,7 +128,7 @@ def _close_face(corner, keep, faces, opposite, corner_of):
     corner_of[keep] = previous_corner(one)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def flip_edge(corner, faces, opposite, corner_of):
     """Replace the edge across from a corner by the other diagonal of its two faces.
 
@@ -147,7 +148,7 @@ def flip_edge(corner, faces, opposite, corner_of):
     corner_of[vertex_at(at_start, faces)], corner_of[vertex_at(at_end, faces)] = at_start, at_end
 
 
-@njit(cache=True, nogil=True)
+@inner
 def split_edge(corner, middle, face, other_face, faces, opposite, corner_of):
     """Put the vertex ``middle`` on the edge across from a corner; two unused faces take the far halves.
 
@@ -165,7 +166,7 @@ def split_edge(corner, middle, face, other_face, faces, opposite, corner_of):
     corner_of[vertex_at(corner, faces)], corner_of[vertex_at(other, faces)] = corner, other
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _cut_off_half(corner, middle, face, faces, opposite):
     """Give the half of a face behind the middle of its edge to an unused face; the corner there of the same vertex."""
     before, after = next_corner(corner), previous_corner(corner)
@@ -179,6 +180,6 @@ def _cut_off_half(corner, middle, face, faces, opposite):
     return half
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _join(one, two, opposite):
     opposite[one], opposite[two] = two, one

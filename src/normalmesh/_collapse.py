@@ -12,15 +12,16 @@ same data, and all of them can be worked on at once.
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, LOCKED, boundary_neighbours, collapse_edge, turn, vertex_at
+from normalmesh._inner import inner
 from normalmesh._outline import change_outline, near_outline, nearest_point
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import keeps_faces_upright, link_is_simple
 
 
-@njit(cache=True, nogil=True)
+@inner
 def evaluate(quadric, du, dv):
     """Q̃(δu)."""
     return (
@@ -32,7 +33,7 @@ def evaluate(quadric, du, dv):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _quadric_of(vertex, quadrics):
     """A vertex's quadric as a tuple: views of arrays cost more than the arithmetic."""
     return (
@@ -45,7 +46,7 @@ def _quadric_of(vertex, quadrics):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def best_position(a, b, on_boundary, vertices, quadrics, flags, mask, in_plane):
     """Cost and position of the collapse of the edge ab, eq. (19); infinite where the outline or a lock forbids it."""
     au, av, bu, bv = vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1]
@@ -65,7 +66,7 @@ def best_position(a, b, on_boundary, vertices, quadrics, flags, mask, in_plane):
     return max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0), u, v
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _best_on_segment(p, q, u, v, du, dv):
     """Where the sum of two quadrics, around (u, v) and (u + du, v + dv), is least between the two points."""
     bend_q = q[0] * du * du + 2.0 * q[1] * du * dv + q[2] * dv * dv
@@ -75,7 +76,7 @@ def _best_on_segment(p, q, u, v, du, dv):
     return u + t * du, v + t * dv
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _best_in_plane(p, q, u, v, du, dv, otherwise_u, otherwise_v):
     """Where the sum is least in the plane, not farther from the edge's middle than the edge is long; else as given."""
     uu, uv, vv = p[0] + q[0], p[1] + q[1], p[2] + q[2]
@@ -91,7 +92,7 @@ def _best_in_plane(p, q, u, v, du, dv, otherwise_u, otherwise_v):
     return u + step_u, v + step_v
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _best_near_outline(p, q, au, av, bu, bv, segment_u, segment_v, mask):
     """The best point of the plane if it lies at the outline, else the best of the segment, else the better end.
 
@@ -107,14 +108,14 @@ def _best_near_outline(p, q, au, av, bu, bv, segment_u, segment_v, mask):
     return bu, bv
 
 
-@njit(cache=True, nogil=True)
+@inner
 def edge_on_boundary(corner, faces, opposite, ghost):
     """Whether the edge from a corner's vertex to the next one is part of the outline."""
     back = previous_corner(corner)
     return vertex_at(back, faces) == ghost or vertex_at(opposite[back], faces) == ghost
 
 
-@njit(cache=True, nogil=True)
+@inner
 def lower_bound(vertex, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane):
     """Least cost of the edges that a vertex owns, whether they may collapse or not."""
     least = np.inf
@@ -131,10 +132,12 @@ def lower_bound(vertex, vertices, faces, opposite, corner_of, ghost, quadrics, f
             return least
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def lower_bounds(vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, bounds):
-    """Lower bounds (N,) of all vertices, infinite for collapsed ones."""
-    for vertex in prange(bounds.size):
+@njit(cache=True, nogil=True)
+def lower_bounds(
+    first, last, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, bounds
+):  # fmt: skip
+    """Fill the lower bounds (N,) of vertices, infinite for collapsed ones."""
+    for vertex in range(first, last):
         bounds[vertex] = np.inf
         if corner_of[vertex] >= 0:
             bounds[vertex] = lower_bound(
@@ -142,7 +145,7 @@ def lower_bounds(vertices, faces, opposite, corner_of, ghost, quadrics, flags, s
             )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def boundary_order(vertex, other, corner, faces, ghost):
     """The ends of the boundary edge from a corner's vertex to the other one, in the order of the boundary."""
     if vertex_at(previous_corner(corner), faces) == ghost:
@@ -150,7 +153,7 @@ def boundary_order(vertex, other, corner, faces, ghost):
     return vertex, other
 
 
-@njit(cache=True, nogil=True)
+@inner
 def outline_follows(first, second, u, v, vertices, faces, opposite, corner_of, ghost, covered, commit):
     """Whether the boundary edge from first to second may become the vertex (u, v); see :func:`change_outline`."""
     before, _ = boundary_neighbours(first, faces, opposite, corner_of, ghost)
@@ -162,7 +165,7 @@ def outline_follows(first, second, u, v, vertices, faces, opposite, corner_of, g
     return change_outline(polygon, covered, commit)
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def may_collapse(
     vertex, other, corner, u, v, vertices, faces, opposite, corner_of, ghost, flags, covered, mark, token
 ):  # fmt: skip
@@ -179,7 +182,7 @@ def may_collapse(
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_within(vertex, tile, tile_of, faces, opposite, corner_of, ghost):
     """Whether all neighbours of a vertex belong to the tile; always without tiles (−1)."""
     if tile < 0:
@@ -195,7 +198,7 @@ def is_within(vertex, tile, tile_of, faces, opposite, corner_of, ghost):
             return True
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def outline_within(vertex, other, u, v, tile, squares, vertices, faces, opposite, corner_of, ghost, flags):
     """Whether the outline changes only within the tile's square when an edge becomes the vertex (u, v)."""
     if tile < 0 or not flags[vertex] & flags[other] & BOUNDARY:
@@ -210,13 +213,13 @@ def outline_within(vertex, other, u, v, tile, squares, vertices, faces, opposite
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _inside(u, v, tile, squares):
     left, top, side = squares[tile, 0], squares[tile, 1], squares[tile, 2]
     return left <= u <= left + side and top <= v <= top + side
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def cheapest_edge(
     vertex, tile, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
     in_plane, covered, mark, token, beyond,
@@ -259,7 +262,7 @@ def cheapest_edge(
         refused_cost, refused = best, best_other
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def merge_quadrics(a, b, u, v, vertices, quadrics):
     """The sum of two vertices' quadrics, moved to the new position, stored at a."""
     for vertex in (a, b):
@@ -273,7 +276,7 @@ def merge_quadrics(a, b, u, v, vertices, quadrics):
         quadrics[a, k] += quadrics[b, k]
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def queue_up(members, bounds, limit, keys, items):
     """Make a heap of those members whose bound is below the limit; their number."""
     size = 0
@@ -286,16 +289,12 @@ def queue_up(members, bounds, limit, keys, items):
     return size
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def collapse_queue(
     members, bounds, tile, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
     in_plane, outline_of, next_point, points, covered, mark, clock, most, limit,
 ):  # fmt: skip
-    """Collapse edges of some vertices cheaper than the limit, cheapest first, ``most`` of them at most.
-
-    ``bounds`` (N,) are the vertices' lower bounds, and stay so; ``mark`` (N + 1,) must be zero, ``clock`` the last
-    stamp used. Returns the number of collapses and the largest cost.
-    """
+    """Collapse edges of some vertices, cheapest first; the number of collapses and the largest cost."""
     keys, items = np.empty(members.size), np.empty(members.size, np.int32)
     size = queue_up(members, bounds, limit, keys, items)
     largest = 0.0
@@ -341,26 +340,27 @@ def collapse_queue(
     return done, largest
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def collapse_tiles(
-    first, starts, members, bounds, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags,
-    stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock, kept, limit, collapses, costs,
+    first, last, offset, starts, members, most, bounds, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags,
+    stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock, limit, collapses, costs,
 ):  # fmt: skip
-    """Collapse edges cheaper than the limit within tiles: tile first + t is members[starts[t]:starts[t + 1]].
+    """Collapse edges cheaper than the limit within tiles: tile offset + t is members[starts[t]:starts[t + 1]].
 
-    ``squares`` (T, 3) are left, top and side of all tiles. Each tile keeps the share ``kept`` of its vertices at least.
-    Fills the numbers of collapses and the largest costs.
+    ``squares`` (T, 3) are left, top and side of all tiles; tile −1 is the whole mesh. ``most`` (T,) edges of each tile
+    collapse at most. ``bounds`` (N,) are the vertices' lower bounds, and stay so; ``mark`` (N + 1,) must be zero,
+    ``clock`` the last stamp used.
+    Fills the numbers of collapses (T,) and the largest costs (T,).
     """
-    for t in prange(starts.size - 1):
-        own = members[starts[t] : starts[t + 1]]
-        most = int((1.0 - kept) * own.size)
+    for t in range(first, last):
         collapses[t], costs[t] = collapse_queue(
-            own, bounds, np.int64(first + t), tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics,
-            flags, stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock + starts[t], most, limit,
+            members[starts[t] : starts[t + 1]], bounds, offset + t, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics,
+            flags, stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock + starts[t],
+            most[t], limit,
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sift_down(keys, items, place, size):
     """Restore the order of a binary heap, by key and then by item, below one place."""
     key, item = keys[place], items[place]
@@ -377,6 +377,6 @@ def sift_down(keys, items, place, size):
     keys[place], items[place] = key, item
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _comes_first(key, item, other_key, other_item):
     return key < other_key or (key == other_key and item < other_item)

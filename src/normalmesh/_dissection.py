@@ -6,11 +6,13 @@ Graphs are given as CSR arrays ``indptr`` (n + 1,) and ``indices``, symmetric; e
 import numpy as np
 from numba import njit
 
+from normalmesh._inner import inner
+
 #: Parts of at most so many unknowns are eliminated as one dense block.
 LEAF = 16
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _select(order, low, high, middle, key):
     """Reorder ``order[low:high]`` so that keys before ``middle`` are at most those from it on; ties by index."""
     left, right = low, high - 1
@@ -35,7 +37,7 @@ def _select(order, low, high, middle, key):
             return
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _crosses(indptr, indices, side, v):
     """Whether the unknown v has a neighbour on the other side."""
     other = -side[v]
@@ -45,7 +47,7 @@ def _crosses(indptr, indices, side, v):
     return crosses
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _split(indptr, indices, order, low, high, side, spare):
     """Cut ``order[low:high]`` into first half, second half and separator, in this order; where the latter two start.
 
@@ -118,7 +120,7 @@ def dissect(indptr, indices, coordinates):
     return order, start[:blocks][ascending], stop[:blocks][ascending]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _distances(indptr, indices, source):
     """Steps from the source to every unknown, and the unknown reached last. Further components follow one another."""
     n = indptr.size - 1

@@ -1,8 +1,9 @@
 """Kernel of :mod:`normalmesh.facemeans`."""
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from normalmesh._inner import inner
 from normalmesh._quadrics import sample_pixel
 from normalmesh._raster import by_height, first_row, row_span
 
@@ -15,7 +16,7 @@ SMALL_FACE = 64.0
 LEAST_FACING = 0.2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def along_ray(nx, ny, nz, u, v, frame):
     """⟨n, r(u, v)⟩."""
     return (
@@ -25,7 +26,7 @@ def along_ray(nx, ny, nz, u, v, frame):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def pixel_plane(normals, row, column, centre_u, centre_v, frame):
     """What a pixel says at the centroid of its face: ⟨n,τ_u⟩, ⟨n,τ_v⟩, ⟨r,n⟩ there, and ⟨r,n⟩ at the pixel."""
     nx = np.float64(normals[row, column, 0])
@@ -40,7 +41,7 @@ def pixel_plane(normals, row, column, centre_u, centre_v, frame):
     return along_u, along_v, at_centre, w
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def sampled_gradient(centre_u, centre_v, normals, mask, frame):
     """What the pixel nearest to the centroid says of a face without pixels: 1, the slopes ∂_u z and ∂_v z, and ⟨r,n⟩⁻².
 
@@ -53,13 +54,13 @@ def sampled_gradient(centre_u, centre_v, normals, mask, frame):
     return 1.0, -along_u / at_centre, -along_v / at_centre, 1.0 / (w * w)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def overlap(start, end, first, last):
     """How many of the columns start … end − 1 are among first … last − 1."""
     return max(min(end, last) - max(start, first), 0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner(error_model="numpy")
 def weighted_pixel(weight, normals, row, column, centre_u, centre_v, frame):
     """What a pixel adds to the sums of a face with this centroid, as a tuple."""
     nx = np.float64(normals[row, column, 0])
@@ -85,7 +86,7 @@ def weighted_pixel(weight, normals, row, column, centre_u, centre_v, frame):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def add(s, t):
     """Sum of two tuples of ten."""
     return (
@@ -94,7 +95,7 @@ def add(s, t):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner(error_model="numpy")
 def face_sums(a, b, c, fine, normals, mask, frame):
     """Sums over the foreground pixels of the face abc, or of the one nearest to its centroid if it owns none.
 
@@ -122,7 +123,7 @@ def face_sums(a, b, c, fine, normals, mask, frame):
                 left, right = fine * column, fine * column + fine
                 owned = overlap(start, end, left, right) + overlap(other_start, other_end, left, right)
                 if owned > 0:
-                    sums = add(sums, weighted_pixel(owned, normals, row, column, centre_u, centre_v, frame))
+                    sums = add(sums, weighted_pixel(float(owned), normals, row, column, centre_u, centre_v, frame))
     if sums[0] == 0.0:
         row, column = sample_pixel(mask, centre_u, centre_v)
         if row >= 0:
@@ -130,13 +131,13 @@ def face_sums(a, b, c, fine, normals, mask, frame):
     return sums
 
 
-@njit(cache=True, parallel=True, nogil=True, error_model="numpy")
-def face_means(vertices, faces, areas, samples, normals, mask, frame, means):
-    """Means (M, 10) over the foreground pixels of each face; the first number becomes the count of what was summed.
+@njit(cache=True, nogil=True, error_model="numpy")
+def face_means(first, last, vertices, faces, areas, samples, normals, mask, frame, means):
+    """Fill the means (M, 10) over the foreground pixels of faces; the first number becomes the count of what was summed.
 
     Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2.
     """
-    for f in prange(faces.shape[0]):
+    for f in range(first, last):
         fine = samples if areas[f] < SMALL_FACE else 1
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
         a = fine * vertices[i, 0], fine * vertices[i, 1]

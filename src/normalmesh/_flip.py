@@ -1,8 +1,9 @@
 """Kernels of :mod:`normalmesh.flip`: the in-circle test in the metric of the normals."""
 
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
+from normalmesh._inner import inner
 from normalmesh._quadrics import face_record, facing, jacobian, record_of
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import crossing
@@ -11,7 +12,7 @@ from normalmesh._validity import crossing
 LEAST_GAIN = 1e-3
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def edge_metric(p, q, u, v, frame, towards_viewer, scale):
     """G_e = J_eᵀ M_e J_e of the patch of two faces, from their records: eqs. (17) and (18), as uu, uv, vv."""
     nx, ny, nz = facing(
@@ -29,7 +30,7 @@ def edge_metric(p, q, u, v, frame, towards_viewer, scale):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale):
     """How much lower the diagonal cd of a patch lies than ab where the two cross; 0 where it cannot be taken.
 
@@ -50,7 +51,7 @@ def gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale):
     return 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale):
     """The gain by flipping the edge across from a corner; 0 at the outline and between locked vertices."""
     other = opposite[corner]
@@ -65,10 +66,12 @@ def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, 
     return gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale)
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def gains_of_flips(vertices, faces, real_faces, opposite, flags, records, active, frame, towards_viewer, scale, gains):
-    """Gains (3M,) of all edges of active faces, each at one of its two corners; zero elsewhere."""
-    for corner in prange(3 * real_faces):
+@njit(cache=True, nogil=True)
+def gains_of_flips(
+    first, last, vertices, faces, real_faces, opposite, flags, records, active, frame, towards_viewer, scale, gains
+):  # fmt: skip
+    """Fill the gains (3M,) of edges of active faces, each at one of its two corners; zero elsewhere."""
+    for corner in range(first, last):
         gains[corner] = 0.0
         if active[corner // 3] and (corner < opposite[corner] or not active[opposite[corner] // 3]):
             gains[corner] = gain_of_flip(

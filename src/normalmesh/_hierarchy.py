@@ -11,6 +11,7 @@ too: so the corners above any level of cost make a mesh without gaps.
 import numpy as np
 from numba import njit, prange
 
+from normalmesh._inner import inner
 from normalmesh._normalmap import to_viewer
 from normalmesh._topology import vertices_at
 
@@ -20,7 +21,7 @@ LEAST_COSINE = 0.1
 BINS = 4096
 
 
-@njit(cache=True, nogil=True)
+@inner
 def together(one, other):
     """Mean normal and mean squared deviation from it, (x, y, z, d), of two triangles of the same size."""
     dx, dy, dz = one[0] - other[0], one[1] - other[1], one[2] - other[2]
@@ -33,7 +34,7 @@ def together(one, other):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def triangle_error(part, size, rx, ry, rz):
     """What it costs (px⁴) to take a triangle of ``size`` px² for flat; r is the direction to the viewer.
 
@@ -46,7 +47,7 @@ def triangle_error(part, size, rx, ry, rz):
     return np.float32(part[3] * size * size / (9.0 * cosine_squared))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def pixel_part(normals, kept, i, j):
     """A pixel as a triangle; one that must stay is never flat."""
     if i >= kept.shape[0] or j >= kept.shape[1] or kept[i, j]:
@@ -54,7 +55,7 @@ def pixel_part(normals, kept, i, j):
     return normals[i, j, 0], normals[i, j, 1], normals[i, j, 2], np.float32(0.0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def half_part(halves, i, j, k):
     """Upper (0) or lower (1) half of a square."""
     if i >= halves.shape[0] or j >= halves.shape[1]:
@@ -62,7 +63,7 @@ def half_part(halves, i, j, k):
     return halves[i, j, k, 0], halves[i, j, k, 1], halves[i, j, k, 2], halves[i, j, k, 3]
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def quarters_of(i, j, side, normals, kept, top, left, finer):
     """The quarters north, west, east and south of a square of the given side."""
     if side == 2:
@@ -111,14 +112,14 @@ def merge_squares(side, normals, kept, top, left, frame, towards_viewer, finer, 
             )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def error_at(errors, i, j):
     if 0 <= i < errors.shape[0] and 0 <= j < errors.shape[1]:
         return errors[i, j]
     return np.float32(np.inf)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def largest_around(errors, i, j, near, far):
     """Largest error at the four corners (i ± near, j ± far) and (i ± far, j ∓ near)."""
     return max(
@@ -166,7 +167,7 @@ def histogram(errors, counts):
                 counts[block, bits[i, j] >> 19] += 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_triangle(a, b, c, count, first, errors, mask, top, left, faces):
     """Add the counter-clockwise triangle of three corners (row, column) as face ``count``; only count without faces."""
     if faces.shape[0] > 0:
@@ -181,7 +182,7 @@ def add_triangle(a, b, c, count, first, errors, mask, top, left, faces):
     return count + 1
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def add_square(i, j, side, level, count, first, errors, mask, top, left, faces):
     """Add those halves and quarters of a square whose hypotenuse is not split, but that of the triangle around them."""
     y, x, half = i * side, j * side, side // 2

@@ -1,9 +1,10 @@
 """Kernels of :mod:`normalmesh.move`."""
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, boundary_neighbours, turn
+from normalmesh._inner import inner
 from normalmesh._outline import change_outline, near_outline
 from normalmesh._validity import keeps_faces_upright
 
@@ -13,10 +14,10 @@ LEAST_STEP = 0.02
 HALVINGS = 5
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def best_steps(quadrics, flags, step, steps):
-    """Steps (N, 2): α·argmin Q̃_v for each inner vertex, eq. (16) and supplement B; zero for the others."""
-    for vertex in prange(quadrics.shape[0]):
+@njit(cache=True, nogil=True)
+def best_steps(first, last, quadrics, flags, step, steps):
+    """Fill the steps (N, 2): α·argmin Q̃_v for inner vertices, eq. (16) and supplement B; zero for others."""
+    for vertex in range(first, last):
         steps[vertex, 0] = steps[vertex, 1] = 0.0
         q = quadrics[vertex]
         determinant = q[0] * q[2] - q[1] * q[1]
@@ -50,7 +51,7 @@ def take_steps(steps, vertices, faces, opposite, corner_of, ghost, flags, mask, 
     return moves
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def may_move(vertex, u, v, vertices, faces, opposite, corner_of, ghost, flags, mask, covered):
     """Whether the mesh stays valid when a vertex moves to (u, v); the outline then follows a boundary vertex."""
     if not keeps_faces_upright(vertex, -1, u, v, vertices, faces, opposite, corner_of, ghost):

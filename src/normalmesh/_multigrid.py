@@ -8,6 +8,8 @@ need none.
 import numpy as np
 from numba import njit, prange
 
+from normalmesh._inner import inner
+
 #: Unknowns are smoothed one after the other within so many pieces, and side by side across them.
 _PIECES = 64
 _SMALLEST_PIECE = 2048
@@ -198,7 +200,7 @@ def apply(graph, x, product):
         product[v] = total
 
 
-@njit(cache=True, nogil=True)
+@inner
 def total_of(sums):
     """Sum in order. Inside a parallel kernel ``sums.sum()`` would be split among the threads."""
     total = 0.0

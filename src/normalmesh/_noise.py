@@ -3,10 +3,12 @@
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from normalmesh._inner import inner
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner(error_model="numpy")
 def slopes(normals, mask, row, column, frame):
     """Slopes ∂_u z and ∂_v z of a pixel, and cos² of its tilt to the ray; outside the mask 0, 0, 1."""
     if not mask[row, column]:
@@ -86,16 +88,16 @@ def loop_gaps(side, step, normals, mask, frame, found):
     return count
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def bilateral(normals, mask, radius, width, spread, smooth):
-    """Mean of each foreground normal and its neighbours that are near on the screen and alike, normalised.
+@njit(cache=True, nogil=True)
+def bilateral(first, last, normals, mask, radius, width, spread, smooth):
+    """Fill rows of ``smooth`` (H, W, 3): the means of normals and of neighbours near on the screen and alike, normalised.
 
     ``width`` (px) and ``spread`` (length of the difference of unit normals) are the two Gaussians' deviations.
     """
     rows, columns = mask.shape
-    for i in prange(rows):
+    for i in range(first, last):
         for j in range(columns):
-            smooth[i, j, :] = 0.0
+            smooth[i, j, 0] = smooth[i, j, 1] = smooth[i, j, 2] = 0.0
             if not mask[i, j]:
                 continue
             x = y = z = 0.0

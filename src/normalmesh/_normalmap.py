@@ -3,14 +3,16 @@
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from normalmesh._inner import inner
 
 #: Normals closer than 5° to grazing carry no usable slope: they are clamped to this angle from the viewing ray.
 CLAMP_COSINE = math.cos(math.radians(85))
 CLAMP_SINE = math.sin(math.radians(85))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def to_viewer(u, v, frame, towards_viewer):
     """Unit direction from the surface at the screen position (u, v) to the viewer."""
     x = towards_viewer * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
@@ -20,17 +22,16 @@ def to_viewer(u, v, frame, towards_viewer):
     return x / length, y / length, z / length
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def clean_normals(given, mask, frame, towards_viewer, normals):
-    """Fill ``normals`` (H, W, 3) float32 with unit normals clamped to 85°; take unusable pixels out of ``mask``.
+@njit(cache=True, nogil=True)
+def clean_normals(first, last, given, mask, frame, towards_viewer, normals, counts):
+    """Fill rows of ``normals`` (H, W, 3) float32 with unit normals clamped to 85°; take unusable pixels out of ``mask``.
 
-    Returns the counts (invalid, rescaled, back-facing, grazing) over the mask as it was given.
+    Counts those that are (invalid, rescaled, back-facing, grazing) in each row of the mask as it was given: ``counts``
+    (H, 4), zero before.
     """
-    rows, columns = mask.shape
-    counts = np.zeros((rows, 4), np.int64)
-    for i in prange(rows):
-        for j in range(columns):
-            normals[i, j, :] = 0.0
+    for i in range(first, last):
+        for j in range(mask.shape[1]):
+            normals[i, j, 0] = normals[i, j, 1] = normals[i, j, 2] = 0.0
             if not mask[i, j]:
                 continue
             x, y, z = np.float64(given[i, j, 0]), np.float64(given[i, j, 1]), np.float64(given[i, j, 2])
@@ -62,4 +63,3 @@ def clean_normals(given, mask, frame, towards_viewer, normals):
                 y = CLAMP_COSINE * ray_y + scale * y
                 z = CLAMP_COSINE * ray_z + scale * z
             normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x, y, z
-    return counts.sum(axis=0)

@@ -7,16 +7,17 @@ them, ``outline_of[vertex]``, and an edge between two boundary vertices for the 
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, boundary_neighbours
+from normalmesh._inner import inner
 from normalmesh._raster import first_column, first_row
 
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
 INERTIA = 0.01
 
 
-@njit(cache=True, nogil=True)
+@inner
 def near_outline(u, v, mask):
     """Whether the outline of the mask passes within one pixel of (u, v)."""
     row, column = math.floor(v), math.floor(u)
@@ -32,12 +33,12 @@ def near_outline(u, v, mask):
     return False
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def add_outline_quadrics(
-    vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, weight, quadrics
+    first, last, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, weight, quadrics
 ):  # fmt: skip
-    """Add to each boundary vertex the squared distance to the pieces of the outline that its two edges stand for."""
-    for vertex in prange(quadrics.shape[0]):
+    """Add to the quadrics (N, 6) of boundary vertices the squared distance to the outline that their edges stand for."""
+    for vertex in range(first, last):
         if outline_of[vertex] < 0:
             continue
         before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
@@ -50,7 +51,7 @@ def add_outline_quadrics(
                 break
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _add_line(start, end, position, weight, quadric):
     """Add weight · length · (distance to the line)² to a screen quadric around a position."""
     du, dv = end[0] - start[0], end[1] - start[1]
@@ -67,10 +68,12 @@ def _add_line(start, end, position, weight, quadric):
     quadric[5] += weight * length * distance * distance
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def outline_steps(vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, step, steps):
-    """Steps (N, 2) that fit the two boundary edges of each free boundary vertex to the outline, by least squares."""
-    for vertex in prange(steps.shape[0]):
+@njit(cache=True, nogil=True)
+def outline_steps(
+    first, last, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, step, steps
+):  # fmt: skip
+    """Fill the steps (N, 2) that fit the two boundary edges of a free boundary vertex to the outline, by least squares."""
+    for vertex in range(first, last):
         if flags[vertex] != BOUNDARY:
             continue
         before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
@@ -86,7 +89,7 @@ def outline_steps(vertices, faces, opposite, corner_of, ghost, flags, outline_of
             steps[vertex, 1] = step * (uu * system[4] - uv * system[3]) / determinant
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _fit_edge(moving, fixed, start, end, next_point, smooth, system):
     """Add the distances of the outline from start to end to an edge, as linear functions of the edge's moving end.
 
@@ -112,7 +115,7 @@ def _fit_edge(moving, fixed, start, end, next_point, smooth, system):
         point = following
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def nearest_point(start, end, u, v, next_point, points):
     """The point of the outline from start to end that is nearest to (u, v)."""
     nearest = start
@@ -128,7 +131,7 @@ def nearest_point(start, end, u, v, next_point, points):
         point = next_point[point]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def deviation_squared(start, end, au, av, bu, bv, next_point, points):
     """Largest squared distance (px²) of the outline's points from start to end to the segment from a to b."""
     du, dv = bu - au, bv - av
@@ -144,7 +147,7 @@ def deviation_squared(start, end, au, av, bu, bv, next_point, points):
         point = next_point[point]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def change_outline(polygon, covered, commit):
     """Whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
 

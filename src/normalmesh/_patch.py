@@ -8,10 +8,10 @@ instructions. Positions count from an origin near the patch, where float32 is ex
 import math
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import vertex_at
 from normalmesh._facemeans import LEAST_FACING
+from normalmesh._inner import inner
 from normalmesh._raster import by_height, first_row
 
 #: Rows of the table: position; unit normal; 1, or 0 for a column that only fills up the last vector; slopes ∂_u z,
@@ -40,7 +40,7 @@ FACING = np.float32(LEAST_FACING)
 P0, P1, P2, P3, P4 = (np.float32(p) for p in (1.0000045, 0.04155474, 0.00511615, 0.00015248, 0.00036966))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def room_for(a, b, c):
     """More than the pixels of a face: a convex figure holds at most area + half its outline + 1 of them."""
     bu, bv = b[0] - a[0], b[1] - a[1]
@@ -49,13 +49,13 @@ def room_for(a, b, c):
     return int(0.5 * abs(bv * cu - bu * cv) + 0.5 * outline) + 2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def with_room(pixels, room):
     """The table, or a new one if it has no room for so many pixels."""
     return pixels if pixels.shape[1] >= room + VECTOR else np.empty((ROWS, room + room // 2 + VECTOR), np.float32)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner(error_model="numpy")
 def gather_face(a, b, c, origin_u, origin_v, normals, pixels, count):
     """Append the foreground pixels of a face to ``count`` columns of the table; how many there are then.
 
@@ -68,7 +68,7 @@ def gather_face(a, b, c, origin_u, origin_v, normals, pixels, count):
     return _gather_rows(second, last, top, bottom, middle, bottom, origin_u, origin_v, normals, pixels, count)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner(error_model="numpy")
 def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, origin_v, normals, pixels, count):
     """Append the pixels between two edges in rows first … last − 1."""
     columns = float(normals.shape[1])
@@ -91,7 +91,7 @@ def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, or
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def fill_up(pixels, count):
     """Fill up the last vector with columns that do not count; the number of all columns."""
     shares = pixels[SHARE]
@@ -105,7 +105,7 @@ def fill_up(pixels, count):
     return end
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST)
 def fill_slopes(origin_u, origin_v, frame, pixels, count):
     """Slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
     rx = np.float32(frame[2, 0] + origin_u * frame[3, 0] + origin_v * frame[4, 0])
@@ -127,7 +127,7 @@ def fill_slopes(origin_u, origin_v, frame, pixels, count):
         inverses[i] = inverses[i] * inverses[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST)
 def sector_sums(sector, u, v, bu, bv, cu, cv, perspective, pixels, count):
     """Mark the pixels between the rays from (u, v) to b and c, and sum 1, the slopes, and ⟨r,n⟩⁻² over them.
 
@@ -156,7 +156,7 @@ def sector_sums(sector, u, v, bu, bv, cu, cv, perspective, pixels, count):
     return np.float64(number), np.float64(slope_u), np.float64(slope_v), np.float64(inverse)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST)
 def fill_chords(sector, normal, pixels, count):
     """Chords between the normals of the pixels of a sector and that of its face."""
     x, y, z = np.float32(normal[0]), np.float32(normal[1]), np.float32(normal[2])
@@ -170,13 +170,13 @@ def fill_chords(sector, normal, pixels, count):
         chords[i] = chord if sectors[i] == sector else before
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST)
 def _angle(chord):
     """The angle (radians) of a squared chord. An arccos would lose the small ones to rounding."""
     return math.sqrt(chord) * (P0 + chord * (P1 + chord * (P2 + chord * (P3 + chord * P4))))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST)
 def sum_of_chords(pixels, count):
     """Sum of the angles (radians) of all chords."""
     total = ZERO
@@ -185,7 +185,7 @@ def sum_of_chords(pixels, count):
     return np.float64(total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST)
 def sum_of_angles(u, v, du, dv, left, right, pixels, count):
     """Sum of the angles (radians) between the pixels' normals and those of two faces.
 
@@ -205,7 +205,7 @@ def sum_of_angles(u, v, du, dv, left, right, pixels, count):
     return np.float64(total)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def space_point(u, v, unknown, frame, perspective):
     """The point in space of a screen position and the unknown there."""
     if perspective:
@@ -222,7 +222,7 @@ def space_point(u, v, unknown, frame, perspective):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def face_normal(p, q, r):
     """Unit normal of a face in space, NaN if it has none."""
     ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
@@ -232,13 +232,13 @@ def face_normal(p, q, r):
     return (nx / length, ny / length, nz / length) if length > 0.0 else (np.nan, np.nan, np.nan)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def goal(angle, area, noise):
     """The summed angle (radians) that a change must reach. Noise adds its deviation times √pixels to such a sum."""
     return (1.0 - LEAST_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area) - LEAST_ANGLE * area
 
 
-@njit(cache=True, nogil=True)
+@inner
 def corner_point(corner, vertices, unknown, faces, frame, perspective):
     """The point in space of a corner."""
     vertex = vertex_at(corner, faces)

@@ -6,6 +6,7 @@
 import numpy as np
 from numba import njit, prange
 
+from normalmesh._inner import inner
 from normalmesh._multigrid import STRONG, total_of
 
 #: Half a step may change the depth behind a pinhole by this share at most; only grazing normals reach it.
@@ -127,7 +128,7 @@ def aggregate_pixels(mask, right, down):
     return aggregate, cells[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _neighbours(a, cell, aggregate, right, down, found, weights):
     """Aggregates that a touches and the weights between them, at most 8; their number."""
     rows, columns = aggregate.shape

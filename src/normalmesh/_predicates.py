@@ -1,10 +1,11 @@
 """On which side of a line is a point? Exact (Shewchuk 1997, expansions) unless products of coordinates underflow."""
 
 import numpy as np
-from numba import njit
+
+from normalmesh._inner import inner
 
 
-@njit(cache=True, nogil=True)
+@inner
 def orientation(ax, ay, bx, by, cx, cy):
     """Sign (+1, 0, −1) of the area of the triangle abc: +1 counter-clockwise as the viewer sees it (v down)."""
     left = (ay - cy) * (bx - cx)
@@ -16,7 +17,7 @@ def orientation(ax, ay, bx, by, cx, cy):
     return _exact_orientation(ax, ay, bx, by, cx, cy)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _exact_orientation(ax, ay, bx, by, cx, cy):
     factors = (
         (_two_sum(ay, -cy), _two_sum(bx, -cx)),
@@ -47,7 +48,7 @@ def _exact_orientation(ax, ay, bx, by, cx, cy):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _two_sum(a, b):
     """a + b as a rounded sum and its exact error."""
     total = a + b
@@ -55,7 +56,7 @@ def _two_sum(a, b):
     return total, (a - (total - shadow)) + (b - shadow)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _two_product(a, b):
     """a · b as a rounded product and its exact error."""
     product = a * b

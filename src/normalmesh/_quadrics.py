@@ -8,14 +8,15 @@ A *screen quadric* is 6 numbers around a vertex, ``Q̃(δu) = ⟨δu, A δu⟩ +
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import turn
+from normalmesh._inner import inner
 from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, to_viewer
 from normalmesh._raster import by_height, first_row, row_span
 
 
-@njit(cache=True, nogil=True)
+@inner
 def jacobian(nx, ny, nz, u, v, frame, scale):
     """J(n) at the screen position (u, v), eqs. (7) and (8), as six numbers: column ∂_u, then column ∂_v."""
     rx = frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]
@@ -34,7 +35,7 @@ def jacobian(nx, ny, nz, u, v, frame, scale):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def facing(nx, ny, nz, u, v, frame, towards_viewer):
     """A sum of normals as a unit normal, at most 85° from the viewing ray."""
     rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
@@ -53,7 +54,7 @@ def facing(nx, ny, nz, u, v, frame, towards_viewer):
     return nx, ny, nz
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sample_pixel(mask, u, v):
     """The foreground pixel nearest to the one under (u, v), within two pixels; (−1, −1) where there is none."""
     row, column = math.floor(v), math.floor(u)
@@ -65,7 +66,7 @@ def sample_pixel(mask, u, v):
     return -1, -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, regularisation):
     """The record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B."""
     rows, columns = mask.shape
@@ -100,7 +101,7 @@ def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, 
     return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation):
     """The record of a face that owns no pixel, from the one nearest to its centroid; (u, v) of its corners."""
     centre_u, centre_v = (at_a[0] + at_b[0] + at_c[0]) / 3.0, (at_a[1] + at_b[1] + at_c[1]) / 3.0
@@ -120,7 +121,7 @@ def sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale,
     return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, 1)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels):
     """Normal, area on the surface, and the sums over the pixels as a mean times that area."""
     area = 0.5 * ((at_b[1] - at_a[1]) * (at_c[0] - at_a[0]) - (at_b[0] - at_a[0]) * (at_c[1] - at_a[1]))
@@ -135,7 +136,7 @@ def _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation):
     """A record's quadric with ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 added to it."""
     nx, ny, nz = (
@@ -160,7 +161,7 @@ def _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisatio
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def record_of(f, records):
     """A face's record as a tuple: views of arrays cost more than the arithmetic."""
     return (
@@ -169,7 +170,7 @@ def record_of(f, records):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@inner
 def with_face(total, record, a, b, c, vertices, u, v, frame, scale):
     """A vertex's quadric in space, total (10), with that of the face abc, moved to the vertex at (u, v), added."""
     centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
@@ -194,7 +195,7 @@ def with_face(total, record, a, b, c, vertices, u, v, frame, scale):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale):
     """Q̃_v(δu) = Q_v(J_v δu), eq. (15), as six numbers."""
     j = jacobian(nx, ny, nz, u, v, frame, scale)
@@ -214,10 +215,12 @@ def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale):
     )
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def face_records(vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records):
+@njit(cache=True, nogil=True)
+def face_records(
+    first, last, vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records
+):  # fmt: skip
     """Renew the records (M, 14) of the faces that changed."""
-    for f in prange(records.shape[0]):
+    for f in range(first, last):
         if changed[f]:
             record = face_record(
                 faces[f, 0], faces[f, 1], faces[f, 2], vertices, normals, mask, frame, towards_viewer, scale,
@@ -227,18 +230,18 @@ def face_records(vertices, faces, changed, normals, mask, frame, towards_viewer,
                 records[f, k] = record[k]
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def vertex_quadrics(
-    vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale, regularisation,
+    first, last, vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale, regularisation,
     records, quadrics,
 ):  # fmt: skip
-    """Screen quadrics (N, 6) of all vertices, eqs. (12), (14), (15).
+    """Fill the screen quadrics (N, 6) of vertices, eqs. (12), (14), (15).
 
     From the records of the faces, or straight from the pixels of a start mesh where ``records`` is empty: that is too
     large to keep them.
     """
-    for vertex in prange(quadrics.shape[0]):
-        start = corner_of[vertex]
+    for vertex in range(first, last):
+        start = np.int64(corner_of[vertex])
         if start < 0:
             continue
         u, v = vertices[vertex, 0], vertices[vertex, 1]

@@ -7,12 +7,13 @@ faces of the edge compute from the same numbers and exactly: there are no cracks
 
 import math
 
-from numba import njit, prange
+from numba import njit
 
+from normalmesh._inner import inner
 from normalmesh._predicates import orientation
 
 
-@njit(cache=True, nogil=True)
+@inner
 def by_height(a, b, c):
     """Three points (u, v) from top to bottom of the screen, as tuples: views of arrays cost more than all the rest."""
     a, b, c = (a[0], a[1]), (b[0], b[1]), (c[0], c[1])
@@ -25,13 +26,13 @@ def by_height(a, b, c):
     return a, b, c
 
 
-@njit(cache=True, nogil=True)
+@inner
 def first_row(v, rows):
     """The first row of pixels whose centres are not above v, within 0 … rows."""
     return int(min(max(math.ceil(v - 0.5), 0.0), float(rows)))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def first_column(top, bottom, row, columns):
     """The first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
     u, v = top[0], top[1]
@@ -46,7 +47,7 @@ def first_column(top, bottom, row, columns):
     return int(min(max(math.ceil(column), 0.0), float(columns)))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def row_span(top, middle, bottom, row, middle_row, columns):
     """Columns start … end − 1 of the row that a face owns; rows from the middle corner on use its lower edge."""
     one = first_column(top, bottom, row, columns)
@@ -54,12 +55,13 @@ def row_span(top, middle, bottom, row, middle_row, columns):
     return min(one, other), max(one, other)
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def fill_pixel_faces(vertices, faces, owner):
-    """Write the index of each face into the pixels (H, W) int32 that it owns. Inverted faces own nothing."""
+@njit(cache=True, nogil=True)
+def fill_pixel_faces(first, last, vertices, faces, owner):
+    """Write the index of faces into the pixels (H, W) int32 that it owns. Inverted faces own nothing."""
     rows, columns = owner.shape
-    for f in prange(faces.shape[0]):
-        a, b, c = vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]]
+    for f in range(first, last):
+        i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
+        a, b, c = (vertices[i, 0], vertices[i, 1]), (vertices[j, 0], vertices[j, 1]), (vertices[k, 0], vertices[k, 1])
         if orientation(a[0], a[1], b[0], b[1], c[0], c[1]) <= 0:
             continue
         top, middle, bottom = by_height(a, b, c)

@@ -8,10 +8,11 @@ Tables of pixels are those of :mod:`normalmesh._patch`.
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import turn, vertex_at
 from normalmesh._facemeans import sampled_gradient
+from normalmesh._inner import inner
 from normalmesh._patch import (
     CHUNK,
     LEAST_AREA,
@@ -70,7 +71,7 @@ def colours(faces, opposite, corner_of, vertex_count):
     return colour
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def fill_star(vertex, faces, opposite, corner_of, strain, star):
     """Fill ``star`` with the corners of a vertex, counter-clockwise, the first after a cut edge if there is any.
 
@@ -92,7 +93,7 @@ def fill_star(vertex, faces, opposite, corner_of, strain, star):
     return valence
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspective, ring):
     """Fill the table of a ring (valence, RING); the mean length of the vertex's edges, and the area of its faces."""
     vertex = vertex_at(star[0], faces)
@@ -114,7 +115,7 @@ def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspectiv
     return length / valence, area
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def gather_star(here, valence, ring, normals, pixels):
     """Fill the table with the pixels around a vertex, seen from it; the table and their number."""
     room = 1
@@ -128,7 +129,7 @@ def gather_star(here, valence, ring, normals, pixels):
     return pixels, fill_up(pixels, count)
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def stays_upright(u, v, valence, ring):
     """Whether all faces keep a fair size and shape if their vertex moves by (u, v)."""
     for k in range(valence):
@@ -141,7 +142,7 @@ def stays_upright(u, v, valence, ring):
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pixels, count, own):
     """Fill ``own`` with the unknown at each corner of a star that fits the mean gradients best, its neighbours fixed.
 
@@ -175,7 +176,7 @@ def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pi
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def star_angle(u, v, own, valence, ring, frame, perspective, pixels, count):
     """Summed angle of the faces around a vertex at (u, v) on the screen, with unknowns of its own."""
     for k in range(valence):
@@ -186,7 +187,7 @@ def star_angle(u, v, own, valence, ring, frame, perspective, pixels, count):
     return sum_of_chords(pixels, count)
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def lowest_point(rise, slope_u, slope_v):
     """Where a round bowl is lowest: its mean over the unit circle is ``rise`` above its middle, with the slopes there.
 
@@ -199,7 +200,7 @@ def lowest_point(rise, slope_u, slope_v):
     return -far * slope_u / slope, -far * slope_v / slope
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def best_place(
     step, first, here, area, valence, ring, noise, normals, mask, frame, perspective, pixels, count, own, best_own
 ):  # fmt: skip
@@ -231,7 +232,7 @@ def best_place(
     return best_u, best_v
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def move_some(
     chosen, begin, end, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask,
     frame, perspective, moved,
@@ -263,19 +264,19 @@ def move_some(
                 unknown[star[k]] = best_own[k]
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def move_vertices(
-    chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask, frame,
+    first_chunk, last_chunk, chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask, frame,
     perspective, moved,
 ):  # fmt: skip
-    """Move vertices, no two of them neighbours, to the best of some places around, if that lowers the summed angle.
+    """Move chunks of vertices, no two neighbours, to the best of some places around, if that lowers the summed angle.
 
     The places lie at ``reach`` times the mean length of the vertex's edges; ``first`` turns them by a part of the angle
     between two. The last one is the lowest point of the bowl through the others. ``moved`` (K,), False before, says
     which ones moved.
     """
-    for chunk in prange((chosen.size + CHUNK - 1) // CHUNK):
-        begin = np.int64(chunk) * CHUNK
+    for chunk in range(first_chunk, last_chunk):
+        begin = chunk * CHUNK
         move_some(
             chosen, begin, min(begin + CHUNK, chosen.size), reach, first, vertices, unknown, strain, faces, opposite,
             corner_of, noise, normals, mask, frame, perspective, moved,

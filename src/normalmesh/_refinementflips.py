@@ -4,11 +4,11 @@
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
+from normalmesh._inner import inner
 from normalmesh._patch import (
-    CHUNK,
     LEAST_AREA,
     ROWS,
     corner_point,
@@ -25,7 +25,7 @@ from normalmesh._validity import crossing
 from normalmesh.cutting import CUT
 
 
-@njit(cache=True, nogil=True)
+@inner
 def gather(f, vertices, faces, normals, pixels):
     """Fill the table with the pixels of a face, seen from its first vertex; the table and their number."""
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -35,7 +35,7 @@ def gather(f, vertices, faces, normals, pixels):
     return pixels, fill_up(pixels, gather_face(here, there, yonder, here[0], here[1], normals, pixels, 0))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def angle_now(f, vertices, unknown, faces, frame, perspective, pixels, count):
     """Summed angle between a face and the pixels that it has."""
     normal = face_normal(
@@ -46,7 +46,7 @@ def angle_now(f, vertices, unknown, faces, frame, perspective, pixels, count):
     return sum_of_angles(0.0, 0.0, 0.0, 0.0, normal, normal, pixels, count)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def angle_flipped(corner, vertices, unknown, faces, opposite, frame, perspective, pixels, count):
     """Summed angle of the pixels of a corner's face, once the edge across from the corner is flipped."""
     other = opposite[corner]
@@ -61,7 +61,7 @@ def angle_flipped(corner, vertices, unknown, faces, opposite, frame, perspective
     return sum_of_angles(u, v, du, dv, face_normal(d, b, c), face_normal(c, a, d), pixels, count)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def area_to_flip(corner, vertices, strain, faces, real_faces, opposite, flags):
     """Area of the two faces of the edge across from a corner, 0 where it must not be flipped."""
     other = opposite[corner]
@@ -76,12 +76,12 @@ def area_to_flip(corner, vertices, strain, faces, real_faces, opposite, flags):
 
 @njit(cache=True, nogil=True)
 def judge_faces(
-    begin, end, vertices, unknown, strain, faces, real_faces, opposite, flags, normals, mask, frame, perspective,
+    first, last, vertices, unknown, strain, faces, real_faces, opposite, flags, normals, mask, frame, perspective,
     angles, flipped,
 ):  # fmt: skip
-    """Summed angles (M,) of faces begin … end − 1, and (3M,) of their pixels once the edge across is flipped."""
+    """Fill the summed angles (M,) of faces, and (3M,) of their pixels once the edge across is flipped."""
     pixels = np.empty((ROWS, 128), np.float32)
-    for f in range(begin, end):
+    for f in range(first, last):
         pixels, count = gather(f, vertices, faces, normals, pixels)
         angles[f] = angle_now(f, vertices, unknown, faces, frame, perspective, pixels, count)
         for corner in range(3 * f, 3 * f + 3):
@@ -94,22 +94,15 @@ def judge_faces(
                 )
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def gains_of_flips(
-    vertices, unknown, strain, faces, real_faces, opposite, flags, noise, normals, mask, frame, perspective, angles,
-    flipped, gains,
+    first, last, vertices, strain, faces, real_faces, opposite, flags, noise, angles, flipped, gains
 ):  # fmt: skip
-    """By how much the summed angle falls when an edge is flipped, (3M,) at the smaller of its two corners, or 0.
+    """Fill ``gains`` (3M,): by how much the summed angle falls when an edge is flipped, at the smaller of its corners.
 
-    ``angles`` (M,) and ``flipped`` (3M,) are filled as :func:`judge_faces` says.
+    0 where it does not. ``angles`` (M,) and ``flipped`` (3M,) are as :func:`judge_faces` fills them.
     """
-    for chunk in prange((real_faces + CHUNK - 1) // CHUNK):
-        begin = np.int64(chunk) * CHUNK
-        judge_faces(
-            begin, min(begin + CHUNK, real_faces), vertices, unknown, strain, faces, real_faces, opposite, flags,
-            normals, mask, frame, perspective, angles, flipped,
-        )  # fmt: skip
-    for corner in prange(3 * real_faces):
+    for corner in range(first, last):
         gains[corner] = 0.0
         other = opposite[corner]
         if corner < other:
@@ -119,7 +112,7 @@ def gains_of_flips(
                 gains[corner] = now - then if then < goal(now, area, noise) else 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def still_gains(
     corner, vertices, unknown, strain, faces, real_faces, opposite, flags, noise, normals, mask, frame, perspective,
     pixels,
@@ -160,7 +153,7 @@ def flip_in_order(
     return flips
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def carry_corners(corner, opposite, unknown, strain):
     """Give corners the values that they will stand for once the edge across from one is flipped."""
     other = opposite[corner]

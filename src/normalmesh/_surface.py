@@ -3,18 +3,20 @@
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from normalmesh._inner import inner
 
 #: Frames (T, B, N) flatter than this after interpolation cannot express a normal.
 SMALLEST_DETERMINANT = 1e-3
 
 
-@njit(cache=True, nogil=True)
+@inner
 def cross(ax, ay, az, bx, by, bz):
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@njit(cache=True, nogil=True)
+@inner
 def unit(x, y, z):
     """The vector at length one, or zero if it has no length. Safe from overflow and underflow of its squares."""
     largest = max(abs(x), abs(y), abs(z))
@@ -25,7 +27,7 @@ def unit(x, y, z):
     return x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True)
+@inner
 def face_cross(vertices, faces, f):
     """Normal of face f, twice its area long."""
     a, b, c = faces[f]
@@ -39,14 +41,12 @@ def face_cross(vertices, faces, f):
     )
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def face_normals(vertices, faces):
-    """(M, 3) unit normals, zero for faces without area."""
-    normals = np.empty((len(faces), 3), np.float64)
-    for f in prange(len(faces)):
+@njit(cache=True, nogil=True)
+def face_normals(first, last, vertices, faces, normals):
+    """Fill unit normals (M, 3), zero for faces without area."""
+    for f in range(first, last):
         x, y, z = face_cross(vertices, faces, f)
         normals[f, 0], normals[f, 1], normals[f, 2] = unit(x, y, z)
-    return normals
 
 
 @njit(cache=True, nogil=True)
@@ -65,7 +65,7 @@ def vertex_normals(vertices, faces):
     return normals
 
 
-@njit(cache=True, nogil=True)
+@inner
 def barycentric(screen, a, b, c, u, v):
     """Barycentric coordinates of (u, v) in the triangle a, b, c on the screen; clipped, so never outside of it."""
     bu, bv = screen[b, 0] - screen[a, 0], screen[b, 1] - screen[a, 1]
@@ -79,14 +79,14 @@ def barycentric(screen, a, b, c, u, v):
     return 1.0 - second - third, second, third
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def fill_depth(owners, screen, faces, depth, perspective, depth_map):
-    """Depth (H, W) at pixel centres from the depth (N,) of the vertices.
+@njit(cache=True, nogil=True)
+def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map):
+    """Fill rows of ``depth_map`` (H, W), at pixel centres, from the depth (N,) of the vertices.
 
     Over a planar face the height is linear on the screen; behind a pinhole the inverse of the depth is.
     """
     rows, columns = owners.shape
-    for i in prange(rows):
+    for i in range(top, bottom):
         for j in range(columns):
             f = owners[i, j]
             if f < 0:
@@ -100,18 +100,18 @@ def fill_depth(owners, screen, faces, depth, perspective, depth_map):
                 depth_map[i, j] = first * depth[a] + second * depth[b] + third * depth[c]
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def fill_normals(owners, normals, normal_map):
-    """Normals (H, W, 3) of the faces (M, 3) that own the pixels, zero outside."""
+@njit(cache=True, nogil=True)
+def fill_normals(top, bottom, owners, normals, normal_map):
+    """Fill rows of ``normal_map`` (H, W, 3) with the normals (M, 3) of the faces that own the pixels, zero outside."""
     rows, columns = owners.shape
-    for i in prange(rows):
+    for i in range(top, bottom):
         for j in range(columns):
             f = owners[i, j]
             for k in range(3):
                 normal_map[i, j, k] = normals[f, k] if f >= 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def box_sum(normals, u, v, width, height):
     """Sum of the normals (H, W, 3) over a box around (u, v), in pixels, weighted by the area of each pixel in it.
 
@@ -130,7 +130,7 @@ def box_sum(normals, u, v, width, height):
     return x, y, z
 
 
-@njit(cache=True, nogil=True)
+@inner
 def mix(vectors, a, b, c, first, second, third):
     """Row vectors a, b, c mixed linearly and normalised, as a fragment shader does."""
     return unit(
@@ -140,7 +140,7 @@ def mix(vectors, a, b, c, first, second, third):
     )
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def in_frame(tangent, bitangent, normal, n):
     """Unit coordinates (x, y, z ≥ 0) with x T + y B + z N ∥ n; zero if the frame is flat or n has no length."""
     tx, ty, tz = tangent
@@ -156,9 +156,11 @@ def in_frame(tangent, bitangent, normal, n):
     return unit(x * px + y * py + z * pz, x * qx + y * qy + z * qz, max(x * rx + y * ry + z * rz, 0.0))
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def bake_normals(owners, screen, faces, depth, tangents, bitangents, vertex_normals, normals, texture, covered):
-    """Fill ``texture`` (H, W, 3) uint8 with ``normals`` (H', W', 3) in the tangent frames of the faces.
+@njit(cache=True, nogil=True)
+def bake_normals(
+    top, bottom, owners, screen, faces, depth, tangents, bitangents, vertex_normals, normals, texture, covered
+):  # fmt: skip
+    """Fill rows of ``texture`` (H, W, 3) uint8 with ``normals`` (H', W', 3) in the tangent frames of the faces.
 
     ``screen`` (N, 2) is in texels. A viewer mixes positions, texture coordinates and frames with the same weights, so
     the texel at the weights λ lies on the surface at Σ λ_k P_k, which the camera sees at Σ λ_k d_k u_k / Σ λ_k d_k:
@@ -166,7 +168,7 @@ def bake_normals(owners, screen, faces, depth, tangents, bitangents, vertex_norm
     """
     rows, columns = owners.shape
     wide, tall = normals.shape[1] / columns, normals.shape[0] / rows
-    for i in prange(rows):
+    for i in range(top, bottom):
         for j in range(columns):
             f = owners[i, j]
             if f < 0:
@@ -191,13 +193,13 @@ def bake_normals(owners, screen, faces, depth, tangents, bitangents, vertex_norm
             texture[i, j, 2] = np.uint8(127.5 * (z + 1.0) + 0.5)
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def dilate(texture, covered):
-    """Give uncovered texels the mean of their covered neighbours; returns what is covered now."""
+@njit(cache=True, nogil=True)
+def dilate(top, bottom, texture, covered, grown):
+    """Give uncovered texels in rows the mean of their covered neighbours; ``grown`` (H, W) becomes what is covered then."""
     rows, columns = covered.shape
-    grown = covered.copy()
-    for i in prange(rows):
+    for i in range(top, bottom):
         for j in range(columns):
+            grown[i, j] = covered[i, j]
             if covered[i, j]:
                 continue
             count = 0
@@ -214,4 +216,3 @@ def dilate(texture, covered):
                 texture[i, j, 0] = np.uint8((red + count // 2) // count)
                 texture[i, j, 1] = np.uint8((green + count // 2) // count)
                 texture[i, j, 2] = np.uint8((blue + count // 2) // count)
-    return grown

@@ -6,27 +6,28 @@ side of that edge, −1 at the boundary.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from normalmesh._inner import inner
 from normalmesh._predicates import orientation
 
 
-@njit(cache=True, nogil=True)
+@inner
 def next_corner(corner):
     return corner + 1 if corner % 3 != 2 else corner - 2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def previous_corner(corner):
     return corner - 1 if corner % 3 != 0 else corner + 2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _inside(mask, i, j):
     return 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def vertices_at(mask, i, j):
     """How many vertices the pixel corner (i, j) needs: two where pixels touch only diagonally, to be manifold."""
     above_left, above_right = _inside(mask, i - 1, j - 1), _inside(mask, i - 1, j)
@@ -36,49 +37,48 @@ def vertices_at(mask, i, j):
     return 1 if above_left or above_right or below_left or below_right else 0
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def count_rows(mask):
-    """For each row of pixel corners: vertices and foreground pixels before it. (H + 2, 2) int64, last row = totals."""
-    rows, columns = mask.shape
-    before = np.zeros((rows + 2, 2), np.int64)
-    for i in prange(rows + 1):
+@njit(cache=True, nogil=True)
+def count_rows(first, last, mask, counts):
+    """Fill ``counts`` (H + 1, 2) int64: the vertices and the foreground pixels of rows of pixel corners."""
+    for i in range(first, last):
         vertices = 0
         pixels = 0
-        for j in range(columns + 1):
+        for j in range(mask.shape[1] + 1):
             vertices += vertices_at(mask, i, j)
             pixels += _inside(mask, i, j)
-        before[i + 1, 0] = vertices
-        before[i + 1, 1] = pixels
-    # Number by number: a sum of rows would start the threads anew for each.
-    for i in range(rows + 1):
-        before[i + 1, 0] += before[i, 0]
-        before[i + 1, 1] += before[i, 1]
-    return before
+        counts[i, 0] = vertices
+        counts[i, 1] = pixels
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def fill_grid(mask, before, vertices, faces):
-    """Fill vertices (N, 2) and faces (M, 3): two counter-clockwise triangles a foreground pixel."""
-    rows, columns = mask.shape
-    first = np.empty((rows + 1, columns + 1), np.int32)
-    for i in prange(rows + 1):
+@njit(cache=True, nogil=True)
+def fill_vertices(first, last, mask, before, number, vertices):
+    """Fill vertices (N, 2) of rows of pixel corners, and ``number`` (H + 1, W + 1), the first vertex of each corner.
+
+    ``before`` (H + 2, 2) are the vertices and foreground pixels before each row.
+    """
+    for i in range(first, last):
         vertex = before[i, 0]
-        for j in range(columns + 1):
-            first[i, j] = vertex
+        for j in range(mask.shape[1] + 1):
+            number[i, j] = vertex
             for _ in range(vertices_at(mask, i, j)):
                 vertices[vertex, 0] = j
                 vertices[vertex, 1] = i
                 vertex += 1
-    for i in prange(rows):
+
+
+@njit(cache=True, nogil=True)
+def fill_faces(first, last, mask, before, number, faces):
+    """Fill faces (M, 3) of rows of pixels: two counter-clockwise triangles a foreground pixel."""
+    for i in range(first, last):
         face = 2 * before[i, 1]
-        for j in range(columns):
+        for j in range(mask.shape[1]):
             if not mask[i, j]:
                 continue
             # A split corner's second vertex belongs to the pixel below it.
-            top_left = first[i, j] + (vertices_at(mask, i, j) == 2)
-            top_right = first[i, j + 1] + (vertices_at(mask, i, j + 1) == 2)
-            bottom_left = first[i + 1, j]
-            bottom_right = first[i + 1, j + 1]
+            top_left = number[i, j] + (vertices_at(mask, i, j) == 2)
+            top_right = number[i, j + 1] + (vertices_at(mask, i, j + 1) == 2)
+            bottom_left = number[i + 1, j]
+            bottom_right = number[i + 1, j + 1]
             faces[face, 0], faces[face, 1], faces[face, 2] = top_left, bottom_left, bottom_right
             faces[face + 1, 0], faces[face + 1, 1], faces[face + 1, 2] = top_left, bottom_right, top_right
             face += 2
@@ -125,12 +125,12 @@ def corner_table(faces, vertex_count):
     return opposite, non_manifold, misoriented
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _far_end(corner, vertex_of):
     return max(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)])
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _sort_by_far_end(members, vertex_of):
     if members.size > 64:
         keys = np.array([_far_end(corner, vertex_of) for corner in members])
@@ -199,7 +199,7 @@ def component_labels(faces, vertex_count):
     return labels
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _root(parent, vertex):
     while parent[vertex] != vertex:
         parent[vertex] = parent[parent[vertex]]
@@ -231,13 +231,11 @@ def boundary_loops(faces, opposite, labels, component_count):
     return edges, loops
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def face_orientations(vertices, faces):
-    """+1 counter-clockwise seen by the viewer, −1 inverted, 0 degenerate; exact. (M,) int8."""
-    signs = np.empty(faces.shape[0], np.int8)
-    for f in prange(faces.shape[0]):
+@njit(cache=True, nogil=True)
+def face_orientations(first, last, vertices, faces, signs):
+    """Fill ``signs`` (M,) int8: +1 counter-clockwise seen by the viewer, −1 inverted, 0 degenerate; exact."""
+    for f in range(first, last):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         signs[f] = orientation(
             vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1], vertices[c, 0], vertices[c, 1]
         )
-    return signs

@@ -1,8 +1,7 @@
 """Kernels that say which changes keep a mesh valid: no face turned over or degenerate, no edge or face twice."""
 
-from numba import njit
-
 from normalmesh._closedmesh import turn, vertex_at
+from normalmesh._inner import inner
 from normalmesh._predicates import orientation
 from normalmesh._topology import next_corner, previous_corner
 
@@ -11,13 +10,13 @@ LEAST_AREA = 1e-3
 LEAST_FLATNESS = 1e-3
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_fit(double_area, longest_squared):
     """Whether a face of this area and longest side is neither tiny nor a needle."""
     return double_area >= max(2.0 * LEAST_AREA, LEAST_FLATNESS * longest_squared)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def crossing(a, b, c, d, vertices):
     """Where the diagonals ab and cd of two faces cross: shares s of ab and t of cd, and twice the area of both faces.
 
@@ -38,7 +37,7 @@ def crossing(a, b, c, d, vertices):
     return s, t, abs(cross)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_of, ghost):
     """Whether all faces of a vertex, but those with the other one, stay fit when the vertex moves to (u, v).
 
@@ -62,7 +61,7 @@ def keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_o
             return True
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def link_is_simple(a, b, faces, opposite, corner_of, ghost, mark, token):
     """The link condition: only the two vertices across from the edge ab are neighbours of both its ends.
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from normalmesh._cholesky import assign_tasks, borders, factorise, layout, postorder, substitute
 from normalmesh._dissection import dissect, landmark_coordinates
 from normalmesh.errors import NormalMeshError
-from normalmesh.threads import threads_for
+from normalmesh.threads import PARALLEL_FROM, in_parallel
 
 Float = NDArray[np.float64]
 
@@ -70,13 +70,15 @@ class Cholesky:
             self._factor = np.empty(int(self._place[0][-1]))
         workspace = np.empty(self._workspace)
         parts = (matrix.indptr, matrix.indices, matrix.data)
-        with threads_for(self._factor.size):
-            failed = factorise(
-                parts, extra, self._tree, self._place, self._schedule, self._tasks, self._factor, workspace
-            )
-        if failed >= 0:
+        failed = np.full(self._tasks + 1, -1)
+        work = (parts, extra, self._tree, self._place, self._schedule, self._factor, workspace, failed)
+        small = self._factor.size < PARALLEL_FROM
+        in_parallel(factorise, self._tasks, *work, grain=self._tasks + 1 if small else 1)
+        if failed.max() < 0:
+            factorise(self._tasks, self._tasks + 1, *work)
+        if failed.max() >= 0:
             self._factor = None
-            unknown = self._tree[0][failed]
+            unknown = self._tree[0][failed.max()]
             raise NormalMeshError(
                 f"the matrix is not positive definite: the pivot of unknown {unknown} is not positive"
             )

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from normalmesh import _collapse
 from normalmesh.closedmesh import ClosedMesh
-from normalmesh.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.quadrics import GRAIN, OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.threads import in_parallel
 
 Array = NDArray[Any]
 
@@ -121,7 +122,7 @@ class _Collapsing:
 
     def in_tiles(self, target: int, limit: float) -> None:
         """Collapse tile by tile, to levels of cost that rise up to the limit, while far more vertices are left."""
-        _collapse.lower_bounds(*self._costing, self.bounds)
+        self._renew_bounds()
         level, shift = 0.0, 0.0
         enough = True
         while enough and self.alive > max(MARGIN * target, TILE):
@@ -153,13 +154,26 @@ class _Collapsing:
         mark = np.zeros(len(vertices), np.int32)
         for first in range(0, len(starts) - 1, TILES_AT_ONCE):
             part = starts[first : first + TILES_AT_ONCE + 1]
-            collapses, costs = np.zeros(len(part) - 1, np.int64), np.zeros(len(part) - 1)
-            _collapse.collapse_tiles(
-                first, part, members, self.bounds, tile_of, squares, *self._costing, *self._outline, mark, self.clock,
-                kept, level, collapses, costs,
-            )  # fmt: skip
-            self._done(int(collapses.sum()), float(costs.max()))
+            most = ((1.0 - kept) * np.diff(part)).astype(np.int64)
+            self._collapse(first, part, members, most, tile_of, squares, mark, level)
         self.clock += len(members)
+
+    def _collapse(
+        self, first: int, starts: Array, members: Array, most: Array, tile_of: Array, squares: Array, mark: Array,
+        limit: float,
+    ) -> int:  # fmt: skip
+        """Collapse in tiles as :func:`normalmesh._collapse.collapse_tiles` says; the number of collapses."""
+        collapses, costs = np.zeros(len(most), np.int64), np.zeros(len(most))
+        in_parallel(
+            _collapse.collapse_tiles, len(most), first, starts, members, most, self.bounds, tile_of, squares,
+            *self._costing, *self._outline, mark, self.clock, limit, collapses, costs, grain=1,
+        )  # fmt: skip
+        done = int(collapses.sum())
+        self._done(done, float(costs.max()))
+        return done
+
+    def _renew_bounds(self) -> None:
+        in_parallel(_collapse.lower_bounds, len(self.bounds), *self._costing, self.bounds, grain=GRAIN)
 
     def in_order(self, target: int, limit: float) -> None:
         """Collapse in the order of cost over the whole mesh."""
@@ -167,28 +181,17 @@ class _Collapsing:
         # Collapses may have made room for edges that were refused before: look at all of them again.
         while target < self.alive < before:
             before = self.alive
-            _collapse.lower_bounds(*self._costing, self.bounds)
+            self._renew_bounds()
             self._queue(target, limit)
 
     def _queue(self, target: int, limit: float) -> None:
         """Collapse what costs less than the limit, by the bounds as they are, in one queue."""
         members = np.flatnonzero(self.bounds < limit).astype(np.int32)
         mark = np.zeros(len(self.stamp), np.int32)
-        done, cost = _collapse.collapse_queue(
-            members,
-            self.bounds,
-            -1,
-            mark,
-            np.empty((0, 3)),
-            *self._costing,
-            *self._outline,
-            mark,
-            self.clock,
-            self.alive - target,
-            limit,
+        most = np.array([self.alive - target])
+        self.clock += self._collapse(
+            -1, np.array([0, len(members)]), members, most, mark, np.empty((0, 3)), mark, limit
         )
-        self.clock += done
-        self._done(done, cost)
 
     def _done(self, collapses: int, largest: float) -> None:
         self.alive -= collapses

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from normalmesh._facemeans import SUMS, face_means
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.screenmesh import ScreenMesh
+from normalmesh.threads import in_parallel
 
 Float = NDArray[np.float64]
 
@@ -48,7 +49,8 @@ class FaceMeans:
         the edges of small faces out by area.
         """
         table = np.empty((len(mesh.faces), SUMS))
-        face_means(mesh.vertices, mesh.faces, mesh.areas, samples, normals, mask, camera.frame, table)
+        looking = (samples, normals, mask, camera.frame)
+        in_parallel(face_means, len(table), mesh.vertices, mesh.faces, mesh.areas, *looking, table, grain=4096)
         # A face far from all foreground knows nothing: it is taken to face the viewer, and hardly counts.
         nothing = ~table[:, 1:4].any(axis=1)
         rays = camera.rays(*mesh.vertices[mesh.faces[nothing]].mean(axis=1).T)

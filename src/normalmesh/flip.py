@@ -6,7 +6,8 @@ import numpy as np
 
 from normalmesh import _flip
 from normalmesh.closedmesh import ClosedMesh
-from normalmesh.quadrics import FaceRecords, Pixels
+from normalmesh.quadrics import GRAIN, FaceRecords, Pixels
+from normalmesh.threads import in_parallel
 
 #: Flips change the metric of their neighbours, so that in rare cases a ring of edges could turn for ever.
 MOST_SWEEPS = 10
@@ -22,7 +23,9 @@ def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
     active = np.ones(len(mesh.faces), np.bool_)
     flips = 0
     for _ in range(MOST_SWEEPS):
-        _flip.gains_of_flips(
+        in_parallel(
+            _flip.gains_of_flips,
+            len(gains),
             mesh.vertices,
             mesh.faces,
             mesh.real_faces,
@@ -32,6 +35,7 @@ def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
             active,
             *pixels.camera,
             gains,
+            grain=GRAIN,
         )
         candidates = np.flatnonzero(gains > 0)
         order = candidates[np.argsort(-gains[candidates], kind="stable")]

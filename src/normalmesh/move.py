@@ -6,7 +6,8 @@ import numpy as np
 
 from normalmesh import _move, _outline
 from normalmesh.closedmesh import ClosedMesh
-from normalmesh.quadrics import FaceRecords, Pixels, vertex_quadrics
+from normalmesh.quadrics import GRAIN, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.threads import in_parallel
 
 
 def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) -> int:
@@ -16,8 +17,8 @@ def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) ->
     stay within a pixel of it. The records must be up to date; the faces that changed are marked in them.
     """
     steps = np.empty((len(mesh.vertices), 2))
-    _move.best_steps(vertex_quadrics(mesh, pixels, records), mesh.flags, step, steps)
-    _outline.outline_steps(
-        *mesh.topology, mesh.flags, mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth, step, steps
-    )
+    quadrics = vertex_quadrics(mesh, pixels, records)
+    in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps, grain=GRAIN)
+    outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth)
+    in_parallel(_outline.outline_steps, len(steps), *mesh.topology, mesh.flags, *outline, step, steps, grain=GRAIN)
     return _move.take_steps(steps, *mesh.topology, mesh.flags, pixels.normal_map.mask, mesh.covered, records.changed)

@@ -15,6 +15,7 @@ import numpy as np
 from normalmesh._noise import bilateral, curls, loop_gaps
 from normalmesh.errors import NormalMeshError
 from normalmesh.normalmap import NormalMap
+from normalmesh.threads import in_parallel
 
 #: Noise (degrees) below which normals are taken as they are: clean maps of rough surfaces are taken for that noisy.
 NEGLIGIBLE = 1.0
@@ -66,5 +67,6 @@ def without_noise(normal_map: NormalMap, noise: float) -> NormalMap:
     if noise < NEGLIGIBLE:
         return normal_map
     smooth = np.empty_like(normal_map.normals)
-    bilateral(normal_map.normals, normal_map.mask, RADIUS, WIDTH, 3 * math.radians(noise), smooth)
+    window = (RADIUS, WIDTH, 3 * math.radians(noise))
+    in_parallel(bilateral, len(smooth), normal_map.normals, normal_map.mask, *window, smooth, grain=32)
     return NormalMap(smooth, normal_map.mask, normal_map.camera)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh._normalmap import clean_normals
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.threads import in_parallel
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,10 @@ class NormalMap:
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
         normals = np.empty(given.shape, np.float32)
-        counts = clean_normals(given, mask, self.camera.frame, self.camera.towards_viewer, normals)
-        repairs = Repairs(*(int(count) for count in counts))
+        counts = np.zeros((len(mask), 4), np.int64)
+        seen_by = (self.camera.frame, self.camera.towards_viewer)
+        in_parallel(clean_normals, len(mask), given, mask, *seen_by, normals, counts, grain=64)
+        repairs = Repairs(*(int(count) for count in counts.sum(axis=0)))
         foreground = int(np.count_nonzero(mask))
         _refuse_unusable(foreground, repairs)
         normals.flags.writeable = False

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from normalmesh import _outline, _quadrics
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.normalmap import NormalMap
+from normalmesh.threads import in_parallel
 
 Float = NDArray[np.float64]
 
@@ -18,6 +19,9 @@ REGULARISATION = 1e-5
 
 #: Weight of the outline beside the shape: px of outline × px² of distance, as px⁴.
 OUTLINE_WEIGHT = 1.0
+
+#: Vertices that are worth a second thread.
+GRAIN = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,8 @@ class FaceRecords:
 
     def renew(self, mesh: ClosedMesh, pixels: Pixels) -> None:
         """Evaluate the faces that changed from their pixels."""
-        _quadrics.face_records(mesh.vertices, mesh.faces, self.changed, *pixels.arguments, self.table)
+        looking = (mesh.vertices, mesh.faces, self.changed, *pixels.arguments)
+        in_parallel(_quadrics.face_records, len(self.table), *looking, self.table, grain=4096)
         self.changed[:] = False
 
 
@@ -69,11 +74,17 @@ def vertex_quadrics(
     """
     quadrics = np.empty((len(mesh.vertices), 6))
     table = np.empty((0, 14)) if records is None else records.table
-    _quadrics.vertex_quadrics(
-        mesh.vertices, mesh.faces, mesh.real_faces, mesh.opposite, mesh.corner_of, *pixels.arguments, table, quadrics
-    )
+    topology = (mesh.vertices, mesh.faces, mesh.real_faces, mesh.opposite, mesh.corner_of)
+    in_parallel(_quadrics.vertex_quadrics, len(quadrics), *topology, *pixels.arguments, table, quadrics, grain=GRAIN)
     if outline_weight > 0:
-        _outline.add_outline_quadrics(
-            *mesh.topology, mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth, outline_weight, quadrics
+        outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth)
+        in_parallel(
+            _outline.add_outline_quadrics,
+            len(quadrics),
+            *mesh.topology,
+            *outline,
+            outline_weight,
+            quadrics,
+            grain=GRAIN,
         )
     return quadrics

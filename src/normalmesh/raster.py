@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from normalmesh._raster import fill_pixel_faces
 from normalmesh.errors import NormalMeshError
 from normalmesh.screenmesh import ScreenMesh
+from normalmesh.threads import in_parallel
 
 
 def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
@@ -32,5 +33,5 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
     if len(shape) != 2 or min(shape) < 1:
         raise NormalMeshError(f"shape must be (rows, columns), both positive, not {shape}")
     owner = np.full(shape, -1, np.int32)
-    fill_pixel_faces(mesh.vertices, mesh.faces, owner)
+    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, owner, grain=16_384)
     return owner

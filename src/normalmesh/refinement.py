@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh import _refinement, _refinementflips
+from normalmesh._patch import CHUNK
 from normalmesh.camera import Perspective
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.normalmap import NormalMap
+from normalmesh.quadrics import GRAIN
+from normalmesh.threads import in_parallel
 
 #: How far vertices look in each round, as a share of their mean edge length; later rounds repeat the last ones.
 REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
@@ -50,7 +53,11 @@ def refine(
     )
     angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
     state = (mesh.vertices, unknown, strain, mesh.faces, mesh.real_faces, mesh.opposite)
-    _refinementflips.gains_of_flips(*state, mesh.flags, *looking, angles, flipped, gains)
+    in_parallel(
+        _refinementflips.judge_faces, len(angles), *state, mesh.flags, *looking[1:], angles, flipped, grain=CHUNK
+    )
+    judged = (mesh.flags, looking[0], angles, flipped)
+    in_parallel(_refinementflips.gains_of_flips, len(gains), state[0], *state[2:], *judged, gains, grain=GRAIN)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
     flips = _refinementflips.flip_in_order(order, *state, mesh.corner_of, mesh.flags, *looking)
@@ -60,7 +67,9 @@ def refine(
     for shade in range(int(colour.max()) + 1):
         chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
         moved = np.zeros(len(chosen), np.bool_)
-        _refinement.move_vertices(
+        in_parallel(
+            _refinement.move_vertices,
+            -(-len(chosen) // CHUNK),
             chosen,
             REACH[turn % len(REACH)],
             0.5 * (turn % 2),
@@ -72,6 +81,7 @@ def refine(
             mesh.corner_of,
             *looking,
             moved,
+            grain=1,
         )
         moves += int(np.count_nonzero(moved))
     return flips, moves

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh import _topology
 from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.threads import in_parallel
 
 #: Corners are numbered in 32 bits, six for each pixel of the start mesh.
 MOST_PIXELS = (2**31 - 1) // 6
@@ -62,7 +63,10 @@ class ScreenMesh:
                 f"a mask must have rows, columns and a foreground pixel; got {shape_text(foreground.shape)}"
                 + (" without any" if foreground.ndim == 2 else "")
             )
-        before = _topology.count_rows(foreground)
+        rows, columns = foreground.shape
+        before = np.zeros((rows + 2, 2), np.int64)
+        in_parallel(_topology.count_rows, rows + 1, foreground, before[1:], grain=256)
+        np.cumsum(before, axis=0, out=before)
         vertex_count, pixels = before[-1]
         if pixels > MOST_PIXELS:
             raise NormalMeshError(
@@ -70,7 +74,9 @@ class ScreenMesh:
             )
         vertices = np.empty((vertex_count, 2), np.float64)
         faces = np.empty((2 * pixels, 3), np.int32)
-        _topology.fill_grid(foreground, before, vertices, faces)
+        number = np.empty((rows + 1, columns + 1), np.int32)
+        in_parallel(_topology.fill_vertices, rows + 1, foreground, before, number, vertices, grain=256)
+        in_parallel(_topology.fill_faces, rows, foreground, before, number, faces, grain=256)
         return cls(vertices, faces)
 
     @cached_property
@@ -95,7 +101,8 @@ class ScreenMesh:
 
     def check(self) -> MeshCheck:
         """Test all that a mesh of this project promises, exactly; see :class:`MeshCheck`."""
-        signs = _topology.face_orientations(self.vertices, self.faces)
+        signs = np.empty(len(self.faces), np.int8)
+        in_parallel(_topology.face_orientations, len(self.faces), self.vertices, self.faces, signs, grain=100_000)
         opposite, non_manifold_edges, misoriented_edges = self._corner_table
         _, fans = _topology.vertex_corners(self.faces, opposite, len(self.vertices))
         labels = self.components

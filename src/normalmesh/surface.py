@@ -16,6 +16,7 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normalmap import NormalMap
 from normalmesh.raster import pixel_faces
 from normalmesh.screenmesh import ScreenMesh
+from normalmesh.threads import in_parallel
 
 if TYPE_CHECKING:
     from normalmesh.decimation import Decimation
@@ -147,7 +148,7 @@ class Surface:
     @cached_property
     def face_normals(self) -> NDArray[np.float64]:
         """(M, 3): unit normals of the faces, towards the viewer; zero for a face without area."""
-        return _read_only(_surface.face_normals(self.vertices, self.faces))
+        return _read_only(face_normals(self.vertices, self.faces))
 
     @cached_property
     def vertex_normals(self) -> NDArray[np.float64]:
@@ -174,7 +175,9 @@ class Surface:
         screen, owners = self.owners(shape)
         depth_map = np.empty(owners.shape, np.float64)
         depth = np.ascontiguousarray(self.camera.depth(self.vertices))
-        _surface.fill_depth(owners, screen, self.faces, depth, isinstance(self.camera, Perspective), depth_map)
+        perspective = isinstance(self.camera, Perspective)
+        looking = (owners, screen, self.faces, depth, perspective)
+        in_parallel(_surface.fill_depth, len(owners), *looking, depth_map, grain=64)
         return depth_map
 
     def normal_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float32]:
@@ -187,7 +190,7 @@ class Surface:
         """
         _, owners = self.owners(shape)
         normal_map = np.empty((*owners.shape, 3), np.float32)
-        _surface.fill_normals(owners, self.face_normals, normal_map)
+        in_parallel(_surface.fill_normals, len(owners), owners, self.face_normals, normal_map, grain=256)
         return normal_map
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
@@ -231,6 +234,13 @@ class Surface:
 
     def __repr__(self) -> str:
         return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera!r}, units={self.units!r})"
+
+
+def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Unit normals (M, 3) of triangles in space, zero for those without area."""
+    normals = np.empty((len(faces), 3))
+    in_parallel(_surface.face_normals, len(faces), vertices, faces, normals, grain=100_000)
+    return normals
 
 
 def _read_only(array: NDArray) -> NDArray:

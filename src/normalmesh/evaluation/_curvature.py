@@ -5,10 +5,11 @@ import math
 import numpy as np
 from numba import njit, prange
 
+from normalmesh._inner import inner
 from normalmesh._quadrics import facing, jacobian
 
 
-@njit(cache=True, nogil=True)
+@inner
 def largest_normal_curvature(uu, uv, vv, second_uu, second_uv, second_vv):
     """Largest absolute eigenvalue of I⁻¹ II, from both fundamental forms as uu, uv, vv."""
     determinant = uu * vv - uv * uv
@@ -17,7 +18,7 @@ def largest_normal_curvature(uu, uv, vv, second_uu, second_uv, second_vv):
     return abs(mean) + math.sqrt(max(mean * mean - gauss, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def slope_between(smooth, mask, i, j, down, right):
     """Derivative of the normals towards a neighbour (down, right): central, one-sided at the border of the mask."""
     rows, columns = mask.shape

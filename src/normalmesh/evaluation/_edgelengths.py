@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 from normalmesh._closedmesh import turn, vertex_at
+from normalmesh._inner import inner
 from normalmesh._quadrics import facing, jacobian, sample_pixel
 from normalmesh._raster import by_height, first_row, row_span
 from normalmesh._topology import next_corner, previous_corner
@@ -25,7 +26,7 @@ LONG, SHORT = 16.0 / 9.0, 16.0 / 25.0
 UNSPLIT = 2.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def target_squared(curvature, error):
     """h² = 6ε/κ − 3ε² (px²), clamped: the equilateral triangle in a sphere of curvature κ, off it by ε in the middle.
 
@@ -62,7 +63,7 @@ def expected_vertices(normals, curvature, mask, step, frame, scale, error):
     return total * step * 2.0 / math.sqrt(3.0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def surface_share(t):
     """√det JᵀJ: area on the surface of a piece of the screen."""
     uu = t[0] * t[0] + t[1] * t[1] + t[2] * t[2]
@@ -134,7 +135,7 @@ def vertex_densities(opposite, corner_of, samples, densities):
             densities[vertex] = density / area
 
 
-@njit(cache=True, nogil=True)
+@inner
 def surface_length_squared(u, v, du, dv, one, two, samples, frame, towards_viewer, scale):
     """‖J δu‖² (px²) of the step (du, dv) from (u, v), with J of the mean normal of two faces."""
     mid_u, mid_v = u + 0.5 * du, v + 0.5 * dv
@@ -145,7 +146,7 @@ def surface_length_squared(u, v, du, dv, one, two, samples, frame, towards_viewe
     return x * x + y * y + z * z
 
 
-@njit(cache=True, nogil=True)
+@inner
 def can_be_long(corner, vertices, faces):
     """Whether the edge across from a corner is long enough on the screen to be split."""
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
@@ -153,7 +154,7 @@ def can_be_long(corner, vertices, faces):
     return du * du + dv * dv > UNSPLIT * UNSPLIT
 
 
-@njit(cache=True, nogil=True)
+@inner
 def stretch_of(corner, vertices, faces, opposite, samples, densities, frame, towards_viewer, scale):
     """Stretch of the edge across from a corner."""
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
@@ -177,7 +178,7 @@ def stretches_of_long_edges(
                 stretches[corner] = stretch
 
 
-@njit(cache=True, nogil=True)
+@inner
 def stays_short(vertex, other, u, v, density, vertices, faces, opposite, corner_of, ghost, samples, densities, frame,
                 towards_viewer, scale):  # fmt: skip
     """Whether no edge of a vertex, but that to the other one, is to be split when the vertex moves to (u, v)."""

@@ -5,6 +5,7 @@ from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, boundary_neighbours, collapse_edge, split_edge, turn, vertex_at
 from normalmesh._collapse import boundary_order, edge_on_boundary, outline_follows
+from normalmesh._inner import inner
 from normalmesh._outline import change_outline, deviation_squared, near_outline, nearest_point
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import is_fit, keeps_faces_upright, link_is_simple
@@ -63,7 +64,7 @@ def split_in_order(
     return splits
 
 
-@njit(cache=True, nogil=True)
+@inner
 def halves_are_fit(corner, vertices, faces):
     """Whether the halves of a face, cut from a corner to the middle across, are neither tiny nor needles."""
     a, b, c = vertex_at(corner, faces), vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
@@ -72,7 +73,7 @@ def halves_are_fit(corner, vertices, faces):
     return is_fit(0.5 * (bv * cu - bu * cv), max(bu * bu + bv * bv, cu * cu + cv * cv))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def place_on_outline(
     first, second, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, mask, place
 ):  # fmt: skip
@@ -106,7 +107,7 @@ def place_on_outline(
     return found
 
 
-@njit(cache=True, nogil=True)
+@inner
 def may_collapse(
     vertex, other, corner, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, mask,
     covered, samples, densities, frame, towards_viewer, scale, mark, token, place,
@@ -143,7 +144,7 @@ def may_collapse(
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def shortest_edge(
     vertex, vertices, faces, opposite, corner_of, ghost, samples, densities, frame, towards_viewer, scale, states,
     beyond, beyond_end,
@@ -214,7 +215,7 @@ def collapse_sweep(
     return collapses, token
 
 
-@njit(cache=True, nogil=True)
+@inner
 def merge(
     vertex, other, corner, u, v, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth,
     covered, densities,
@@ -232,7 +233,7 @@ def merge(
     vertices[vertex, 0], vertices[vertex, 1] = u, v
 
 
-@njit(cache=True, nogil=True)
+@inner
 def wake_neighbours(vertex, faces, opposite, corner_of, ghost, states):
     """Neighbours of a vertex that are idle become active."""
     start = corner_of[vertex]

@@ -4,13 +4,14 @@ import math
 
 from numba import njit, prange
 
+from normalmesh._inner import inner
 from normalmesh._normalmap import to_viewer
 
 #: Normals of faces seen edge-on keep this cosine to the viewing ray, so that rounding does not turn them away.
 LEAST_COSINE = 1e-5
 
 
-@njit(cache=True, nogil=True)
+@inner
 def ray_offset(x, y, z, u, v, frame, perspective):
     """Where a point lies beside the ray of the screen position (u, v), measured across z; and its depth."""
     if perspective:
@@ -22,7 +23,7 @@ def ray_offset(x, y, z, u, v, frame, perspective):
     return x - u * frame[0, 0] - v * frame[1, 0], y - u * frame[0, 1] - v * frame[1, 1], z
 
 
-@njit(cache=True, nogil=True)
+@inner
 def weights(face, vertices, faces, u, v, frame, perspective):
     """Barycentric weights of the point of a face on a ray, and the depths of the corners.
 
@@ -88,7 +89,7 @@ def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, n
             normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True)
+@inner
 def face_normal(face, vertices, faces):
     """Unit normal by the order of the corners; zero for a face without area."""
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
@@ -97,7 +98,7 @@ def face_normal(face, vertices, faces):
     return unit(py * qz - pz * qy, pz * qx - px * qz, px * qy - py * qx)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspective):
     """Unit normal between those of the corners; zero where they cancel."""
     wa, wb, wc, _, _, _ = weights(face, vertices, faces, u, v, frame, perspective)
@@ -110,7 +111,7 @@ def smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspectiv
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def unit(x, y, z):
     """The vector of length one; zero stays."""
     length = math.sqrt(x * x + y * y + z * z)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from normalmesh import _surface
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
@@ -19,7 +18,7 @@ from normalmesh.evaluation.screens import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.normalmap import NormalMap
 from normalmesh.rowblocks import row_blocks
-from normalmesh.surface import Surface
+from normalmesh.surface import Surface, face_normals
 
 Float: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -210,7 +209,7 @@ class _Found:
 
         model = TriangleModel.of(path)
         hit, depth = cast(model.vertices, model.faces, camera, shape)
-        normals = _surface.face_normals(model.vertices, model.faces)[hit]
+        normals = face_normals(model.vertices, model.faces)[hit]
         rows, columns = np.nonzero(hit >= 0)
         to_viewer = camera.towards_viewer * camera.rays(columns + 0.5, rows + 0.5)
         # A mesh from elsewhere may turn its faces either way.

@@ -19,6 +19,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.files.atomic import check_target, write_atomically
 from normalmesh.files.glb import GlbFile
 from normalmesh.normalmap import NormalMap
+from normalmesh.threads import in_parallel
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -179,9 +180,12 @@ def _normal_texture(surface: Surface, normals: NormalMap, frames: Frames) -> NDA
     texture = np.empty((*owners.shape, 3), np.uint8)
     texture[:] = FLAT
     covered = np.zeros(owners.shape, np.bool_)
-    _surface.bake_normals(owners, screen, surface.faces, depth, *frames, normals.normals, texture, covered)
+    looking = (owners, screen, surface.faces, depth, *frames, normals.normals)
+    in_parallel(_surface.bake_normals, len(owners), *looking, texture, covered, grain=64)
     for _ in range(MARGIN):
-        covered = _surface.dilate(texture, covered)
+        grown = np.empty_like(covered)
+        in_parallel(_surface.dilate, len(covered), texture, covered, grown, grain=256)
+        covered = grown
     return texture
 
 

@@ -1,0 +1,41 @@
+"""``inner``: the decorator of kernels that only other kernels call.
+
+What Numba adds to every kernel so that Python can call it, and a file of its own in the cache, takes longer to make
+than a small kernel. Inner kernels have neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from numba import njit, types
+
+
+class InnerKernel:
+    """A kernel that other kernels may call. Called from Python, as tests do, it runs as plain Python."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._kernel = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        self.py_func = function
+        #: Where Numba looks for ``inline``.
+        self.targetoptions = self._kernel.targetoptions
+        update_wrapper(self, function)
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        return types.Dispatcher(self._kernel)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a kernel for calls from other kernels only, with options as of :func:`numba.njit`.
+
+    ``inline="always"``, for kernels that are called in one place, saves compiling them on their own.
+    """
+    if function is not None:
+        return InnerKernel(function, options)
+    return lambda function: InnerKernel(function, options)
