@@ -111,7 +111,8 @@ def flip_in_order(
             continue
         one, two = corner // 3, opposite[corner] // 3
         flip_edge(corner, faces, opposite, corner_of)
-        records[one], records[two] = new_records[0], new_records[1]
+        for k in range(14):
+            records[one, k], records[two, k] = new_records[0, k], new_records[1, k]
         active[one] = active[two] = True
         flips += 1
     return flips

@@ -70,7 +70,10 @@ def sample_pixel(mask, u, v):
 def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, record):
     """Fill the record of face f from the pixels that it owns: eqs. (11) to (13), supplement B."""
     rows, columns = mask.shape
-    top, middle, bottom = by_height(vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]])
+    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+    top, middle, bottom = by_height(
+        (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
+    )
     start_row, middle_row, end_row = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
     sum_x, sum_y, sum_z = 0.0, 0.0, 0.0
     pixels = 0
@@ -83,7 +86,6 @@ def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale,
             sum_y += normals[row, column, 1]
             sum_z += normals[row, column, 2]
 
-    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
     centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
     centre_v = (vertices[a, 1] + vertices[b, 1] + vertices[c, 1]) / 3.0
     sampled_row, sampled_column = -1, -1
