@@ -49,15 +49,37 @@ def borders(indptr, indices, order, start, stop):
                     count += 1
             c = sibling[c]
         border[s + 1] = border[s] + count
-        while border[s + 1] > rows.size:
-            rows = np.concatenate((rows, np.empty_like(rows)))
-        rows[border[s] : border[s + 1]] = np.sort(found[:count])
+        if border[s + 1] > rows.size:
+            more = np.empty(2 * border[s + 1], np.int32)
+            for q in range(border[s]):
+                more[q] = rows[q]
+            rows = more
+        _sort(found, count)
+        for q in range(count):
+            rows[border[s] + q] = found[q]
         if count > 0:
             p = owner[rows[border[s]]]
             parent[s] = p
             sibling[s] = child[p]
             child[p] = s
     return position, border, rows[: border[blocks]].copy(), parent, child, sibling
+
+
+@inner(inline="always")
+def _sort(values, count):
+    """Sort the first numbers of an array, by Shell's sort."""
+    gap = 1
+    while 9 * gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, count):
+            value = values[k]
+            place = k
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+        gap //= 3
 
 
 @njit(cache=True, nogil=True)
@@ -107,7 +129,9 @@ def assign_tasks(start, stop, border, parent, post, share):
         elif work[s] <= share * total:
             task[s] = tasks
             tasks += 1
-    task[task < 0] = tasks
+    for s in range(blocks):
+        if task[s] < 0:
+            task[s] = tasks
     return task, tasks
 
 
@@ -140,10 +164,13 @@ def layout(start, stop, border, parent, post, task, tasks):
         above = parent[s]
         if above >= 0 and task[above] == task[s] and first_child[above] < 0:
             first_child[above] = s
-    base = np.cumsum(peak) - peak
+    total = 0
+    for stack in range(peak.size):
+        height[stack] = total
+        total += peak[stack]
     for s in range(blocks):
-        update[s] += base[2 * task[s] + odd[s]]
-    return panel, update, peak.sum()
+        update[s] += height[2 * task[s] + odd[s]]
+    return panel, update, total
 
 
 @inner(fastmath={"contract"}, error_model="numpy")

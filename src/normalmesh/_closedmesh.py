@@ -29,7 +29,10 @@ def vertex_at(corner, faces):
 @njit(cache=True, nogil=True)
 def ghost_faces(faces, opposite, ghost):
     """A face (B, 3) for each boundary edge that joins it to the ghost."""
-    ghosts = np.empty((np.count_nonzero(opposite < 0), 3), np.int32)
+    count = 0
+    for corner in range(opposite.size):
+        count += opposite[corner] < 0
+    ghosts = np.empty((count, 3), np.int32)
     count = 0
     for corner in range(opposite.size):
         if opposite[corner] < 0:

@@ -159,9 +159,10 @@ def outline_follows(first, second, u, v, vertices, faces, opposite, corner_of, g
     before, _ = boundary_neighbours(first, faces, opposite, corner_of, ghost)
     _, after = boundary_neighbours(second, faces, opposite, corner_of, ghost)
     polygon = np.empty((5, 2))
-    polygon[0], polygon[2] = vertices[before], vertices[after]
+    for k in range(2):
+        polygon[0, k], polygon[2, k] = vertices[before, k], vertices[after, k]
+        polygon[3, k], polygon[4, k] = vertices[second, k], vertices[first, k]
     polygon[1, 0], polygon[1, 1] = u, v
-    polygon[3], polygon[4] = vertices[second], vertices[first]
     return change_outline(polygon, covered, commit)
 
 
@@ -268,7 +269,7 @@ def merge_quadrics(a, b, u, v, vertices, quadrics):
     for vertex in (a, b):
         q = quadrics[vertex]
         du, dv = u - vertices[vertex, 0], v - vertices[vertex, 1]
-        constant = evaluate(q, du, dv)
+        constant = evaluate(_quadric_of(vertex, quadrics), du, dv)
         q[3] += q[0] * du + q[1] * dv
         q[4] += q[1] * du + q[2] * dv
         q[5] = constant

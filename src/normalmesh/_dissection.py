@@ -72,7 +72,8 @@ def _split(indptr, indices, order, low, high, side, spare):
                 second += 1
             order[kept] = v
             kept += 1
-    order[kept:high] = spare[:cut]
+    for s in range(cut):
+        order[kept + s] = spare[s]
     for s in range(low, high):
         side[order[s]] = 0
     return second, kept
@@ -83,19 +84,24 @@ def dissect(indptr, indices, coordinates):
     """Elimination order by recursive coordinate bisection.
 
     The unknowns are halved across their longer extent; those of one half that touch the other are the separator and
-    come last. Returns ``order`` (n,), and first and last-plus-one position of each block (B,): separators and leaves,
-    ascending.
+    come last. Returns ``order`` (n,), and first and last-plus-one position of each block (B,), separators and leaves, in
+    the order in which they were found.
     """
     n = coordinates.shape[0]
-    u, v = coordinates[:, 0].copy(), coordinates[:, 1].copy()
-    order = np.arange(n).astype(np.int32)
+    u, v, order = np.empty(n), np.empty(n), np.empty(n, np.int32)
+    for w in range(n):
+        u[w], v[w], order[w] = coordinates[w, 0], coordinates[w, 1], w
     spare = np.empty(n, np.int32)
     side = np.zeros(n, np.int8)
     start, stop = np.empty(n, np.int64), np.empty(n, np.int64)
     blocks = 0
-    parts = [(0, n)]
-    while len(parts) > 0:
-        low, high = parts.pop()
+    # Parts that wait, at most one more at each depth.
+    parts = np.empty((128, 2), np.int64)
+    parts[0, 0], parts[0, 1] = 0, n
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        low, high = parts[waiting, 0], parts[waiting, 1]
         if high - low <= LEAF:
             if high > low:
                 start[blocks], stop[blocks] = low, high
@@ -114,10 +120,10 @@ def dissect(indptr, indices, coordinates):
         if separator < high:
             start[blocks], stop[blocks] = separator, high
             blocks += 1
-        parts.append((low, second))
-        parts.append((second, separator))
-    ascending = np.argsort(start[:blocks])
-    return order, start[:blocks][ascending], stop[:blocks][ascending]
+        parts[waiting, 0], parts[waiting, 1] = low, second
+        parts[waiting + 1, 0], parts[waiting + 1, 1] = second, separator
+        waiting += 2
+    return order, start[:blocks], stop[:blocks]
 
 
 @inner

@@ -1,7 +1,8 @@
 """``inner``: the decorator of kernels that only other kernels call.
 
 What Numba adds to every kernel so that Python can call it, and a file of its own in the cache, takes longer to make
-than a small kernel. Inner kernels have neither.
+than a small kernel. Inner kernels have neither. They are also compiled once for whole numbers of all kinds, which are
+passed as int64: indices from arrays of int32, from loops, and written in the code.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from functools import update_wrapper
 from typing import Any
 
 from numba import njit, types
+from numba.core.datamodel import models, register_default
+from numba.core.typing import Signature
 
 
 class InnerKernel:
@@ -25,10 +28,26 @@ class InnerKernel:
 
     @property
     def _numba_type_(self) -> types.Dispatcher:
-        return types.Dispatcher(self._kernel)
+        return _InnerType(self._kernel)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
+
+
+class _InnerType(types.Dispatcher):
+    """What kernels see of an inner kernel; they convert arguments to the types of the signature."""
+
+    def get_call_type(self, context: Any, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Signature:
+        return super().get_call_type(context, tuple(_widened(kind) for kind in args), kws)
+
+
+register_default(_InnerType)(models.OpaqueModel)
+
+
+def _widened(kind: types.Type) -> types.Type:
+    """int64 for whole numbers, and no type that stands for one value only."""
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer) else kind
 
 
 def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -61,7 +61,8 @@ def may_move(vertex, u, v, vertices, faces, opposite, corner_of, ghost, flags, m
             return False
         before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
         polygon = np.empty((4, 2))
-        polygon[0], polygon[2], polygon[3] = vertices[before], vertices[after], vertices[vertex]
+        for k in range(2):
+            polygon[0, k], polygon[2, k], polygon[3, k] = vertices[before, k], vertices[after, k], vertices[vertex, k]
         polygon[1, 0], polygon[1, 1] = u, v
         return change_outline(polygon, covered, True)
     return True

@@ -157,14 +157,19 @@ def change_outline(polygon, covered, commit):
     piece: it winds once around pixels that become covered, and once backwards around those that become uncovered.
     """
     rows, columns = covered.shape
-    first, last = first_row(polygon[:, 1].min(), rows), first_row(polygon[:, 1].max(), rows)
-    left = int(min(max(math.floor(polygon[:, 0].min()), 0), columns))
-    width = int(min(max(math.ceil(polygon[:, 0].max()), 0), columns)) - left
+    least_u, most_u, least_v, most_v = np.inf, -np.inf, np.inf, -np.inf
+    for k in range(polygon.shape[0]):
+        least_u, most_u = min(least_u, polygon[k, 0]), max(most_u, polygon[k, 0])
+        least_v, most_v = min(least_v, polygon[k, 1]), max(most_v, polygon[k, 1])
+    first, last = first_row(least_v, rows), first_row(most_v, rows)
+    left = int(min(max(math.floor(least_u), 0), columns))
+    width = int(min(max(math.ceil(most_u), 0), columns)) - left
     if last <= first or width <= 0:
         return True
     windings = np.zeros((last - first, width + 1), np.int8)
     for k in range(polygon.shape[0]):
-        top, bottom = polygon[k], polygon[(k + 1) % polygon.shape[0]]
+        end = (k + 1) % polygon.shape[0]
+        top, bottom = (polygon[k, 0], polygon[k, 1]), (polygon[end, 0], polygon[end, 1])
         turns = 1
         if bottom[1] < top[1]:
             top, bottom, turns = bottom, top, -1

@@ -30,7 +30,7 @@ def unit(x, y, z):
 @inner
 def face_cross(vertices, faces, f):
     """Normal of face f, twice its area long."""
-    a, b, c = faces[f]
+    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
     return cross(
         vertices[b, 0] - vertices[a, 0],
         vertices[b, 1] - vertices[a, 1],
@@ -92,7 +92,7 @@ def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map
             if f < 0:
                 depth_map[i, j] = np.nan
                 continue
-            a, b, c = faces[f]
+            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
             first, second, third = barycentric(screen, a, b, c, j + 0.5, i + 0.5)
             if perspective:
                 depth_map[i, j] = 1.0 / (first / depth[a] + second / depth[b] + third / depth[c])
@@ -173,7 +173,7 @@ def bake_normals(
             f = owners[i, j]
             if f < 0:
                 continue
-            a, b, c = faces[f]
+            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
             first, second, third = barycentric(screen, a, b, c, j + 0.5, i + 0.5)
             at_a, at_b, at_c = first * depth[a], second * depth[b], third * depth[c]
             along = at_a + at_b + at_c

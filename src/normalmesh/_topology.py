@@ -105,16 +105,15 @@ def corner_table(faces, vertex_count):
     non_manifold = 0
     misoriented = 0
     for vertex in range(vertex_count):
-        members = bucket[starts[vertex] : starts[vertex + 1]]
-        _sort_by_far_end(members, vertex_of)
-        k = 0
-        while k < members.size:
-            far_end = _far_end(members[k], vertex_of)
+        _sort_by_far_end(bucket, starts[vertex], starts[vertex + 1], vertex_of)
+        k, end = starts[vertex], starts[vertex + 1]
+        while k < end:
+            far_end = _far_end(bucket[k], vertex_of)
             run = k + 1
-            while run < members.size and _far_end(members[run], vertex_of) == far_end:
+            while run < end and _far_end(bucket[run], vertex_of) == far_end:
                 run += 1
             if run - k == 2:
-                one, other = members[k], members[k + 1]
+                one, other = bucket[k], bucket[k + 1]
                 if vertex_of[next_corner(one)] == vertex_of[next_corner(other)]:
                     misoriented += 1
                 else:
@@ -131,19 +130,25 @@ def _far_end(corner, vertex_of):
 
 
 @inner(inline="always")
-def _sort_by_far_end(members, vertex_of):
-    if members.size > 64:
-        keys = np.array([_far_end(corner, vertex_of) for corner in members])
-        members[:] = members[np.argsort(keys, kind="mergesort")]
-        return
-    for k in range(1, members.size):
-        corner = members[k]
-        key = _far_end(corner, vertex_of)
-        place = k
-        while place > 0 and _far_end(members[place - 1], vertex_of) > key:
-            members[place] = members[place - 1]
-            place -= 1
-        members[place] = corner
+def _sort_by_far_end(bucket, start, end, vertex_of):
+    """Sort bucket[start:end] by far end, then by corner (Shell's sort: a vertex may have any number of edges)."""
+    gap = 1
+    while 64 * gap < end - start:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(start + gap, end):
+            corner = bucket[k]
+            key = _far_end(corner, vertex_of)
+            place = k
+            while place - gap >= start:
+                before = bucket[place - gap]
+                far_end = _far_end(before, vertex_of)
+                if far_end < key or (far_end == key and before < corner):
+                    break
+                bucket[place] = before
+                place -= gap
+            bucket[place] = corner
+        gap //= 3
 
 
 @njit(cache=True, nogil=True)
@@ -176,7 +181,9 @@ def vertex_corners(faces, opposite, vertex_count):
 @njit(cache=True, nogil=True)
 def component_labels(faces, vertex_count):
     """Connected component (N,) int32 of each vertex, numbered in the order of their first vertices."""
-    parent = np.arange(vertex_count).astype(np.int32)
+    parent = np.empty(vertex_count, np.int32)
+    for vertex in range(vertex_count):
+        parent[vertex] = vertex
     for f in range(faces.shape[0]):
         a = _root(parent, faces[f, 0])
         for k in (1, 2):

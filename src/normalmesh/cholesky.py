@@ -45,6 +45,8 @@ class Cholesky:
         if coordinates is None:
             coordinates = landmark_coordinates(indptr, indices)
         order, start, stop = dissect(indptr, indices, coordinates)
+        ascending = np.argsort(start)
+        start, stop = start[ascending], stop[ascending]
         position, border, rows, parent, child, sibling = borders(indptr, indices, order, start, stop)
         post = postorder(parent, child, sibling)
         task, self._tasks = assign_tasks(start, stop, border, parent, post, _SHARE)
