@@ -18,7 +18,7 @@ def test_steps_lead_to_the_least_of_the_quadrics():
     mesh.flags[:10] |= LOCKED
     quadrics = vertex_quadrics(mesh, pixels, records)
     steps = np.full((len(quadrics), 2), np.nan)
-    best_steps(quadrics, mesh.flags, 0.5, steps)
+    best_steps(0, len(steps), quadrics, mesh.flags, 0.5, steps)
     for q, flags, step in zip(quadrics, mesh.flags, steps, strict=True):
         expected = np.linalg.solve([[q[0], q[1]], [q[1], q[2]]], -q[3:5]) if flags == 0 else np.zeros(2)
         assert np.allclose(step, 0.5 * expected, rtol=1e-6, atol=1e-9)
@@ -27,7 +27,7 @@ def test_steps_lead_to_the_least_of_the_quadrics():
 
 def test_a_quadric_without_a_least_point_gives_no_step():
     steps = np.ones((2, 2))
-    best_steps(np.array([[1.0, 1, 1, 2, 3, 4], [0, 0, 0, 1, 1, 0]]), np.zeros(2, np.uint8), 0.5, steps)
+    best_steps(0, 2, np.array([[1.0, 1, 1, 2, 3, 4], [0, 0, 0, 1, 1, 0]]), np.zeros(2, np.uint8), 0.5, steps)
     assert not steps.any()
 
 

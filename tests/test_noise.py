@@ -92,7 +92,7 @@ def test_bilateral_against_loops(camera):
     mask = np.random.default_rng(0).random((12, 14)) > 0.2
     given = noisy(bumpy_map((12, 14), mask=mask, camera=camera), 10)
     smooth = np.empty_like(given.normals)
-    bilateral(given.normals, given.mask, 2, 1.2, 0.5, smooth)
+    bilateral(0, len(smooth), given.normals, given.mask, 2, 1.2, 0.5, smooth)
     np.testing.assert_allclose(smooth, naive_pixels.bilateral(given.normals, mask, 2, 1.2, 0.5), atol=1e-6)
 
 

@@ -97,9 +97,8 @@ def test_the_fit_brings_edges_to_an_arc():
     boundary = mesh.flags & BOUNDARY != 0
     for _ in range(5):
         steps = np.zeros((len(mesh.vertices), 2))
-        _outline.outline_steps(
-            *mesh.topology, mesh.flags, mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth, 0.5, steps
-        )
+        outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth)
+        _outline.outline_steps(0, len(steps), *mesh.topology, mesh.flags, *outline, 0.5, steps)
         assert not steps[~boundary].any()
         changed = np.zeros(len(mesh.faces), bool)
         take_steps(steps, *mesh.topology, mesh.flags, normal_map.mask, mesh.covered, changed)

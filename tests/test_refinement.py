@@ -18,7 +18,7 @@ from normalmesh._refinement import (
     star_optima,
     stays_upright,
 )
-from normalmesh._refinementflips import gains_of_flips
+from normalmesh._refinementflips import gains_of_flips, judge_faces
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.cutting import CUT, CutMesh, following, preceding
 from normalmesh.evaluation.medallion import Medallion
@@ -33,10 +33,12 @@ def judged(mesh, unknown, normal_map, noise=0.0):
     """Summed angles (M,), those (3M,) with an edge flipped, and the gains (3M,) by it."""
     closed = ClosedMesh.from_screen(mesh, normal_map.shape)
     angles, flipped, gains = np.empty(len(mesh.faces)), np.empty(mesh.faces.size), np.empty(mesh.faces.size)
-    state = (closed.vertices, unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size), closed.faces, closed.real_faces)
+    state = (closed.vertices, unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size))
     looking = (normal_map.normals, normal_map.mask, normal_map.camera.frame)
     perspective = isinstance(normal_map.camera, Perspective)
-    gains_of_flips(*state, closed.opposite, closed.flags, noise, *looking, perspective, angles, flipped, gains)
+    topology = (closed.faces, closed.real_faces, closed.opposite, closed.flags)
+    judge_faces(0, len(angles), *state, *topology, *looking, perspective, angles, flipped)
+    gains_of_flips(0, len(gains), state[0], state[2], *topology, noise, angles, flipped, gains)
     return angles, flipped, gains
 
 

@@ -343,21 +343,21 @@ def collapse_queue(
 
 @njit(cache=True, nogil=True)
 def collapse_tiles(
-    first, last, offset, starts, members, most, bounds, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags,
-    stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock, limit, collapses, costs,
+    first, last, offset, starts, members, most, bounds, tile_of, squares, vertices, faces, opposite, corner_of, ghost,
+    quadrics, flags, stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock, limit, collapses,
+    costs,
 ):  # fmt: skip
     """Collapse edges cheaper than the limit within tiles: tile offset + t is members[starts[t]:starts[t + 1]].
 
     ``squares`` (T, 3) are left, top and side of all tiles; tile −1 is the whole mesh. ``most`` (T,) edges of each tile
     collapse at most. ``bounds`` (N,) are the vertices' lower bounds, and stay so; ``mark`` (N + 1,) must be zero,
-    ``clock`` the last stamp used.
-    Fills the numbers of collapses (T,) and the largest costs (T,).
+    ``clock`` the last stamp used. Fills the numbers of collapses (T,) and the largest costs (T,).
     """
     for t in range(first, last):
         collapses[t], costs[t] = collapse_queue(
-            members[starts[t] : starts[t + 1]], bounds, offset + t, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics,
-            flags, stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock + starts[t],
-            most[t], limit,
+            members[starts[t] : starts[t + 1]], bounds, offset + t, tile_of, squares, vertices, faces, opposite,
+            corner_of, ghost, quadrics, flags, stamp, mask, in_plane, outline_of, next_point, points, covered, mark,
+            clock + starts[t], most[t], limit,
         )  # fmt: skip
 
 

@@ -84,8 +84,8 @@ def dissect(indptr, indices, coordinates):
     """Elimination order by recursive coordinate bisection.
 
     The unknowns are halved across their longer extent; those of one half that touch the other are the separator and
-    come last. Returns ``order`` (n,), and first and last-plus-one position of each block (B,), separators and leaves, in
-    the order in which they were found.
+    come last. Returns ``order`` (n,), and first and last-plus-one position of each block (B,): separators and leaves,
+    as they were found.
     """
     n = coordinates.shape[0]
     u, v, order = np.empty(n), np.empty(n), np.empty(n, np.int32)

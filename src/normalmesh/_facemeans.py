@@ -133,7 +133,7 @@ def face_sums(a, b, c, fine, normals, mask, frame):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def face_means(first, last, vertices, faces, areas, samples, normals, mask, frame, means):
-    """Fill the means (M, 10) over the foreground pixels of faces; the first number becomes the count of what was summed.
+    """Fill the means (M, 10) over the foreground pixels of faces; the first number is the count of what was summed.
 
     Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2.
     """

@@ -15,6 +15,8 @@ from numba import njit, types
 from numba.core.datamodel import models, register_default
 from numba.core.typing import Signature
 
+from normalmesh import _collector  # noqa: F401  # for whoever compiles kernels
+
 
 class InnerKernel:
     """A kernel that other kernels may call. Called from Python, as tests do, it runs as plain Python."""

@@ -209,13 +209,11 @@ def total_of(sums):
     return total
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def dot(a, b):
-    """⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
-    sums = np.zeros(_PIECES)
-    for piece in prange(_PIECES):
+@njit(cache=True, nogil=True)
+def dots(first, last, a, b, sums):
+    """Fill ``sums`` (P,) with ⟨a, b⟩ in float64 over pieces of the two."""
+    for piece in range(first, last):
         total = 0.0
-        for v in range(piece * a.size // _PIECES, (piece + 1) * a.size // _PIECES):
+        for v in range(piece * a.size // sums.size, (piece + 1) * a.size // sums.size):
             total += np.float64(a[v]) * np.float64(b[v])
         sums[piece] = total
-    return total_of(sums)

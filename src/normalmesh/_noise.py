@@ -90,7 +90,7 @@ def loop_gaps(side, step, normals, mask, frame, found):
 
 @njit(cache=True, nogil=True)
 def bilateral(first, last, normals, mask, radius, width, spread, smooth):
-    """Fill rows of ``smooth`` (H, W, 3): the means of normals and of neighbours near on the screen and alike, normalised.
+    """Fill rows of ``smooth`` (H, W, 3): unit means of normals and of neighbours near on the screen and alike.
 
     ``width`` (px) and ``spread`` (length of the difference of unit normals) are the two Gaussians' deviations.
     """

@@ -24,7 +24,7 @@ def to_viewer(u, v, frame, towards_viewer):
 
 @njit(cache=True, nogil=True)
 def clean_normals(first, last, given, mask, frame, towards_viewer, normals, counts):
-    """Fill rows of ``normals`` (H, W, 3) float32 with unit normals clamped to 85°; take unusable pixels out of ``mask``.
+    """Fill rows of ``normals`` (H, W, 3) with unit normals clamped to 85°; take unusable pixels out of ``mask``.
 
     Counts those that are (invalid, rescaled, back-facing, grazing) in each row of the mask as it was given: ``counts``
     (H, 4), zero before.

@@ -37,7 +37,7 @@ def near_outline(u, v, mask):
 def add_outline_quadrics(
     first, last, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, weight, quadrics
 ):  # fmt: skip
-    """Add to the quadrics (N, 6) of boundary vertices the squared distance to the outline that their edges stand for."""
+    """Add to quadrics (N, 6) of boundary vertices the squared distance to the outline that their edges stand for."""
     for vertex in range(first, last):
         if outline_of[vertex] < 0:
             continue
@@ -72,7 +72,7 @@ def _add_line(start, end, position, weight, quadric):
 def outline_steps(
     first, last, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, step, steps
 ):  # fmt: skip
-    """Fill the steps (N, 2) that fit the two boundary edges of a free boundary vertex to the outline, by least squares."""
+    """Fill the steps (N, 2) that fit the boundary edges of free boundary vertices to the outline, by least squares."""
     for vertex in range(first, last):
         if flags[vertex] != BOUNDARY:
             continue

@@ -232,8 +232,8 @@ def face_records(
 
 @njit(cache=True, nogil=True)
 def vertex_quadrics(
-    first, last, vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale, regularisation,
-    records, quadrics,
+    first, last, vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale,
+    regularisation, records, quadrics,
 ):  # fmt: skip
     """Fill the screen quadrics (N, 6) of vertices, eqs. (12), (14), (15).
 

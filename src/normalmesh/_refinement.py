@@ -266,8 +266,8 @@ def move_some(
 
 @njit(cache=True, nogil=True)
 def move_vertices(
-    first_chunk, last_chunk, chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask, frame,
-    perspective, moved,
+    first_chunk, last_chunk, chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise,
+    normals, mask, frame, perspective, moved,
 ):  # fmt: skip
     """Move chunks of vertices, no two neighbours, to the best of some places around, if that lowers the summed angle.
 

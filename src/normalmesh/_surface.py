@@ -85,9 +85,8 @@ def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map
 
     Over a planar face the height is linear on the screen; behind a pinhole the inverse of the depth is.
     """
-    rows, columns = owners.shape
     for i in range(top, bottom):
-        for j in range(columns):
+        for j in range(owners.shape[1]):
             f = owners[i, j]
             if f < 0:
                 depth_map[i, j] = np.nan
@@ -103,9 +102,8 @@ def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map
 @njit(cache=True, nogil=True)
 def fill_normals(top, bottom, owners, normals, normal_map):
     """Fill rows of ``normal_map`` (H, W, 3) with the normals (M, 3) of the faces that own the pixels, zero outside."""
-    rows, columns = owners.shape
     for i in range(top, bottom):
-        for j in range(columns):
+        for j in range(owners.shape[1]):
             f = owners[i, j]
             for k in range(3):
                 normal_map[i, j, k] = normals[f, k] if f >= 0 else 0.0
@@ -195,7 +193,7 @@ def bake_normals(
 
 @njit(cache=True, nogil=True)
 def dilate(top, bottom, texture, covered, grown):
-    """Give uncovered texels in rows the mean of their covered neighbours; ``grown`` (H, W) becomes what is covered then."""
+    """Give uncovered texels in rows the mean of covered neighbours; ``grown`` (H, W) becomes what is covered then."""
     rows, columns = covered.shape
     for i in range(top, bottom):
         for j in range(columns):

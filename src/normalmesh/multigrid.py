@@ -19,7 +19,7 @@ from normalmesh._multigrid import (
     aggregate_pairs,
     apply,
     diagonal_of,
-    dot,
+    dots,
     galerkin,
     members_of,
     prolong,
@@ -28,7 +28,7 @@ from normalmesh._multigrid import (
 )
 from normalmesh.cholesky import Cholesky
 from normalmesh.gauge import Gauge
-from normalmesh.threads import threads_for
+from normalmesh.threads import PARALLEL_FROM, in_parallel, threads_for
 
 Float32 = NDArray[np.float32]
 Int = NDArray[np.int32]
@@ -38,6 +38,7 @@ Int = NDArray[np.int32]
 _ENLARGED_CELLS, _ENLARGED_PAIRS = np.float32(1.9), np.float32(1.0)
 
 _REGULAR = 3.0  # unknowns an aggregate, on average, from which on cells count as whole
+_PIECES = 64  # of a dot product, whatever the number of threads
 _BOTTOM = 4000  # unknowns that are solved directly
 _REPEATED_WORK = 0.35  # a level is visited twice if that costs at most this share of a sweep over the finest one
 
@@ -192,3 +193,11 @@ def _bottom(graph: Graph, cells: Int | None) -> Cholesky:
     factor = Cholesky(matrix, None if cells is None else cells.astype(np.float64))
     factor.factorise(matrix, Gauge.of(matrix).pins(diagonal, factor.last))
     return factor
+
+
+def dot(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
+    """⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
+    sums = np.empty(_PIECES)
+    in_parallel(dots, _PIECES, a, b, sums, grain=1 if a.size >= PARALLEL_FROM else _PIECES)
+    # In order; sum() would not be.
+    return float(np.cumsum(sums)[-1])

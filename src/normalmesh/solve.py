@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from normalmesh._multigrid import dot
 from normalmesh.cholesky import Cholesky
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.gauge import Gauge
 from normalmesh.memory import installed_memory
-from normalmesh.multigrid import Graph, Multigrid
+from normalmesh.multigrid import Graph, Multigrid, dot
 from normalmesh.threads import threads_for
 
 Float = NDArray[np.float64]

@@ -97,7 +97,10 @@ def threads_for(size: int) -> Iterator[None]:
 
     On a busy machine waking a thread takes longer than a whole loop over a small array.
     """
-    allowed = numba.get_num_threads()
+    allowed = _allowed()
+    if allowed == 1:
+        yield
+        return
     numba.set_num_threads(allowed if size >= PARALLEL_FROM else 1)
     try:
         yield
