@@ -162,11 +162,13 @@ def integrate(
     while not last:
         teller.begin("refine")
         corners = unknown[cut.faces.ravel()]
-        for _ in range(min(ROUNDS_A_SOLVE, refine - len(history))):
+        for _ in range(ROUNDS_A_SOLVE):
             with seconds.stage("refine"):
                 history.append(refine_once(closed, corners, cut.strain, clean, len(history), noise))
             teller.advance(_REFINE)
-        last = len(history) == refine or sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices)
+            last = len(history) == refine or sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices)
+            if last:
+                break
         with seconds.stage("solve"):
             cut, unknown = solver.solve(closed.to_screen(), cut.strain, last)
         teller.advance(_RESOLVE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,12 +15,13 @@ from normalmesh.screenmesh import ScreenMesh
 
 STARTS = ("adaptive", "pixels")
 
-#: Vertices off the outline with which an adaptive mesh starts, for one of the result.
-OVERSAMPLING = 8
+#: Vertices off the outline with which an adaptive mesh starts: for one of the result, and for a pixel of the side of the
+#: foreground, so that the edges of features are there pixel by pixel.
+OVERSAMPLING, FEATURES = 8, 25
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
 LEVEL_SHARE = 1 / 512
-#: Share of the pixel corners from which on an adaptive mesh saves nothing.
-FULL = 0.7
+#: Foreground pixels up to which, and share of the pixel corners from which on, an adaptive mesh saves nothing.
+SMALL, FULL = 2**16, 0.7
 
 
 def start_mesh(
@@ -30,9 +33,10 @@ def start_mesh(
     """
     corners = None if locked is None else _locked_corners(locked, normal_map)
     mesh, coarse = None, False
-    if start == "adaptive" and OVERSAMPLING * target < FULL * normal_map.foreground:
+    wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(normal_map.foreground))
+    if start == "adaptive" and normal_map.foreground > SMALL and wanted < FULL * normal_map.foreground:
         hierarchy = Hierarchy.of(normal_map, None if corners is None else _around(corners))
-        level = hierarchy.level(OVERSAMPLING * target) if target else LEVEL_SHARE * limit
+        level = hierarchy.level(wanted) if target else LEVEL_SHARE * limit
         mesh, coarse = hierarchy.mesh(level), True
         del hierarchy
     if mesh is None:
