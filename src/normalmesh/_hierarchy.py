@@ -9,7 +9,7 @@ too: so the corners above any level of cost make a mesh without gaps.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from normalmesh._inner import inner
 from normalmesh._normalmap import to_viewer
@@ -79,17 +79,16 @@ def quarters_of(i, j, side, normals, kept, top, left, finer):
     )
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def merge_squares(side, normals, kept, top, left, frame, towards_viewer, finer, halves, costs):
-    """Squares (R, C) of one side from those of half the side.
+@njit(cache=True, nogil=True)
+def merge_squares(first, last, side, normals, kept, top, left, frame, towards_viewer, finer, halves, costs):
+    """Rows of squares (R, C) of one side from those of half the side.
 
     ``halves`` (R, C, 2, 4) become their upper and lower halves, ``costs`` (R, C, 5) the errors of their four quarters
     and the larger one of their halves. Pixels that are ``kept`` belong to no flat triangle.
     """
-    rows, columns = costs.shape[:2]
-    for i in prange(rows):
-        for j in range(columns):
-            north, west, east, south = quarters_of(np.int64(i), j, side, normals, kept, top, left, finer)
+    for i in range(first, last):
+        for j in range(costs.shape[1]):
+            north, west, east, south = quarters_of(i, j, side, normals, kept, top, left, finer)
             if (i + j) % 2 == 0:
                 upper, lower = together(north, east), together(west, south)
             else:
@@ -130,14 +129,13 @@ def largest_around(errors, i, j, near, far):
     )
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def corner_errors(side, costs, errors):
-    """Errors of the corners in the middle of sides, and then of whole squares, of one size."""
-    rows, columns = costs.shape[:2]
+@njit(cache=True, nogil=True)
+def side_errors(first, last, side, costs, errors):
+    """Fill ``errors`` of the corners in the middle of sides, in rows of squares of one size."""
     half = side // 2
-    for i in prange(rows):
-        y = np.int64(i) * side
-        for j in range(columns):
+    for i in range(first, last):
+        y = i * side
+        for j in range(costs.shape[1]):
             x = j * side
             if x + half < errors.shape[1]:
                 error = max(costs[i, j, 0], costs[i - 1, j, 3]) if y > 0 else np.float32(np.inf)
@@ -149,19 +147,25 @@ def corner_errors(side, costs, errors):
                 if side > 2:
                     error = max(error, largest_around(errors, y + half, x, half // 2, half // 2))
                 errors[y + half, x] = error
-    for i in prange(rows):
-        y = np.int64(i) * side + half
-        for j in range(columns):
+
+
+@njit(cache=True, nogil=True)
+def middle_errors(first, last, side, costs, errors):
+    """Fill ``errors`` of the corners in the middle of squares of one size, in rows of them, once those of sides are."""
+    half = side // 2
+    for i in range(first, last):
+        y = i * side + half
+        for j in range(costs.shape[1]):
             x = j * side + half
             if y < errors.shape[0] and x < errors.shape[1]:
                 errors[y, x] = max(costs[i, j, 4], largest_around(errors, y, x, 0, half))
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def histogram(errors, counts):
+@njit(cache=True, nogil=True)
+def histogram(first, last, errors, counts):
     """Count the corners by the leading bits of their error: counts (blocks of 64 rows, BINS)."""
     bits = errors.view(np.int32)
-    for block in prange(counts.shape[0]):
+    for block in range(first, last):
         for i in range(64 * block, min(64 * block + 64, errors.shape[0])):
             for j in range(errors.shape[1]):
                 counts[block, bits[i, j] >> 19] += 1
@@ -213,16 +217,16 @@ def add_square(i, j, side, level, count, first, errors, mask, top, left, faces):
     return count
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def number_vertices(block, level, errors, mask, top, left, before, first, vertices):
+@njit(cache=True, nogil=True)
+def number_vertices(begin, end, block, level, errors, mask, top, left, before, first, vertices):
     """Count the vertices of each block, or with ``vertices`` (N, 2) fill them, from ``before`` (blocks + 1,) on.
 
     ``first`` (rows, columns) becomes the number of each corner's first vertex.
     """
     across = (errors.shape[1] + block - 1) // block
-    for b in prange(before.size - 1):
+    for b in range(begin, end):
         vertex = before[b] if vertices.shape[0] > 0 else 0
-        y, x = np.int64(b) // across * block, np.int64(b) % across * block
+        y, x = b // across * block, b % across * block
         for i in range(y, min(y + block, errors.shape[0])):
             for j in range(x, min(x + block, errors.shape[1])):
                 if errors[i, j] <= level:
@@ -238,12 +242,12 @@ def number_vertices(block, level, errors, mask, top, left, before, first, vertic
             before[b + 1] = vertex
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def collect_faces(block, level, errors, mask, top, left, first, before, faces):
+@njit(cache=True, nogil=True)
+def collect_faces(begin, end, block, level, errors, mask, top, left, first, before, faces):
     """Count the faces of each block, or with ``faces`` (M, 3) fill them, from ``before`` (blocks + 1,) on."""
     across = (errors.shape[1] + block - 1) // block
-    for b in prange(before.size - 1):
-        y, x = np.int64(b) // across * block, np.int64(b) % across * block
+    for b in range(begin, end):
+        y, x = b // across * block, b % across * block
         count = before[b] if faces.shape[0] > 0 else 0
         side = 1
         while side <= block:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from normalmesh import _hierarchy
 from normalmesh.normalmap import NormalMap
 from normalmesh.screenmesh import ScreenMesh
+from normalmesh.threads import in_parallel
 
 #: Side (px) of the largest squares.
 BLOCK = 64
@@ -53,15 +54,17 @@ class Hierarchy:
             finer, halves = halves, np.empty((*squares, 2, 4), np.float32)
             costs = np.empty((*squares, 5), np.float32)
             looking = (normal_map.normals, kept, top, left, camera.frame, camera.towards_viewer)
-            _hierarchy.merge_squares(side, *looking, finer, halves, costs)
-            _hierarchy.corner_errors(side, costs, errors)
+            grain = max(1, 64 // side)
+            in_parallel(_hierarchy.merge_squares, len(costs), side, *looking, finer, halves, costs, grain=grain)
+            in_parallel(_hierarchy.side_errors, len(costs), side, costs, errors, grain=grain)
+            in_parallel(_hierarchy.middle_errors, len(costs), side, costs, errors, grain=grain)
             side *= 2
         return cls(mask, (top, left), errors)
 
     def level(self, vertices: int) -> float:
         """The error (px⁴) that about this many corners exceed, without those that must stay."""
         counts = np.zeros((-(-len(self.errors) // 64), _hierarchy.BINS), np.int64)
-        _hierarchy.histogram(self.errors, counts)
+        in_parallel(_hierarchy.histogram, len(counts), self.errors, counts, grain=4)
         infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
         above = np.cumsum(counts.sum(axis=0)[:infinite][::-1])[::-1]
         lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
@@ -73,13 +76,13 @@ class Hierarchy:
         blocks = int(np.prod([-(-length // BLOCK) for length in self.errors.shape]))
         before = np.zeros(blocks + 1, np.int64)
         first = np.empty(self.errors.shape, np.int32)
-        _hierarchy.number_vertices(*looking, before, first, np.empty((0, 2)))
+        in_parallel(_hierarchy.number_vertices, blocks, *looking, before, first, np.empty((0, 2)), grain=4)
         np.cumsum(before, out=before)
         vertices = np.empty((before[-1], 2))
-        _hierarchy.number_vertices(*looking, before, first, vertices)
+        in_parallel(_hierarchy.number_vertices, blocks, *looking, before, first, vertices, grain=4)
         before[:] = 0
-        _hierarchy.collect_faces(*looking, first, before, np.empty((0, 3), np.int32))
+        in_parallel(_hierarchy.collect_faces, blocks, *looking, first, before, np.empty((0, 3), np.int32), grain=4)
         np.cumsum(before, out=before)
         faces = np.empty((before[-1], 3), np.int32)
-        _hierarchy.collect_faces(*looking, first, before, faces)
+        in_parallel(_hierarchy.collect_faces, blocks, *looking, first, before, faces, grain=4)
         return ScreenMesh(vertices, faces)
