@@ -37,15 +37,16 @@ def naive_error(corners, normal_map):
     return mean, deviation * size**2 / 9
 
 
-def naive_cost(corners, square, normal_map):
-    """The same with the tilt, as seen from the middle of a square (row, column)."""
+def naive_cost(corners, square, side, normal_map):
+    """The same with the tilt of the square around a middle (row, column)."""
     found = naive_error(corners, normal_map)
     if found is np.inf:
         return np.inf
-    mean, flat = found
+    i, j = square[0] - side // 2, square[1] - side // 2
+    mean = normal_map.normals[i : i + side, j : j + side].reshape(-1, 3).astype(float).mean(axis=0)
     ray = normal_map.camera.rays(square[1], square[0]) * normal_map.camera.towards_viewer
     cosine = max(mean @ ray / np.linalg.norm(ray) / np.linalg.norm(mean), LEAST_COSINE)
-    return flat / cosine**2
+    return found[1] / cosine**2
 
 
 def naive_errors(normal_map):
@@ -72,7 +73,7 @@ def naive_errors(normal_map):
                 falling = (i // half // 2 + j // half // 2) % 2 == 0
                 parts = [(nw, se, ne), (nw, sw, se)] if falling else [(nw, sw, ne), (sw, se, ne)]
                 errors[i, j] = max(
-                    [naive_cost(part, (i, j), normal_map) for part in parts]
+                    [naive_cost(part, (i, j), 2 * half, normal_map) for part in parts]
                     + [at(i + half, j), at(i - half, j), at(i, j + half), at(i, j - half)]
                 )
         half *= 2
@@ -83,9 +84,9 @@ def side_cost(i, j, half, way, normal_map):
     """Of the triangle over the side whose middle is (i, j), on one side of it."""
     if i // half % 2 == 0:
         middle = (i + way * half, j)
-        return naive_cost([middle, (i, j - half), (i, j + half)], middle, normal_map)
+        return naive_cost([middle, (i, j - half), (i, j + half)], middle, 2 * half, normal_map)
     middle = (i, j + way * half)
-    return naive_cost([middle, (i - half, j), (i + half, j)], middle, normal_map)
+    return naive_cost([middle, (i - half, j), (i + half, j)], middle, 2 * half, normal_map)
 
 
 @pytest.mark.parametrize("camera", [Orthographic(), Perspective(30, 30, 9, 8)])

@@ -1,11 +1,10 @@
 """Kernels of :mod:`normalmesh.flip`: the in-circle test in the metric of the normals."""
 
-import numpy as np
 from numba import njit
 
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
 from normalmesh._inner import inner
-from normalmesh._quadrics import face_record, facing, jacobian
+from normalmesh._quadrics import face_record, facing, jacobian, record_of
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import crossing
 
@@ -63,7 +62,8 @@ def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, 
     if flags[a] & flags[b] & LOCKED:
         return 0.0
     c, d = vertex_at(corner, faces), vertex_at(other, faces)
-    return gain_of_diagonal(a, b, c, d, records[one], records[two], vertices, frame, towards_viewer, scale)
+    p, q = record_of(one, records), record_of(two, records)
+    return gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale)
 
 
 @njit(cache=True, nogil=True)
@@ -91,8 +91,6 @@ def flip_in_order(
     """
     active[:] = False
     flips = 0
-    new_faces = np.empty((2, 3), np.int32)
-    new_records = np.empty((2, 14))
     for corner in order:
         gain = gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale)
         if gain <= 0.0:
@@ -101,18 +99,14 @@ def flip_in_order(
         c, d = vertex_at(corner, faces), vertex_at(opposite[corner], faces)
         if are_neighbours(c, d, faces, opposite, corner_of):
             continue
-        new_faces[0, 0], new_faces[0, 1], new_faces[0, 2] = c, a, d
-        new_faces[1, 0], new_faces[1, 1], new_faces[1, 2] = d, b, c
-        for k in range(2):
-            face_record(
-                vertices, new_faces, k, normals, mask, frame, towards_viewer, scale, regularisation, new_records[k]
-            )
-        if gain_of_diagonal(d, c, a, b, new_records[0], new_records[1], vertices, frame, towards_viewer, scale) > 0.0:
+        looking = (normals, mask, frame, towards_viewer, scale, regularisation)
+        first, second = face_record(c, a, d, vertices, *looking), face_record(d, b, c, vertices, *looking)
+        if gain_of_diagonal(d, c, a, b, first, second, vertices, frame, towards_viewer, scale) > 0.0:
             continue
         one, two = corner // 3, opposite[corner] // 3
         flip_edge(corner, faces, opposite, corner_of)
         for k in range(14):
-            records[one, k], records[two, k] = new_records[0, k], new_records[1, k]
+            records[one, k], records[two, k] = first[k], second[k]
         active[one] = active[two] = True
         flips += 1
     return flips

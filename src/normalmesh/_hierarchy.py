@@ -35,16 +35,12 @@ def together(one, other):
 
 
 @inner
-def triangle_error(part, size, rx, ry, rz):
-    """What it costs (px⁴) to take a triangle of ``size`` px² for flat; r is the direction to the viewer.
-
-    Squared deviations of the normals, times the squared distance from the centroid along one direction, size/9 in the
-    mean over a right triangle. Both distance and area are larger on a tilted surface.
-    """
+def stretch(part, u, v, frame, towards_viewer):
+    """How much larger squared lengths are on a surface with this mean normal at the screen position (u, v)."""
+    rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
     squared = part[0] * part[0] + part[1] * part[1] + part[2] * part[2]
     along = max(part[0] * rx + part[1] * ry + part[2] * rz, 0.0)
-    cosine_squared = max(along * along / max(squared, 1e-12), LEAST_COSINE * LEAST_COSINE)
-    return np.float32(part[3] * size * size / (9.0 * cosine_squared))
+    return 1.0 / max(along * along / max(squared, 1e-12), LEAST_COSINE * LEAST_COSINE)
 
 
 @inner
@@ -79,14 +75,14 @@ def quarters_of(i, j, side, normals, kept, top, left, finer):
     )
 
 
-@njit(cache=True, nogil=True)
-def merge_squares(first, last, side, normals, kept, top, left, frame, towards_viewer, finer, halves, costs):
-    """Rows of squares (R, C) of one side from those of half the side.
+@njit(cache=True, nogil=True, error_model="numpy")
+def merge_squares(top_row, bottom_row, side, normals, kept, top, left, frame, towards_viewer, finer, halves, costs):
+    """Make rows of squares (R, C) of one side from those of half the side.
 
-    ``halves`` (R, C, 2, 4) become their upper and lower halves, ``costs`` (R, C, 5) the errors of their four quarters
-    and the larger one of their halves. Pixels that are ``kept`` belong to no flat triangle.
+    ``halves`` (R, C, 2, 4) become their upper and lower halves, ``costs`` (R, C, 5) what it costs (px⁴) to take their
+    four quarters for flat, and the larger one of their halves. Pixels that are ``kept`` belong to no flat triangle.
     """
-    for i in range(first, last):
+    for i in range(top_row, bottom_row):
         for j in range(costs.shape[1]):
             north, west, east, south = quarters_of(i, j, side, normals, kept, top, left, finer)
             if (i + j) % 2 == 0:
@@ -100,22 +96,21 @@ def merge_squares(first, last, side, normals, kept, top, left, frame, towards_vi
                 for k in range(5):
                     costs[i, j, k] = np.inf
                 continue
-            rx, ry, rz = to_viewer(left + (j + 0.5) * side, top + (i + 0.5) * side, frame, towards_viewer)
-            size = 0.25 * side * side
-            costs[i, j, 0] = triangle_error(north, size, rx, ry, rz)
-            costs[i, j, 1] = triangle_error(west, size, rx, ry, rz)
-            costs[i, j, 2] = triangle_error(east, size, rx, ry, rz)
-            costs[i, j, 3] = triangle_error(south, size, rx, ry, rz)
-            costs[i, j, 4] = max(
-                triangle_error(upper, 2.0 * size, rx, ry, rz), triangle_error(lower, 2.0 * size, rx, ry, rz)
-            )
+            # Squared deviations of the normals, times the squared distance from the centroid along one direction, a
+            # ninth of the area in the mean over a right triangle: for an area of a quarter, and of half a square.
+            u, v = left + (j + 0.5) * side, top + (i + 0.5) * side
+            quarter = stretch(together(upper, lower), u, v, frame, towards_viewer) * side**4 / 144.0
+            costs[i, j, 0] = north[3] * quarter
+            costs[i, j, 1] = west[3] * quarter
+            costs[i, j, 2] = east[3] * quarter
+            costs[i, j, 3] = south[3] * quarter
+            costs[i, j, 4] = max(upper[3], lower[3]) * 4.0 * quarter
 
 
 @inner
 def error_at(errors, i, j):
-    if 0 <= i < errors.shape[0] and 0 <= j < errors.shape[1]:
-        return errors[i, j]
-    return np.float32(np.inf)
+    inside = i >= 0 and j >= 0 and i < errors.shape[0] and j < errors.shape[1]
+    return errors[i, j] if inside else np.float32(np.inf)
 
 
 @inner
@@ -130,10 +125,10 @@ def largest_around(errors, i, j, near, far):
 
 
 @njit(cache=True, nogil=True)
-def side_errors(first, last, side, costs, errors):
-    """Fill ``errors`` of the corners in the middle of sides, in rows of squares of one size."""
+def side_errors(top_row, bottom_row, side, costs, errors):
+    """Fill the errors of the corners in the middle of the sides of squares, row by row."""
     half = side // 2
-    for i in range(first, last):
+    for i in range(top_row, bottom_row):
         y = i * side
         for j in range(costs.shape[1]):
             x = j * side
@@ -150,10 +145,10 @@ def side_errors(first, last, side, costs, errors):
 
 
 @njit(cache=True, nogil=True)
-def middle_errors(first, last, side, costs, errors):
-    """Fill ``errors`` of the corners in the middle of squares of one size, in rows of them, once those of sides are."""
+def middle_errors(top_row, bottom_row, side, costs, errors):
+    """Fill the errors of the corners in the middle of squares, row by row, from those of their sides."""
     half = side // 2
-    for i in range(first, last):
+    for i in range(top_row, bottom_row):
         y = i * side + half
         for j in range(costs.shape[1]):
             x = j * side + half
@@ -162,13 +157,11 @@ def middle_errors(first, last, side, costs, errors):
 
 
 @njit(cache=True, nogil=True)
-def histogram(first, last, errors, counts):
-    """Count the corners by the leading bits of their error: counts (blocks of 64 rows, BINS)."""
-    bits = errors.view(np.int32)
-    for block in range(first, last):
-        for i in range(64 * block, min(64 * block + 64, errors.shape[0])):
-            for j in range(errors.shape[1]):
-                counts[block, bits[i, j] >> 19] += 1
+def count_errors(bits, counts):
+    """Count the corners by the leading bits of their error (rows, columns) as int32: counts (BINS,)."""
+    for i in range(bits.shape[0]):
+        for j in range(bits.shape[1]):
+            counts[bits[i, j] >> 19] += 1
 
 
 @inner
@@ -186,24 +179,11 @@ def add_triangle(a, b, c, count, first, errors, mask, top, left, faces):
     return count + 1
 
 
-@inner(inline="always")
-def add_square(i, j, side, level, count, first, errors, mask, top, left, faces):
-    """Add those halves and quarters of a square whose hypotenuse is not split, but that of the triangle around them."""
-    y, x, half = i * side, j * side, side // 2
+@inner
+def add_halves(i, j, side, level, count, first, errors, mask, top, left, faces):
+    """Add those halves of a square whose right angle is at a corner that stays."""
+    y, x = i * side, j * side
     nw, ne, sw, se = (y, x), (y, x + side), (y + side, x), (y + side, x + side)
-    if side > 1 and error_at(errors, y + half, x + half) > level:
-        middle = (y + half, x + half)
-        if error_at(errors, y, x + half) <= level:
-            count = add_triangle(nw, middle, ne, count, first, errors, mask, top, left, faces)
-        if error_at(errors, y + half, x) <= level:
-            count = add_triangle(nw, sw, middle, count, first, errors, mask, top, left, faces)
-        if error_at(errors, y + half, x + side) <= level:
-            count = add_triangle(ne, middle, se, count, first, errors, mask, top, left, faces)
-        if error_at(errors, y + side, x + half) <= level:
-            count = add_triangle(sw, se, middle, count, first, errors, mask, top, left, faces)
-        return count
-    if side == 1 and not (top + i < mask.shape[0] and left + j < mask.shape[1] and mask[top + i, left + j]):
-        return count
     if (i + j) % 2 == 0:
         if error_at(errors, ne[0], ne[1]) > level:
             count = add_triangle(nw, se, ne, count, first, errors, mask, top, left, faces)
@@ -217,14 +197,31 @@ def add_square(i, j, side, level, count, first, errors, mask, top, left, faces):
     return count
 
 
+@inner
+def add_quarters(i, j, side, level, count, first, errors, mask, top, left, faces):
+    """Add those quarters of a square, whose middle stays, over sides that are not split."""
+    y, x, half = i * side, j * side, side // 2
+    nw, ne, sw, se = (y, x), (y, x + side), (y + side, x), (y + side, x + side)
+    middle = (y + half, x + half)
+    if error_at(errors, y, x + half) <= level:
+        count = add_triangle(nw, middle, ne, count, first, errors, mask, top, left, faces)
+    if error_at(errors, y + half, x) <= level:
+        count = add_triangle(nw, sw, middle, count, first, errors, mask, top, left, faces)
+    if error_at(errors, y + half, x + side) <= level:
+        count = add_triangle(ne, middle, se, count, first, errors, mask, top, left, faces)
+    if error_at(errors, y + side, x + half) <= level:
+        count = add_triangle(sw, se, middle, count, first, errors, mask, top, left, faces)
+    return count
+
+
 @njit(cache=True, nogil=True)
-def number_vertices(begin, end, block, level, errors, mask, top, left, before, first, vertices):
+def number_vertices(first_block, last_block, block, level, errors, mask, top, left, before, first, vertices):
     """Count the vertices of each block, or with ``vertices`` (N, 2) fill them, from ``before`` (blocks + 1,) on.
 
     ``first`` (rows, columns) becomes the number of each corner's first vertex.
     """
     across = (errors.shape[1] + block - 1) // block
-    for b in range(begin, end):
+    for b in range(first_block, last_block):
         vertex = before[b] if vertices.shape[0] > 0 else 0
         y, x = b // across * block, b % across * block
         for i in range(y, min(y + block, errors.shape[0])):
@@ -243,22 +240,29 @@ def number_vertices(begin, end, block, level, errors, mask, top, left, before, f
 
 
 @njit(cache=True, nogil=True)
-def collect_faces(begin, end, block, level, errors, mask, top, left, first, before, faces):
+def collect_faces(first_block, last_block, block, level, errors, mask, top, left, first, before, faces):
     """Count the faces of each block, or with ``faces`` (M, 3) fill them, from ``before`` (blocks + 1,) on."""
     across = (errors.shape[1] + block - 1) // block
-    for b in range(begin, end):
-        y, x = b // across * block, b % across * block
+    # Squares that wait, as row, column and side: four of each size at most.
+    waiting = np.empty((64, 3), np.int64)
+    for b in range(first_block, last_block):
         count = before[b] if faces.shape[0] > 0 else 0
-        side = 1
-        while side <= block:
-            for i in range(y // side, min(y + block, errors.shape[0] - 2 + side) // side):
-                for j in range(x // side, min(x + block, errors.shape[1] - 2 + side) // side):
-                    # One of the two corners off the diagonal must be there for any part of a square to be.
-                    off = side * ((i + j + 1) % 2)
-                    upper = error_at(errors, i * side, j * side + off)
-                    lower = error_at(errors, i * side + side, j * side + side - off)
-                    if upper > level or lower > level:
-                        count = add_square(i, j, side, level, count, first, errors, mask, top, left, faces)
-            side *= 2
+        waiting[0, 0], waiting[0, 1], waiting[0, 2] = b // across, b % across, block
+        size = 1
+        while size > 0:
+            size -= 1
+            i, j, side = waiting[size, 0], waiting[size, 1], waiting[size, 2]
+            if side == 1:
+                if mask[top + i, left + j]:
+                    count = add_halves(i, j, side, level, count, first, errors, mask, top, left, faces)
+            elif error_at(errors, i * side + side // 2, j * side + side // 2) <= level:
+                count = add_halves(i, j, side, level, count, first, errors, mask, top, left, faces)
+            else:
+                count = add_quarters(i, j, side, level, count, first, errors, mask, top, left, faces)
+                for k in range(4):
+                    y, x = 2 * i + k // 2, 2 * j + k % 2
+                    if y * (side // 2) < errors.shape[0] - 1 and x * (side // 2) < errors.shape[1] - 1:
+                        waiting[size, 0], waiting[size, 1], waiting[size, 2] = y, x, side // 2
+                        size += 1
         if faces.shape[0] == 0:
             before[b + 1] = count

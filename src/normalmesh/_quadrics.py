@@ -67,13 +67,15 @@ def sample_pixel(mask, u, v):
 
 
 @inner
-def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, record):
-    """Fill the record of face f from the pixels that it owns: eqs. (11) to (13), supplement B."""
+def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, regularisation):
+    """The record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B."""
     rows, columns = mask.shape
-    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-    top, middle, bottom = by_height(
-        (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
+    at_a, at_b, at_c = (
+        (vertices[a, 0], vertices[a, 1]),
+        (vertices[b, 0], vertices[b, 1]),
+        (vertices[c, 0], vertices[c, 1]),
     )
+    top, middle, bottom = by_height(at_a, at_b, at_c)
     start_row, middle_row, end_row = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
     sum_x, sum_y, sum_z = 0.0, 0.0, 0.0
     pixels = 0
@@ -85,95 +87,92 @@ def face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale,
             sum_x += normals[row, column, 0]
             sum_y += normals[row, column, 1]
             sum_z += normals[row, column, 2]
-
-    centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
-    centre_v = (vertices[a, 1] + vertices[b, 1] + vertices[c, 1]) / 3.0
-    sampled_row, sampled_column = -1, -1
+    centre_u, centre_v = (at_a[0] + at_b[0] + at_c[0]) / 3.0, (at_a[1] + at_b[1] + at_c[1]) / 3.0
     if pixels == 0:
-        sampled_row, sampled_column = sample_pixel(mask, centre_u, centre_v)
-        if sampled_row >= 0:
-            sum_x, sum_y, sum_z = (
-                np.float64(normals[sampled_row, sampled_column, 0]),
-                np.float64(normals[sampled_row, sampled_column, 1]),
-                np.float64(normals[sampled_row, sampled_column, 2]),
-            )
+        return sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation)
     nx, ny, nz = facing(sum_x, sum_y, sum_z, centre_u, centre_v, frame, towards_viewer)
     j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
-    record[:] = 0.0
-    if pixels == 0:
-        if sampled_row >= 0:
-            _add_pixel(normals, sampled_row, sampled_column, centre_u, centre_v, j, regularisation, record)
-            pixels = 1
-    else:
-        for row in range(start_row, end_row):
-            start, end = row_span(top, middle, bottom, row, middle_row, columns)
-            for column in range(start, end):
-                if mask[row, column]:
-                    _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, record)
-
-    _finish_record(vertices, a, b, c, nx, ny, nz, j, pixels, record)
-
-
-@inner(inline="always")
-def start_record(vertices, faces, f, normals, frame, towards_viewer, scale, regularisation, record):
-    """The record of a face that lies within one foreground pixel, as all faces of a start mesh do."""
-    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-    centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
-    centre_v = (vertices[a, 1] + vertices[b, 1] + vertices[c, 1]) / 3.0
-    row, column = math.floor(centre_v), math.floor(centre_u)
-    nx = np.float64(normals[row, column, 0])
-    ny = np.float64(normals[row, column, 1])
-    nz = np.float64(normals[row, column, 2])
-    nx, ny, nz = facing(nx, ny, nz, centre_u, centre_v, frame, towards_viewer)
-    j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
-    record[:] = 0.0
-    _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, record)
-    _finish_record(vertices, a, b, c, nx, ny, nz, j, 1, record)
+    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for row in range(start_row, end_row):
+        start, end = row_span(top, middle, bottom, row, middle_row, columns)
+        for column in range(start, end):
+            if mask[row, column]:
+                sums = _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation)
+    return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels)
 
 
 @inner
-def _finish_record(vertices, a, b, c, nx, ny, nz, j, pixels, record):
-    """Turn the sums over the pixels into a mean, times the area on the surface; normal and area in front."""
-    area = 0.5 * (
-        (vertices[b, 1] - vertices[a, 1]) * (vertices[c, 0] - vertices[a, 0])
-        - (vertices[b, 0] - vertices[a, 0]) * (vertices[c, 1] - vertices[a, 1])
-    )
+def sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation):
+    """The record of a face that owns no pixel, from the one nearest to its centroid; (u, v) of its corners."""
+    centre_u, centre_v = (at_a[0] + at_b[0] + at_c[0]) / 3.0, (at_a[1] + at_b[1] + at_c[1]) / 3.0
+    row, column = sample_pixel(mask, centre_u, centre_v)
+    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    nx = ny = nz = 0.0
+    if row >= 0:
+        nx, ny, nz = (
+            np.float64(normals[row, column, 0]),
+            np.float64(normals[row, column, 1]),
+            np.float64(normals[row, column, 2]),
+        )
+    nx, ny, nz = facing(nx, ny, nz, centre_u, centre_v, frame, towards_viewer)
+    j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
+    if row >= 0:
+        sums = _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation)
+    return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, 1)
+
+
+@inner
+def _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels):
+    """Normal, area on the surface, and the sums over the pixels as a mean times that area."""
+    area = 0.5 * ((at_b[1] - at_a[1]) * (at_c[0] - at_a[0]) - (at_b[0] - at_a[0]) * (at_c[1] - at_a[1]))
     metric_uu = j[0] * j[0] + j[1] * j[1] + j[2] * j[2]
     metric_uv = j[0] * j[3] + j[1] * j[4] + j[2] * j[5]
     metric_vv = j[3] * j[3] + j[4] * j[4] + j[5] * j[5]
     surface_area = math.sqrt(max(metric_uu * metric_vv - metric_uv * metric_uv, 0.0)) * area
-    if pixels > 0:
-        weight = surface_area / pixels
-        for k in range(4, 14):
-            record[k] *= weight
-    record[0], record[1], record[2], record[3] = nx, ny, nz, surface_area
+    w = surface_area / pixels
+    return (
+        nx, ny, nz, surface_area, w * sums[0], w * sums[1], w * sums[2], w * sums[3], w * sums[4], w * sums[5],
+        w * sums[6], w * sums[7], w * sums[8], w * sums[9],
+    )  # fmt: skip
 
 
 @inner
-def _add_pixel(normals, row, column, centre_u, centre_v, j, regularisation, record):
-    """Add ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 to a record's quadric."""
-    nx = np.float64(normals[row, column, 0])
-    ny = np.float64(normals[row, column, 1])
-    nz = np.float64(normals[row, column, 2])
+def _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation):
+    """A record's quadric with ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 added to it."""
+    nx, ny, nz = (
+        np.float64(normals[row, column, 0]),
+        np.float64(normals[row, column, 1]),
+        np.float64(normals[row, column, 2]),
+    )
     du, dv = centre_u - (column + 0.5), centre_v - (row + 0.5)
     x, y, z = j[0] * du + j[3] * dv, j[1] * du + j[4] * dv, j[2] * du + j[5] * dv
     off = nx * x + ny * y + nz * z
-    record[4] += nx * nx + regularisation
-    record[5] += nx * ny
-    record[6] += nx * nz
-    record[7] += ny * ny + regularisation
-    record[8] += ny * nz
-    record[9] += nz * nz + regularisation
-    record[10] += off * nx + regularisation * x
-    record[11] += off * ny + regularisation * y
-    record[12] += off * nz + regularisation * z
-    record[13] += off * off + regularisation * (x * x + y * y + z * z)
+    return (
+        sums[0] + (nx * nx + regularisation),
+        sums[1] + nx * ny,
+        sums[2] + nx * nz,
+        sums[3] + (ny * ny + regularisation),
+        sums[4] + ny * nz,
+        sums[5] + (nz * nz + regularisation),
+        sums[6] + (off * nx + regularisation * x),
+        sums[7] + (off * ny + regularisation * y),
+        sums[8] + (off * nz + regularisation * z),
+        sums[9] + (off * off + regularisation * (x * x + y * y + z * z)),
+    )
 
 
-@inner(inline="always")
-def add_to_vertex(record, vertices, faces, f, u, v, frame, scale, total):
-    """Add a face's quadric, moved to the vertex at (u, v), to the vertex's quadric in space, total (10)."""
-    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+@inner
+def record_of(f, records):
+    """A face's record as a tuple: views of arrays cost more than the arithmetic."""
+    return (
+        records[f, 0], records[f, 1], records[f, 2], records[f, 3], records[f, 4], records[f, 5], records[f, 6],
+        records[f, 7], records[f, 8], records[f, 9], records[f, 10], records[f, 11], records[f, 12], records[f, 13],
+    )  # fmt: skip
+
+
+@inner
+def with_face(total, record, a, b, c, vertices, u, v, frame, scale):
+    """A vertex's quadric in space, total (10), with that of the face abc, moved to the vertex at (u, v), added."""
     centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
     centre_v = (vertices[a, 1] + vertices[b, 1] + vertices[c, 1]) / 3.0
     j = jacobian(record[0], record[1], record[2], centre_u, centre_v, frame, scale)
@@ -182,17 +181,23 @@ def add_to_vertex(record, vertices, faces, f, u, v, frame, scale, total):
     ax = record[4] * x + record[5] * y + record[6] * z
     ay = record[5] * x + record[7] * y + record[8] * z
     az = record[6] * x + record[8] * y + record[9] * z
-    for k in range(6):
-        total[k] += record[4 + k]
-    total[6] += record[10] + ax
-    total[7] += record[11] + ay
-    total[8] += record[12] + az
-    total[9] += record[13] + 2.0 * (record[10] * x + record[11] * y + record[12] * z) + (ax * x + ay * y + az * z)
+    return (
+        total[0] + record[4],
+        total[1] + record[5],
+        total[2] + record[6],
+        total[3] + record[7],
+        total[4] + record[8],
+        total[5] + record[9],
+        total[6] + (record[10] + ax),
+        total[7] + (record[11] + ay),
+        total[8] + (record[12] + az),
+        total[9] + (record[13] + 2.0 * (record[10] * x + record[11] * y + record[12] * z) + (ax * x + ay * y + az * z)),
+    )
 
 
-@inner(inline="always")
-def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale, quadric):
-    """Q̃_v(δu) = Q_v(J_v δu), eq. (15)."""
+@inner
+def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale):
+    """Q̃_v(δu) = Q_v(J_v δu), eq. (15), as six numbers."""
     j = jacobian(nx, ny, nz, u, v, frame, scale)
     ux = total[0] * j[0] + total[1] * j[1] + total[2] * j[2]
     uy = total[1] * j[0] + total[3] * j[1] + total[4] * j[2]
@@ -200,12 +205,14 @@ def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale, quadric):
     vx = total[0] * j[3] + total[1] * j[4] + total[2] * j[5]
     vy = total[1] * j[3] + total[3] * j[4] + total[4] * j[5]
     vz = total[2] * j[3] + total[4] * j[4] + total[5] * j[5]
-    quadric[0] = j[0] * ux + j[1] * uy + j[2] * uz
-    quadric[1] = j[3] * ux + j[4] * uy + j[5] * uz
-    quadric[2] = j[3] * vx + j[4] * vy + j[5] * vz
-    quadric[3] = j[0] * total[6] + j[1] * total[7] + j[2] * total[8]
-    quadric[4] = j[3] * total[6] + j[4] * total[7] + j[5] * total[8]
-    quadric[5] = total[9]
+    return (
+        j[0] * ux + j[1] * uy + j[2] * uz,
+        j[3] * ux + j[4] * uy + j[5] * uz,
+        j[3] * vx + j[4] * vy + j[5] * vz,
+        j[0] * total[6] + j[1] * total[7] + j[2] * total[8],
+        j[3] * total[6] + j[4] * total[7] + j[5] * total[8],
+        total[9],
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -215,7 +222,12 @@ def face_records(
     """Renew the records (M, 14) of the faces that changed."""
     for f in range(first, last):
         if changed[f]:
-            face_record(vertices, faces, f, normals, mask, frame, towards_viewer, scale, regularisation, records[f])
+            record = face_record(
+                faces[f, 0], faces[f, 1], faces[f, 2], vertices, normals, mask, frame, towards_viewer, scale,
+                regularisation,
+            )  # fmt: skip
+            for k in range(14):
+                records[f, k] = record[k]
 
 
 @njit(cache=True, nogil=True)
@@ -228,25 +240,26 @@ def vertex_quadrics(
     From the records of the faces, or straight from the pixels of a start mesh where ``records`` is empty: that is too
     large to keep them.
     """
-    total, own = np.empty(10), np.empty(14)
     for vertex in range(first, last):
         start = np.int64(corner_of[vertex])
         if start < 0:
             continue
         u, v = vertices[vertex, 0], vertices[vertex, 1]
-        for k in range(10):
-            total[k] = 0.0
+        total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         nx = ny = nz = 0.0
         corner = start
         while True:
             f = corner // 3
             if f < real_faces:
+                a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
                 if records.shape[0] > 0:
-                    for k in range(14):
-                        own[k] = records[f, k]
+                    own = record_of(f, records)
                 else:
-                    start_record(vertices, faces, f, normals, frame, towards_viewer, scale, regularisation, own)
-                add_to_vertex(own, vertices, faces, f, u, v, frame, scale, total)
+                    # The pixel in which the face lies is the one nearest to its centroid.
+                    at_a, at_b = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1])
+                    at_c = vertices[c, 0], vertices[c, 1]
+                    own = sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation)
+                total = with_face(total, own, a, b, c, vertices, u, v, frame, scale)
                 nx += own[3] * own[0]
                 ny += own[3] * own[1]
                 nz += own[3] * own[2]
@@ -254,4 +267,6 @@ def vertex_quadrics(
             if corner == start:
                 break
         nx, ny, nz = facing(nx, ny, nz, u, v, frame, towards_viewer)
-        restrict_to_screen(total, nx, ny, nz, u, v, frame, scale, quadrics[vertex])
+        quadric = restrict_to_screen(total, nx, ny, nz, u, v, frame, scale)
+        for k in range(6):
+            quadrics[vertex, k] = quadric[k]

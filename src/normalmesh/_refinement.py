@@ -36,8 +36,8 @@ from normalmesh.cutting import CUT
 
 #: Directions in which a vertex looks for a better place, and how many steps away it may look at the place that they
 #: together point to.
-DIRECTIONS = 6
-FARTHEST = 1.5
+DIRECTIONS = 4
+FARTHEST = 2.0
 #: Vertices with more faces stay: the time that one takes grows with its faces times its pixels.
 MOST_FACES = 64
 

@@ -30,11 +30,13 @@ def _inside(mask, i, j):
 @inner
 def vertices_at(mask, i, j):
     """How many vertices the pixel corner (i, j) needs: two where pixels touch only diagonally, to be manifold."""
-    above_left, above_right = _inside(mask, i - 1, j - 1), _inside(mask, i - 1, j)
-    below_left, below_right = _inside(mask, i, j - 1), _inside(mask, i, j)
-    if above_left == below_right and above_right == below_left and above_left != above_right:
-        return 2
-    return 1 if above_left or above_right or below_left or below_right else 0
+    above, below, left, right = i > 0, i < mask.shape[0], j > 0, j < mask.shape[1]
+    above_left = 1 if above and left and mask[i - 1, j - 1] else 0
+    above_right = 1 if above and right and mask[i - 1, j] else 0
+    below_left = 1 if below and left and mask[i, j - 1] else 0
+    below_right = 1 if below and right and mask[i, j] else 0
+    count = above_left + above_right + below_left + below_right
+    return 2 if count == 2 and above_left == below_right else min(count, 1)
 
 
 @njit(cache=True, nogil=True)

@@ -19,14 +19,14 @@ Array = NDArray[Any]
 
 #: Vertices in a tile: their data and their queue fit into a core's cache.
 TILE = 4096
-#: Factor between the cost levels to which all tiles are brought one after another.
-LEVEL = 4.0
+#: Share of the vertices, at most, that have an edge below the level of cost to which all tiles are brought next.
+MOST_AT_ONCE = 0.75
 #: Tiles that are worked on before progress is told.
 TILES_AT_ONCE = 64
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.
 LEAST_PROGRESS = 0.02
 #: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
-MARGIN = 2.5
+MARGIN = 1.15
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,10 @@ class _Collapsing:
         self.stamp = np.arange(self.alive, dtype=np.int32)
         self.bounds = np.empty(self.alive)
         self.largest = 0.0
+        # Columns on their own: reductions along a short axis are slow.
+        spans = [(column.min(), column.max()) for column in mesh.vertices.T]
+        self.origin = np.floor([low for low, _ in spans])
+        self.extent = float(np.prod([high - low for low, high in spans])) or 1.0
 
     @property
     def _costing(self) -> tuple[Array, Array, Array, Array, int, Array, Array, Array, Array, bool]:
@@ -119,24 +123,25 @@ class _Collapsing:
     def in_tiles(self, target: int, limit: float) -> None:
         """Collapse tile by tile, to levels of cost that rise up to the limit, while far more vertices are left."""
         self._renew_bounds()
-        level = min(float(np.median(self.bounds)), limit)
-        enough = level > 0
+        level, shift = 0.0, 0.0
+        enough = True
         while enough and self.alive > max(MARGIN * target, TILE):
             before = self.alive
-            for shift in (0.0, 0.5):
-                self._sweep(level, target / self.alive, shift)
-            self._queue(target, level)
+            bounds = self.bounds[self.mesh.corner_of[:-1] >= 0]
+            share = min(MOST_AT_ONCE, 1 - MARGIN * target / before)
+            level = min(max(float(np.quantile(bounds, share, method="lower")), level), limit)
+            self._sweep(level, target / before, shift)
             enough = level < limit and before - self.alive >= LEAST_PROGRESS * before
+            shift = 0.5 - shift
             if 2 * self.alive < len(self.stamp):
                 self._compact()
-            level = min(LEVEL * level, limit)
 
     def _sweep(self, level: float, kept: float, shift: float) -> None:
         """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
         vertices = self.mesh.vertices
         members = np.flatnonzero(self.mesh.corner_of[:-1] >= 0).astype(np.int32)
-        side = math.ceil(math.sqrt((np.prod(np.ptp(vertices, axis=0)) or 1.0) * TILE / self.alive))
-        origin = np.floor(vertices.min(axis=0)) - int(shift * side)
+        side = math.ceil(math.sqrt(self.extent * TILE / self.alive))
+        origin = self.origin - int(shift * side)
         place = ((vertices[members] - origin) // side).astype(np.int64)
         number = place[:, 1] * 2**31 + place[:, 0]
         order = np.argsort(number, kind="stable")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.cutting import CutMesh
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import one_of
 from normalmesh.facemeans import FaceMeans
 from normalmesh.prior import barycentric_rows
 
@@ -56,10 +56,8 @@ class CotangentSystem:
         Unlimited cotangents are the exact finite elements of the mesh, also for obtuse triangles, whose negative
         weights keep the system positive semidefinite; limits make it robust against slivers, at the price of accuracy.
         """
-        if parameters not in PARAMETERS:
-            raise NormalMeshError(f"parameters must be one of {', '.join(PARAMETERS)}, not {parameters!r}")
-        if metric not in METRICS:
-            raise NormalMeshError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}")
+        one_of(parameters, PARAMETERS, "parameters")
+        one_of(metric, METRICS, "metric")
         cotangents = _cotangents(means, metric)
         if clamp is not None:
             cotangents = np.clip(cotangents, *clamp)

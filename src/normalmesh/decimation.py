@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh._closedmesh import LOCKED
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse
-from normalmesh.errors import positive_number, whole_number
+from normalmesh.errors import one_of, positive_number, whole_number
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
 from normalmesh.progress import Progress, Teller
 from normalmesh.quadrics import REGULARISATION, FaceRecords, Pixels
 from normalmesh.screenmesh import ScreenMesh
-from normalmesh.startmesh import start_mesh
+from normalmesh.startmesh import STARTS, start_mesh
 from normalmesh.stopping import vertex_target
 from normalmesh.stopwatch import Stopwatch
 
@@ -26,8 +26,11 @@ from normalmesh.stopwatch import Stopwatch
 #: give the vertex counts of the authors' program.
 THRESHOLD_FACTOR = 2.0
 
+#: Vertices that the first round leaves, for one of the result, by the start.
+FIRST_TARGET = {"adaptive": 4, "pixels": 10}
+
 #: Time of the stages, in passes of flips and moves: what progress is told by.
-_START, _FIRST_COLLAPSE, _COLLAPSE, _PASS = 4.0, 13.0, 1.5, 1.0
+_START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,9 @@ def decimate(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
-    rounds: int = 5,
-    passes: int = 3,
+    rounds: int = 3,
+    passes: int = 1,
+    align: str = "last",
     flips: bool = True,
     moves: bool = True,
     step: float = 0.5,
@@ -122,7 +126,7 @@ def decimate(
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
 
-    Five rounds of collapses, each followed by passes of edge flips and vertex moves: sections 3 and 4 of the paper.
+    Rounds of collapses, and passes of edge flips and vertex moves: sections 3 and 4 of the paper.
     Exactly one of ``vertices``, ``threshold`` and ``compression`` says where to stop.
 
     Parameters
@@ -130,14 +134,17 @@ def decimate(
     normal_map
         Any mask: all components and holes are kept.
     vertices
-        Number of vertices of the result, at least 3. Rounds aim at targets that fall exponentially from ten times this.
+        Number of vertices of the result, at least 3. Rounds aim at targets that fall exponentially from four times
+        this, or ten times from a start with all pixels.
     threshold
         Each round collapses all edges below this cost in px⁴, as the thresholds of the paper count it.
     compression
         Share of vertices to save, between 0 and 1: 0.98 leaves 2 vertices for 100 foreground pixels.
     rounds, passes
-        Rounds of collapses, and passes of flips and moves in each. The paper takes 5 and 10; fewer passes keep features
-        better, see docs/results.md.
+        Rounds of collapses, with quadrics evaluated afresh, and passes of flips and moves. The paper takes 5 and 10;
+        refinement after integration makes most of them superfluous, see docs/results.md.
+    align
+        Which rounds the passes follow: the ``"last"`` one, or ``"each"`` as in the paper.
     flips, moves
         Switch off one kind of alignment.
     step
@@ -162,13 +169,19 @@ def decimate(
         Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
         pixel of the mask's outline. The same for any number of threads.
     """
-    schedule = _schedule(normal_map, vertices, threshold, compression, whole_number(rounds, 1, "rounds"))
+    rounds = whole_number(rounds, 1, "rounds")
+    final = vertex_target(normal_map.foreground, vertices, threshold, compression)
+    if final is None:
+        schedule = [_Goal(limit=positive_number(threshold, "threshold") / THRESHOLD_FACTOR)] * rounds
+    else:
+        schedule = _falling_targets(final, normal_map.foreground, rounds, FIRST_TARGET[one_of(start, STARTS, "start")])
     passes = whole_number(passes, 0, "passes")
     pixels = Pixels(normal_map, positive_number(regularisation, "regularisation"))
     step = positive_number(step, "step")
-    clock = _Clock(progress, len(schedule), passes)
+    one_of(align, ("last", "each"), "align")
+    clock = _Clock(progress, len(schedule), passes * (len(schedule) if align == "each" else 1))
     with clock.stage("start"):
-        mesh, coarse = start_mesh(normal_map, start, schedule[0].target, schedule[0].limit, locked)
+        mesh, coarse = start_mesh(normal_map, start, final or 0, schedule[0].limit, locked)
     clock.teller.advance(_START, len(mesh.vertices))
     records: FaceRecords | None = None
     if coarse:
@@ -179,12 +192,16 @@ def decimate(
     for goal in schedule:
         clock.teller.begin("collapse")
         with clock.stage("collapse"):
-            done = collapse(mesh, pixels, records, target=goal.target, limit=goal.limit, in_plane=in_plane)
-        clock.teller.advance(_COLLAPSE if history else _FIRST_COLLAPSE, len(mesh.vertices))
+            done = collapse(
+                mesh, pixels, records, target=goal.target, limit=goal.limit, in_plane=in_plane, progress=clock.left
+            )
+        clock.teller.advance(_COLLAPSE, len(mesh.vertices))
         records = FaceRecords(mesh)
-        flipped, moved = _align(mesh, pixels, records, passes if flips or moves else 0, flips, moves, step, clock)
+        last = len(history) == len(schedule) - 1 or (goal.target == 0 and done.collapses == 0)
+        repeats = passes if (flips or moves) and (last or align == "each") else 0
+        flipped, moved = _align(mesh, pixels, records, repeats, flips, moves, step, clock)
         history.append(Round(len(mesh.vertices), done.collapses, flipped, moved, done.largest_cost))
-        if goal.target == 0 and done.collapses == 0:
+        if last:
             break
     if threshold is not None:
         history += _finish(mesh, pixels, records, schedule[-1].limit, in_plane, clock)
@@ -245,15 +262,10 @@ class _Goal:
     limit: float = np.inf
 
 
-def _schedule(
-    normal_map: NormalMap, vertices: int | None, threshold: float | None, compression: float | None, rounds: int
-) -> list[_Goal]:
-    """One goal a round, from the one stopping rule that was given."""
-    final = vertex_target(normal_map.foreground, vertices, threshold, compression)
-    if final is None:
-        return [_Goal(limit=positive_number(threshold, "threshold") / THRESHOLD_FACTOR)] * rounds
+def _falling_targets(final: int, foreground: int, rounds: int, multiple: int) -> list[_Goal]:
+    """Goals that fall exponentially from a multiple of the final number of vertices."""
     # A pixel has at most four vertices of its own.
-    first = min(10 * final, 4 * normal_map.foreground)
+    first = min(multiple * final, 4 * foreground)
     shares = np.linspace(0, 1, rounds) if rounds > 1 else np.ones(1)
     return [_Goal(target=max(round(first * (final / first) ** share), final)) for share in shares]
 
@@ -263,5 +275,9 @@ class _Clock(Stopwatch):
 
     def __init__(self, progress: Progress | None, rounds: int, passes: int) -> None:
         super().__init__("start", "collapse", "evaluate", "flip", "move")
-        self.teller = Teller(progress, _START + _FIRST_COLLAPSE + (rounds - 1) * _COLLAPSE + rounds * passes * _PASS)
+        self.teller = Teller(progress, _START + rounds * _COLLAPSE + passes * _PASS)
         self.teller.begin("start")
+
+    def left(self, vertices: int) -> None:
+        """So many vertices are left in the midst of a stage."""
+        self.teller.advance(0.0, vertices)

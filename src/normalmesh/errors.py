@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from collections.abc import Iterable
 
 
 class NormalMeshError(ValueError):
@@ -29,3 +30,10 @@ def positive_number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not (0 < float(value) < math.inf):
         raise NormalMeshError(f"{name} must be a positive number, not {value!r}")
     return float(value)
+
+
+def one_of(value: str, names: Iterable[str], name: str) -> str:
+    """The value of an argument that is one of some names, or an error that lists them."""
+    if value not in (known := tuple(names)):
+        raise NormalMeshError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+    return value

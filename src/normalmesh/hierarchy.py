@@ -18,6 +18,8 @@ from normalmesh.threads import in_parallel
 
 #: Side (px) of the largest squares.
 BLOCK = 64
+#: Rows of squares, and blocks, that are worth a thread.
+ROWS, BLOCKS = 16, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,35 +56,35 @@ class Hierarchy:
             finer, halves = halves, np.empty((*squares, 2, 4), np.float32)
             costs = np.empty((*squares, 5), np.float32)
             looking = (normal_map.normals, kept, top, left, camera.frame, camera.towards_viewer)
-            grain = max(1, 64 // side)
-            in_parallel(_hierarchy.merge_squares, len(costs), side, *looking, finer, halves, costs, grain=grain)
-            in_parallel(_hierarchy.side_errors, len(costs), side, costs, errors, grain=grain)
-            in_parallel(_hierarchy.middle_errors, len(costs), side, costs, errors, grain=grain)
+            in_parallel(_hierarchy.merge_squares, squares[0], side, *looking, finer, halves, costs, grain=ROWS)
+            in_parallel(_hierarchy.side_errors, squares[0], side, costs, errors, grain=ROWS)
+            in_parallel(_hierarchy.middle_errors, squares[0], side, costs, errors, grain=ROWS)
             side *= 2
         return cls(mask, (top, left), errors)
 
     def level(self, vertices: int) -> float:
         """The error (px⁴) that about this many corners exceed, without those that must stay."""
-        counts = np.zeros((-(-len(self.errors) // 64), _hierarchy.BINS), np.int64)
-        in_parallel(_hierarchy.histogram, len(counts), self.errors, counts, grain=4)
+        counts = np.zeros(_hierarchy.BINS, np.int64)
+        _hierarchy.count_errors(self.errors.view(np.int32), counts)
         infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
-        above = np.cumsum(counts.sum(axis=0)[:infinite][::-1])[::-1]
+        above = np.cumsum(counts[:infinite][::-1])[::-1]
         lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
         return float(np.nextafter(lowest, np.float32(-1)))
 
     def mesh(self, level: float) -> ScreenMesh:
         """The mesh of all corners whose error exceeds a level (px⁴). Faces and vertices are in the order of blocks."""
-        looking = (BLOCK, np.float32(level), self.errors, self.mask, *self.corner)
+        below_infinity = np.float32(min(level, float(np.finfo(np.float32).max)))
+        looking = (BLOCK, below_infinity, self.errors, self.mask, *self.corner)
         blocks = int(np.prod([-(-length // BLOCK) for length in self.errors.shape]))
         before = np.zeros(blocks + 1, np.int64)
         first = np.empty(self.errors.shape, np.int32)
-        in_parallel(_hierarchy.number_vertices, blocks, *looking, before, first, np.empty((0, 2)), grain=4)
+        in_parallel(_hierarchy.number_vertices, blocks, *looking, before, first, np.empty((0, 2)), grain=BLOCKS)
         np.cumsum(before, out=before)
         vertices = np.empty((before[-1], 2))
-        in_parallel(_hierarchy.number_vertices, blocks, *looking, before, first, vertices, grain=4)
+        in_parallel(_hierarchy.number_vertices, blocks, *looking, before, first, vertices, grain=BLOCKS)
         before[:] = 0
-        in_parallel(_hierarchy.collect_faces, blocks, *looking, first, before, np.empty((0, 3), np.int32), grain=4)
+        in_parallel(_hierarchy.collect_faces, blocks, *looking, first, before, np.empty((0, 3), np.int32), grain=BLOCKS)
         np.cumsum(before, out=before)
         faces = np.empty((before[-1], 3), np.int32)
-        in_parallel(_hierarchy.collect_faces, blocks, *looking, first, before, faces, grain=4)
+        in_parallel(_hierarchy.collect_faces, blocks, *looking, first, before, faces, grain=BLOCKS)
         return ScreenMesh(vertices, faces)

@@ -12,7 +12,7 @@ from normalmesh.camera import Perspective
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.cotangent import CotangentSystem
 from normalmesh.cutting import CutMesh
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, one_of
 from normalmesh.gluing import Gluing
 from normalmesh.meshsolver import MeshSolver
 from normalmesh.noise import closure_error, estimate_noise, without_noise
@@ -28,12 +28,14 @@ Float = NDArray[np.float64]
 
 FORMULATIONS = ("facets", "vertices")
 
-#: Rounds of refinement, and the share of vertices that must still improve for another round.
-ROUNDS = 6
+#: Rounds of refinement, how many of them go by before the mesh is integrated anew, and the share of vertices that must
+#: still improve for others to follow.
+ROUNDS = 4
+ROUNDS_A_SOLVE = 2
 LEAST_CHANGE = 0.005
 
 #: Time of a round of refinement, of its solves, and of the noise estimate, in solves: what progress is told by.
-_REFINE, _RESOLVE, _NOISE = 6.0, 2.0, 2.0
+_REFINE, _RESOLVE, _NOISE = 3.0, 2.0, 2.0
 #: Solves of the first system; more of them are not told apart.
 _SOLVES = 20
 
@@ -124,8 +126,7 @@ def integrate(
         taken over the area on the screen. Where depth jumps vertices are split, and new ones follow those of the mesh.
         ``surface.integration`` says how it was made, ``surface.discontinuities`` where it is cut.
     """
-    if formulation not in FORMULATIONS:
-        raise NormalMeshError(f"formulation must be one of {', '.join(FORMULATIONS)}, not {formulation!r}")
+    one_of(formulation, FORMULATIONS, "formulation")
     if discontinuities is None:
         discontinuities = formulation == "facets"
     if discontinuities and formulation != "facets":
@@ -139,7 +140,7 @@ def integrate(
     points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
     seconds = Stopwatch("noise", "solve", "refine")
     solved = _NOISE + _SOLVES
-    teller = Teller(progress, solved + refine * (_REFINE + _RESOLVE))
+    teller = Teller(progress, solved + refine * _REFINE + -(-refine // ROUNDS_A_SOLVE) * _RESOLVE)
     teller.begin("noise", len(mesh.vertices))
     with seconds.stage("noise"):
         noise = estimate_noise(normal_map) if noise is None else noise
@@ -160,11 +161,12 @@ def integrate(
     last = refine == 0
     while not last:
         teller.begin("refine")
-        with seconds.stage("refine"):
-            corners = unknown[cut.faces.ravel()]
-            history.append(refine_once(closed, corners, cut.strain, clean, len(history), noise))
+        corners = unknown[cut.faces.ravel()]
+        for _ in range(min(ROUNDS_A_SOLVE, refine - len(history))):
+            with seconds.stage("refine"):
+                history.append(refine_once(closed, corners, cut.strain, clean, len(history), noise))
+            teller.advance(_REFINE)
         last = len(history) == refine or sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices)
-        teller.advance(_REFINE)
         with seconds.stage("solve"):
             cut, unknown = solver.solve(closed.to_screen(), cut.strain, last)
         teller.advance(_RESOLVE)

@@ -6,7 +6,7 @@ from typing import Any
 
 from normalmesh.cotangent import PAPER_CLAMP
 from normalmesh.decimation import decimate
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import one_of
 from normalmesh.integration import integrate
 from normalmesh.memory import estimate_memory, refuse_too_large
 from normalmesh.noise import estimate_noise, without_noise
@@ -20,7 +20,7 @@ from normalmesh.threads import limited_threads
 PRESETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "default": ({}, {}),
     "paper": (
-        {"start": "pixels", "rounds": 5, "passes": 10},
+        {"start": "pixels", "rounds": 5, "passes": 10, "align": "each"},
         {
             "formulation": "vertices",
             "parameters": "tight",
@@ -75,11 +75,9 @@ def reconstruct(
     NormalMeshError
         Options that make no sense, or, before work begins, more memory needed than there is.
     """
-    if preset not in PRESETS:
-        raise NormalMeshError(f"preset must be one of {', '.join(PRESETS)}, not {preset!r}")
     aimed_at = expected_vertices(normal_map.foreground, vertices, threshold, compression)
     refuse_too_large(estimate_memory(normal_map.mask.size, normal_map.foreground, aimed_at), memory_limit)
-    for_decimation, for_integration = PRESETS[preset]
+    for_decimation, for_integration = PRESETS[one_of(preset, PRESETS, "preset")]
     options = {**for_integration, **integration}
     decimating, integrating = estimate_seconds(normal_map.foreground, aimed_at)
     teller = Teller(progress, decimating + integrating)

@@ -13,8 +13,8 @@ from normalmesh.screenmesh import ScreenMesh
 
 STARTS = ("adaptive", "pixels")
 
-#: Vertices with which an adaptive mesh starts, for one that the first round of collapses shall leave.
-OVERSAMPLING = 16
+#: Vertices off the outline with which an adaptive mesh starts, for one of the result.
+OVERSAMPLING = 8
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
 LEVEL_SHARE = 1 / 512
 #: Share of the pixel corners from which on an adaptive mesh saves nothing.
@@ -24,12 +24,10 @@ FULL = 0.7
 def start_mesh(
     normal_map: NormalMap, start: str, target: int, limit: float, locked: ArrayLike | None
 ) -> tuple[ClosedMesh, bool]:
-    """The mesh for a first round that stops at ``target`` vertices or at a cost of ``limit``; whether it is coarse.
+    """The mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``; whether it is coarse.
 
     ``locked`` as :func:`normalmesh.decimate` takes it.
     """
-    if start not in STARTS:
-        raise NormalMeshError(f"start must be one of {', '.join(STARTS)}, not {start!r}")
     corners = None if locked is None else _locked_corners(locked, normal_map)
     mesh, coarse = None, False
     if start == "adaptive" and OVERSAMPLING * target < FULL * normal_map.foreground:
