@@ -68,7 +68,8 @@ def test_an_error_ends_the_loop_and_reaches_the_caller(four_threads):
     # Nobody is at work any more, and the pool can be used again.
     filled = np.zeros(100, np.int64)
     in_parallel(squares, 100, filled, grain=1)
-    assert len(done) == count and np.array_equal(filled, np.arange(100) ** 2)
+    assert len(done) == count
+    assert np.array_equal(filled, np.arange(100) ** 2)
 
 
 def test_many_callers_at_once(four_threads):

@@ -7,7 +7,7 @@ passed as int64: indices from arrays of int32, from loops, and written in the co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from typing import Any
 
@@ -22,7 +22,8 @@ class InnerKernel:
     """A kernel that other kernels may call. Called from Python, as tests do, it runs as plain Python."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self._kernel = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
+        self._kernel = njit(**bare)(function)
         self.py_func = function
         #: Where Numba looks for ``inline``.
         self.targetoptions = self._kernel.targetoptions
@@ -39,7 +40,9 @@ class InnerKernel:
 class _InnerType(types.Dispatcher):
     """What kernels see of an inner kernel; they convert arguments to the types of the signature."""
 
-    def get_call_type(self, context: Any, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Signature:
+    def get_call_type(
+        self, context: Any, args: tuple[types.Type, ...], kws: Mapping[str, types.Type]
+    ) -> Signature | None:
         return super().get_call_type(context, tuple(_widened(kind) for kind in args), kws)
 
 

@@ -142,7 +142,8 @@ class _Collapsing:
         members = np.flatnonzero(self.mesh.corner_of[:-1] >= 0).astype(np.int32)
         side = math.ceil(math.sqrt(self.extent * TILE / self.alive))
         origin = self.origin - int(shift * side)
-        place = ((vertices[members] - origin) // side).astype(np.int64)
+        # Vertices at the outline may have left the rectangle in which all lay at first.
+        place = np.maximum((vertices[members] - origin) // side, 0).astype(np.int64)
         number = place[:, 1] * 2**31 + place[:, 0]
         order = np.argsort(number, kind="stable")
         members, number = members[order], number[order]
