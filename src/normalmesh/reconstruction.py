@@ -94,5 +94,5 @@ def reconstruct(
             **{**for_decimation, **(decimation or {})},
         )
         surface = integrate(mesh, normal_map, progress=teller.part(integrating), **options)
-    teller.finish(len(surface.vertices))
+        teller.finish(len(surface.vertices))
     return surface

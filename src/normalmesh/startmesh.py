@@ -15,8 +15,8 @@ from normalmesh.screenmesh import ScreenMesh
 
 STARTS = ("adaptive", "pixels")
 
-#: Vertices off the outline with which an adaptive mesh starts: for one of the result, and for a pixel of the side of the
-#: foreground, so that the edges of features are there pixel by pixel.
+#: Vertices off the outline with which an adaptive mesh starts: for one of the result, and for one pixel of the side of
+#: the foreground, so that the edges of features are there pixel by pixel.
 OVERSAMPLING, FEATURES = 8, 25
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
 LEVEL_SHARE = 1 / 512
