@@ -12,6 +12,7 @@ from normalmesh.camera import Perspective
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.cotangent import CotangentSystem
 from normalmesh.cutting import CutMesh
+from normalmesh.decimation import DecimatedMesh
 from normalmesh.errors import NormalMeshError, one_of
 from normalmesh.gluing import Gluing
 from normalmesh.meshsolver import MeshSolver
@@ -135,7 +136,8 @@ def integrate(
         raise NormalMeshError(f"distance must be a positive number, not {distance}")
     if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or refine < 0:
         raise NormalMeshError(f"refine must be a number of rounds, zero or more, not {refine!r}")
-    _check_mesh(mesh)
+    if not isinstance(mesh, DecimatedMesh):
+        _check_mesh(mesh)
     decimation = getattr(mesh, "report", None)
     points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
     seconds = Stopwatch("noise", "solve", "refine")

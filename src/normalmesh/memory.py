@@ -7,19 +7,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, one_of
 
-#: Bytes above the normal map, measured by ``python -m benchmarks.memory``. The noise estimate needs some for each pixel
-#: of the image that it looks at, at most so many; all else for each pixel of the image and, whichever is more, for each
-#: of the foreground (decimation) or for each vertex of the result (integration). Some depend on nothing.
-SAMPLE_BYTES, MOST_SAMPLES = 180, 2**22
-IMAGE_BYTES = 16
-FOREGROUND_BYTES = 175
-VERTEX_BYTES = 2600
-BASE_BYTES = 8 << 20
+#: Bytes above the normal map, measured by ``python -m benchmarks.memory``: for each pixel of the image, each of the
+#: foreground by the start of the decimation, and each vertex of the result. Some depend on nothing.
+IMAGE_BYTES = 1.5
+FOREGROUND_BYTES = {"adaptive": 16, "pixels": 180}
+VERTEX_BYTES = 3300
+BASE_BYTES = 16 << 20
 
 
-def estimate_memory(pixels: int, foreground: int, vertices: int) -> int:
+def estimate_memory(pixels: int, foreground: int, vertices: int, start: str = "adaptive") -> int:
     """Bytes that :func:`reconstruct` needs at its peak, above the normal map itself.
 
     Parameters
@@ -28,10 +26,11 @@ def estimate_memory(pixels: int, foreground: int, vertices: int) -> int:
         Of the image, and of its mask.
     vertices
         Aimed at.
+    start
+        Of :func:`decimate`.
     """
-    noise = SAMPLE_BYTES * min(pixels, MOST_SAMPLES)
-    meshing = IMAGE_BYTES * pixels + max(FOREGROUND_BYTES * foreground, VERTEX_BYTES * vertices)
-    return BASE_BYTES + max(noise, meshing)
+    of_foreground = FOREGROUND_BYTES[one_of(start, FOREGROUND_BYTES, "start")] * foreground
+    return round(BASE_BYTES + IMAGE_BYTES * pixels + of_foreground + VERTEX_BYTES * vertices)
 
 
 def refuse_too_large(needed: int, limit: float | None = None) -> None:

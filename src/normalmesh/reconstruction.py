@@ -76,8 +76,10 @@ def reconstruct(
         Options that make no sense, or, before work begins, more memory needed than there is.
     """
     aimed_at = expected_vertices(normal_map.foreground, vertices, threshold, compression)
-    refuse_too_large(estimate_memory(normal_map.mask.size, normal_map.foreground, aimed_at), memory_limit)
     for_decimation, for_integration = PRESETS[one_of(preset, PRESETS, "preset")]
+    meshing = {**for_decimation, **(decimation or {})}
+    needed = estimate_memory(normal_map.mask.size, normal_map.foreground, aimed_at, meshing.get("start", "adaptive"))
+    refuse_too_large(needed, memory_limit)
     options = {**for_integration, **integration}
     decimating, integrating = estimate_seconds(normal_map.foreground, aimed_at)
     teller = Teller(progress, decimating + integrating)
@@ -91,7 +93,7 @@ def reconstruct(
             threshold=threshold,
             compression=compression,
             progress=teller.part(decimating),
-            **{**for_decimation, **(decimation or {})},
+            **meshing,
         )
         surface = integrate(mesh, normal_map, progress=teller.part(integrating), **options)
         teller.finish(len(surface.vertices))
