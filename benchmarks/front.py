@@ -31,15 +31,17 @@ SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_51
 
 #: Options of decimate(): one line for each mesh to be tried.
 MESHES: list[dict[str, Any]] = [
-    *({"rounds": rounds, "passes": passes} for rounds in (1, 2, 3, 5) for passes in (0, 1, 3, 10)),
+    *({"rounds": rounds, "passes": passes} for rounds in (1, 3, 5) for passes in (0, 1, 2, 4)),
+    {"rounds": 5, "passes": 2, "align": "each"},
+    {"rounds": 5, "passes": 3, "align": "each", "start": "pixels"},
 ]
 #: Rounds of refinement, each tried on each mesh.
-REFINEMENTS = (0, 2, 3, 4, 6)
+REFINEMENTS = (0, 2, 4, 6)
 
 #: Rounds of refinement → colour, from light to dark.
 COLOURS = ("#fdbb84", "#fc8d59", "#e34a33", "#b30000", "#5a0000", "#000000")
 #: Passes → marker.
-MARKERS = {0: "o", 1: "^", 3: "s", 10: "D"}
+MARKERS = {0: "o", 1: "^", 2: "s", 3: "P", 4: "D"}
 FRONT = "#0b6b4f"
 PAPER = "paper"
 

@@ -26,7 +26,7 @@ SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_51
 #: What is compared: options of decimate().
 KINDS: dict[str, dict[str, Any]] = {"collapse only": {"rounds": 1, "passes": 0}, "default": {}}
 #: What decimate() needs beside one queue to begin with all pixels.
-STRICT: dict[str, Any] = {}
+STRICT: dict[str, Any] = {"start": "pixels"}
 BAR = 1.01
 
 

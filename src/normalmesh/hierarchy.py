@@ -44,9 +44,7 @@ class Hierarchy:
         """Sum up the pixels of a map; ``locked`` (H, W) ones keep their two triangles."""
         mask = normal_map.mask
         kept = ~mask if locked is None else ~mask | locked
-        rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
-        top, left = int(rows[0]), int(columns[0])
-        height, width = int(rows[-1]) - top + 1, int(columns[-1]) - left + 1
+        top, left, height, width = _rectangle(mask)
         errors = np.full((height + 1, width + 1), np.inf, np.float32)
         camera = normal_map.camera
         halves = np.empty((0, 0, 2, 4), np.float32)
@@ -71,6 +69,10 @@ class Hierarchy:
         lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
         return float(np.nextafter(lowest, np.float32(-1)))
 
+    def count(self, level: float) -> int:
+        """Corners, also of the background, whose error exceeds a level (px⁴)."""
+        return int(np.count_nonzero(self.errors > level))
+
     def mesh(self, level: float) -> ScreenMesh:
         """The mesh of all corners whose error exceeds a level (px⁴). Faces and vertices are in the order of blocks."""
         below_infinity = np.float32(min(level, float(np.finfo(np.float32).max)))
@@ -88,3 +90,16 @@ class Hierarchy:
         faces = np.empty((before[-1], 3), np.int32)
         in_parallel(_hierarchy.collect_faces, blocks, *looking, first, before, faces, grain=BLOCKS)
         return ScreenMesh(vertices, faces)
+
+
+def rectangle_pixels(mask: NDArray[np.bool_]) -> int:
+    """Pixels of the smallest rectangle around the foreground."""
+    _, _, height, width = _rectangle(mask)
+    return height * width
+
+
+def _rectangle(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+    """Top, left, height and width of the foreground."""
+    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+    top, left = int(rows[0]), int(columns[0])
+    return top, left, int(rows[-1]) - top + 1, int(columns[-1]) - left + 1

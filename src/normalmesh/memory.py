@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError, one_of
+from normalmesh.errors import NormalMeshError
 
-#: Bytes above the normal map, measured by ``python -m benchmarks.memory``: for each pixel of the image, each of the
-#: foreground by the start of the decimation, and each vertex of the result. Some depend on nothing.
+#: Bytes above the normal map, measured by ``python -m benchmarks.memory``: for each pixel of the image; by the start of
+#: the decimation, for each of the rectangle around the foreground or each of the foreground; and for each vertex of the
+#: result. Some depend on nothing.
 IMAGE_BYTES = 1.5
-FOREGROUND_BYTES = {"adaptive": 16, "pixels": 180}
+RECTANGLE_BYTES, FOREGROUND_BYTES = 20, 180
 VERTEX_BYTES = 3300
 BASE_BYTES = 16 << 20
 
@@ -29,8 +30,11 @@ def estimate_memory(pixels: int, foreground: int, vertices: int, start: str = "a
     start
         Of :func:`decimate`.
     """
-    of_foreground = FOREGROUND_BYTES[one_of(start, FOREGROUND_BYTES, "start")] * foreground
-    return round(BASE_BYTES + IMAGE_BYTES * pixels + of_foreground + VERTEX_BYTES * vertices)
+    meshing = FOREGROUND_BYTES * foreground
+    if start == "adaptive":
+        # The rectangle may be the whole image; where it is far larger than the foreground all pixels are the start.
+        meshing = min(RECTANGLE_BYTES * pixels, meshing)
+    return round(BASE_BYTES + IMAGE_BYTES * pixels + meshing + VERTEX_BYTES * vertices)
 
 
 def refuse_too_large(needed: int, limit: float | None = None) -> None:

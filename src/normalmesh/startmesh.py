@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.hierarchy import Hierarchy
+from normalmesh.hierarchy import Hierarchy, rectangle_pixels
 from normalmesh.normalmap import NormalMap
 from normalmesh.screenmesh import ScreenMesh
 
@@ -20,8 +20,9 @@ STARTS = ("adaptive", "pixels")
 OVERSAMPLING, FEATURES = 8, 25
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
 LEVEL_SHARE = 1 / 512
-#: Foreground pixels up to which, and share of the pixel corners from which on, an adaptive mesh saves nothing.
-SMALL, FULL = 2**16, 0.7
+#: An adaptive mesh saves nothing up to so many foreground pixels, from this share of the pixel corners on, and where
+#: the rectangle around the foreground is so many times as large.
+SMALL, FULL, SPARSE = 2**16, 0.7, 8
 
 
 def start_mesh(
@@ -32,13 +33,8 @@ def start_mesh(
     ``locked`` as :func:`normalmesh.decimate` takes it.
     """
     corners = None if locked is None else _locked_corners(locked, normal_map)
-    mesh, coarse = None, False
-    wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(normal_map.foreground))
-    if start == "adaptive" and normal_map.foreground > SMALL and wanted < FULL * normal_map.foreground:
-        hierarchy = Hierarchy.of(normal_map, None if corners is None else _around(corners))
-        level = hierarchy.level(wanted) if target else LEVEL_SHARE * limit
-        mesh, coarse = hierarchy.mesh(level), True
-        del hierarchy
+    mesh = _coarse_mesh(normal_map, target, limit, corners) if start == "adaptive" else None
+    coarse = mesh is not None
     if mesh is None:
         mesh = ScreenMesh.from_mask(normal_map.mask)
     chosen = None
@@ -46,6 +42,22 @@ def start_mesh(
         columns, rows = mesh.vertices.astype(np.int64).T
         chosen = corners[rows, columns]
     return ClosedMesh.from_screen(mesh, normal_map.shape, chosen, covered=normal_map.mask.copy()), coarse
+
+
+def _coarse_mesh(
+    normal_map: NormalMap, target: int, limit: float, corners: NDArray[np.bool_] | None
+) -> ScreenMesh | None:
+    """The adaptive mesh, with all pixels around some corners (H + 1, W + 1); None where it would save nothing."""
+    foreground = normal_map.foreground
+    most = FULL * foreground
+    wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
+    if foreground <= SMALL or wanted >= most or rectangle_pixels(normal_map.mask) > SPARSE * foreground:
+        return None
+    hierarchy = Hierarchy.of(normal_map, None if corners is None else _around(corners))
+    if target:
+        return hierarchy.mesh(hierarchy.level(wanted))
+    level = LEVEL_SHARE * limit
+    return hierarchy.mesh(level) if hierarchy.count(level) < most else None
 
 
 def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> NDArray[np.bool_]:
