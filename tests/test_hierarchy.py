@@ -16,6 +16,7 @@ from normalmesh.cutting import edge_ends
 from normalmesh.evaluation.medallion import Medallion
 from normalmesh.hierarchy import BLOCK, Hierarchy
 from normalmesh.raster import pixel_faces
+from normalmesh.startmesh import start_mesh
 
 
 def naive_error(corners, normal_map):
@@ -181,3 +182,34 @@ def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():
         assert mesh.report.target_met
     assert errors["adaptive"].mae < 1.01 * errors["pixels"].mae
     assert errors["adaptive"].rmse < 1.05 * errors["pixels"].rmse
+
+
+def is_coarse(normal_map, target=0, limit=np.inf, start="adaptive"):
+    mesh, coarse = start_mesh(normal_map, start, target, limit, None)
+    assert coarse == (len(mesh.vertices) < len(ScreenMesh.from_mask(normal_map.mask).vertices))
+    return coarse
+
+
+def test_what_is_small_sparse_or_wanted_fine_starts_from_all_pixels():
+    normal_map = bumpy_map((300, 300))
+    assert is_coarse(normal_map, target=500)
+    assert is_coarse(normal_map, limit=10.0)
+    assert not is_coarse(normal_map, target=500, start="pixels")
+    assert not is_coarse(normal_map, target=9000)
+    assert not is_coarse(normal_map, limit=1e-9)
+    assert not is_coarse(bumpy_map((200, 200)), target=500)
+    two = np.zeros((256, 2200), bool)
+    two[:, :132] = two[:, -132:] = True
+    assert not is_coarse(bumpy_map(two.shape, mask=two), target=500)
+
+
+def test_locked_pixels_of_a_coarse_start_stay():
+    normal_map = bumpy_map((300, 300), height=0.5)
+    locked = np.zeros(normal_map.shape, bool)
+    locked[100:110, 200:230] = True
+    mesh = decimate(normal_map, vertices=1500, locked=locked)
+    assert mesh.report.rounds[0].collapses < 300 * 300 / 2
+    assert len(mesh.vertices) == 1500
+    there = set(map(tuple, mesh.vertices[mesh.locked].tolist()))
+    assert there == {(float(u), float(v)) for u in range(200, 231) for v in range(100, 111)}
+    assert mesh.check().problems == ()
