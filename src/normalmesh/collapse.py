@@ -26,7 +26,7 @@ TILES_AT_ONCE = 64
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.
 LEAST_PROGRESS = 0.02
 #: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
-MARGIN = 1.15
+MARGIN = 1.05
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def decimate(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
-    rounds: int = 5,
+    rounds: int = 4,
     passes: int = 2,
     align: str = "last",
     flips: bool = True,
