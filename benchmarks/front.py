@@ -219,13 +219,16 @@ def draw(rows: list[Row], folder: Path) -> None:
         _draw_points(place, points, rows, which)
         _draw_names(place, points, which)
         seconds, errors = ([point[k] for point in points.values()] for k in (0, which))
-        height = max(errors) - min(errors)
+        span = max(errors) / min(errors)
         # Names of the front stand to the left of their points, and below.
         place.set(xscale="log", xlim=(0.62 * min(seconds), 1.1 * max(seconds)))
         place.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
         place.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         place.xaxis.set_minor_locator(NullLocator())
-        place.set(ylim=(min(errors) - 0.12 * height, max(errors) + 0.1 * height))
+        place.set(yscale="log", ylim=(min(errors) / span**0.1, max(errors) * span**0.08))
+        place.yaxis.set_major_locator(LogLocator(subs=(0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 2.5, 3, 4)))
+        place.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        place.yaxis.set_minor_locator(NullLocator())
     _legend(chart, rows)
     save(chart, folder / "front.png")
 
