@@ -225,6 +225,18 @@ def test_tiles_cost_hardly_more_than_one_queue(monkeypatch):
     assert np.isclose(*costs, rtol=0.02)
 
 
+def test_stamps_that_run_out_are_renumbered(monkeypatch):
+    normal_map = bumpy_map((100, 100))
+    monkeypatch.setattr(collapsing, "TILE", 1000)
+    meshes = []
+    for last in (2**31 - 1, 12_000):
+        monkeypatch.setattr(collapsing, "LAST_STAMP", last)
+        meshes.append(start_mesh(normal_map))
+        collapse(meshes[-1], Pixels(normal_map), target=330)
+    assert np.array_equal(meshes[0].vertices, meshes[1].vertices)
+    assert np.array_equal(meshes[0].faces, meshes[1].faces)
+
+
 @pytest.mark.parametrize("kind", ["holes", "plane"])
 def test_tiles_come_to_an_end(monkeypatch, kind):
     """Where nearly all edges are refused, and where nearly all cost nothing, the one queue takes over."""

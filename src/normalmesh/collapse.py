@@ -23,6 +23,8 @@ TILE = 4096
 MOST_AT_ONCE = 0.75
 #: Tiles that are worked on before progress is told.
 TILES_AT_ONCE = 64
+#: Largest stamp of a change.
+LAST_STAMP = 2**31 - 1
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.
 LEAST_PROGRESS = 0.02
 #: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
@@ -153,6 +155,8 @@ class _Collapsing:
         tile_of = np.empty(len(vertices), np.int32)
         tile_of[members] = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(starts))
         mark = np.zeros(len(vertices), np.int32)
+        if self.clock + len(members) > LAST_STAMP:
+            self._renumber_stamps()
         for first in range(0, len(starts) - 1, TILES_AT_ONCE):
             part = starts[first : first + TILES_AT_ONCE + 1]
             most = ((1.0 - kept) * np.diff(part)).astype(np.int64)
@@ -203,9 +207,11 @@ class _Collapsing:
     def _compact(self) -> None:
         """Drop what has collapsed: the rest fits the cache better."""
         kept = self.mesh.compact()
-        self.quadrics, self.bounds = self.quadrics[kept], self.bounds[kept]
-        # Only the order of stamps counts.
-        order = np.argsort(self.stamp[kept], kind="stable")
-        self.stamp = np.empty(len(kept), np.int32)
-        self.stamp[order] = np.arange(len(kept), dtype=np.int32)
-        self.clock = len(kept)
+        self.quadrics, self.bounds, self.stamp = self.quadrics[kept], self.bounds[kept], self.stamp[kept]
+        self._renumber_stamps()
+
+    def _renumber_stamps(self) -> None:
+        """Only their order counts; they are to stay within 32 bits."""
+        order = np.argsort(self.stamp, kind="stable")
+        self.stamp[order] = np.arange(len(order), dtype=np.int32)
+        self.clock = len(order)
