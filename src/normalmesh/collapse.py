@@ -22,7 +22,7 @@ TILE = 4096
 #: Share of the vertices, at most, that have an edge below the level of cost to which all tiles are brought next.
 MOST_AT_ONCE = 0.75
 #: Tiles that are worked on before progress is told.
-TILES_AT_ONCE = 64
+TILES_AT_ONCE = 256
 #: Largest stamp of a change.
 LAST_STAMP = 2**31 - 1
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.

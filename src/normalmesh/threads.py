@@ -22,7 +22,7 @@ from normalmesh.errors import NormalMeshError, whole_number
 #: Loops over fewer elements than this are done before a second thread has woken up.
 PARALLEL_FROM = 2_000_000
 #: Ranges for each thread: some take longer than others.
-RANGES = 8
+RANGES = 32
 
 _pool: ThreadPoolExecutor | None = None
 
