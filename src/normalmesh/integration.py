@@ -127,18 +127,11 @@ def integrate(
         taken over the area on the screen. Where depth jumps vertices are split, and new ones follow those of the mesh.
         ``surface.integration`` says how it was made, ``surface.discontinuities`` where it is cut.
     """
-    one_of(formulation, FORMULATIONS, "formulation")
     if discontinuities is None:
         discontinuities = formulation == "facets"
-    if discontinuities and formulation != "facets":
-        raise NormalMeshError('discontinuities need formulation="facets"')
-    if not (np.isfinite(distance) and distance > 0):
-        raise NormalMeshError(f"distance must be a positive number, not {distance}")
-    if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or refine < 0:
-        raise NormalMeshError(f"refine must be a number of rounds, zero or more, not {refine!r}")
+    _check_options(formulation, discontinuities, distance, refine)
     if not isinstance(mesh, DecimatedMesh):
         _check_mesh(mesh)
-    decimation = getattr(mesh, "report", None)
     points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
     seconds = Stopwatch("noise", "solve", "refine")
     solved = _NOISE + _SOLVES
@@ -157,25 +150,12 @@ def integrate(
     with seconds.stage("solve"):
         cut, unknown = solver.solve(mesh, last=refine == 0)
     teller.reach(solved)
-    history: list[tuple[int, int]] = []
+    history: tuple[tuple[int, int], ...] = ()
     if refine:
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
-    last = refine == 0
-    while not last:
-        teller.begin("refine")
-        corners = unknown[cut.faces.ravel()]
-        for _ in range(ROUNDS_A_SOLVE):
-            with seconds.stage("refine"):
-                history.append(refine_once(closed, corners, cut.strain, clean, len(history), noise))
-            teller.advance(_REFINE)
-            last = len(history) == refine or sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices)
-            if last:
-                break
-        with seconds.stage("solve"):
-            cut, unknown = solver.solve(closed.to_screen(), cut.strain, last)
-        teller.advance(_RESOLVE)
+        cut, unknown, history = _refined(closed, cut, unknown, solver, refine, noise, seconds, teller)
     shift = _gauge(cut, unknown, solver.fixed, normal_map, distance)
-    made = Integration(noise, solver.method, solver.residual, tuple(history), seconds.seconds, seconds.cpu_seconds)
+    made = Integration(noise, solver.method, solver.residual, history, seconds.seconds, seconds.cpu_seconds)
     surface = Surface.from_unknown(
         cut.screen(),
         unknown - shift[cut.mesh.components[cut.origin]],
@@ -183,11 +163,50 @@ def integrate(
         normal_map.shape,
         units,
         integration=made,
-        decimation=decimation,
+        decimation=getattr(mesh, "report", None),
         discontinuities=solver.discontinuities(cut, shift),
     )
     teller.finish(len(surface.vertices))
     return surface
+
+
+def _refined(
+    mesh: ClosedMesh,
+    cut: CutMesh,
+    unknown: Float,
+    solver: MeshSolver,
+    rounds: int,
+    noise: float,
+    seconds: Stopwatch,
+    teller: Teller,
+) -> tuple[CutMesh, Float, tuple[tuple[int, int], ...]]:
+    """Rounds of refinement, with solves between them: the mesh, the unknown, and the flips and moves of each round."""
+    history: list[tuple[int, int]] = []
+    last = False
+    while not last:
+        teller.begin("refine")
+        corners = unknown[cut.faces.ravel()]
+        for _ in range(ROUNDS_A_SOLVE):
+            with seconds.stage("refine"):
+                history.append(refine_once(mesh, corners, cut.strain, solver.normal_map, len(history), noise))
+            teller.advance(_REFINE)
+            last = len(history) == rounds or sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices)
+            if last:
+                break
+        with seconds.stage("solve"):
+            cut, unknown = solver.solve(mesh.to_screen(), cut.strain, last)
+        teller.advance(_RESOLVE)
+    return cut, unknown, tuple(history)
+
+
+def _check_options(formulation: str, discontinuities: bool, distance: float, refine: int) -> None:
+    one_of(formulation, FORMULATIONS, "formulation")
+    if discontinuities and formulation != "facets":
+        raise NormalMeshError('discontinuities need formulation="facets"')
+    if not (np.isfinite(distance) and distance > 0):
+        raise NormalMeshError(f"distance must be a positive number, not {distance}")
+    if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or refine < 0:
+        raise NormalMeshError(f"refine must be a number of rounds, zero or more, not {refine!r}")
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:
