@@ -7,7 +7,7 @@ import pytest
 import naive_integration
 from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, integration, pixel_faces
-from normalmesh._patch import ROWS, fill_slopes
+from normalmesh._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, fill_up
 from normalmesh._refinement import (
     RING,
     colours,
@@ -361,3 +361,13 @@ def test_cuts_are_not_bridged():
     value = np.zeros(len(again.origin))
     value[again.faces.ravel()] = corners
     np.testing.assert_array_equal(value[again.faces.ravel()], corners)
+
+
+def test_a_table_of_pixels_holds_nothing_of_the_one_before():
+    pixels = np.full((ROWS, 64), np.nan, np.float32)
+    pixels[:SHARE, :3] = 1.0
+    end = fill_up(pixels, 3)
+    assert end == VECTOR
+    assert np.isfinite(pixels[: SHARE + 1, :end]).all()
+    assert pixels[SHARE, :end].sum() == 3
+    assert (pixels[SECTOR, :end] == 0).all()

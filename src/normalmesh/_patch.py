@@ -93,8 +93,11 @@ def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, or
 
 @inner
 def fill_up(pixels, count):
-    """Fill up the last vector with columns that do not count; the number of all columns."""
-    shares = pixels[SHARE]
+    """Fill up the last vector with columns that do not count; the number of all columns.
+
+    All belong to the first sector until another one claims them: a pixel right at the vertex lies in none.
+    """
+    shares, sectors = pixels[SHARE], pixels[SECTOR]
     for i in range(count):
         shares[i] = ONE
     end = -(-count // VECTOR) * VECTOR
@@ -102,6 +105,8 @@ def fill_up(pixels, count):
         shares[i] = ZERO
         for row in range(SHARE):
             pixels[row, i] = pixels[row, count - 1]
+    for i in range(end):
+        sectors[i] = ZERO
     return end
 
 
