@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 
 from normalmesh import NormalMeshError
-from normalmesh._inner import inner
+from normalmesh._kernels import inner
 from normalmesh.threads import in_parallel, limited_threads
 
 

@@ -6,15 +6,14 @@ a dense update (b, b), upper triangle, that is added into the panel and update o
 """
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 
 #: Rows of a panel that are eliminated before the rest is updated: as many as stay in the first-level cache.
 _STRIP = 8
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def borders(indptr, indices, order, start, stop):
     """Positions beyond each block that it is coupled to, and the parent of each block (−1: none)."""
     n, blocks = order.size, start.size
@@ -82,7 +81,7 @@ def _sort(values, count):
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def postorder(parent, child, sibling):
     """Blocks such that every subtree is contiguous and ends with its root."""
     blocks = parent.size
@@ -106,7 +105,7 @@ def postorder(parent, child, sibling):
     return post
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assign_tasks(start, stop, border, parent, post, share):
     """Task of each block: 0 … T − 1 for disjoint subtrees with at most ``share`` of all work, T for the rest above."""
     blocks = parent.size
@@ -135,7 +134,7 @@ def assign_tasks(start, stop, border, parent, post, share):
     return task, tasks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def layout(start, stop, border, parent, post, task, tasks):
     """Where each panel starts in the factor (B + 1,), each update in the workspace (B,), and the workspace's size.
 
@@ -290,7 +289,7 @@ def _front(s, matrix, extra, tree, place, factor, workspace, local):
     return low + bad if bad >= 0 else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspace, failed):
     """Fill ``factor`` for the matrix (indptr, indices, values) plus ``extra`` (n,) on its diagonal, task by task.
 
@@ -306,7 +305,7 @@ def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspa
                 break
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@kernel(fastmath={"contract"}, error_model="numpy")
 def substitute(tree, panel_at, factor, right_side):
     """Solve UᵀU x = b, both (n,) in the numbering of the matrix."""
     order, _, start, stop, border, rows, _, _ = tree

@@ -5,9 +5,8 @@ every boundary edge. So every vertex but the ghost has a closed ring of faces.
 """
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._topology import next_corner, previous_corner
 
 #: Bits of a vertex's flags.
@@ -26,7 +25,7 @@ def vertex_at(corner, faces):
     return faces[corner // 3, corner % 3]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ghost_faces(faces, opposite, ghost):
     """A face (B, 3) for each boundary edge that joins it to the ghost."""
     count = 0
@@ -43,7 +42,7 @@ def ghost_faces(faces, opposite, ghost):
     return ghosts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def any_corners(faces, vertex_count):
     """One corner of each vertex, −1 for vertices without faces."""
     corner_of = np.full(vertex_count, -1, np.int32)
@@ -52,7 +51,7 @@ def any_corners(faces, vertex_count):
     return corner_of
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compacted(alive, renumber, vertex_count, faces, opposite):
     """Faces, opposite and corner_of of the faces that are alive, with vertices renumbered."""
     number = np.empty(faces.shape[0], np.int32)
@@ -81,7 +80,7 @@ def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
     return before, after
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def boundary_successors(faces, real_faces, vertex_count):
     """For each vertex the next one along the boundary, −1 inside. (N,) int32."""
     after = np.full(vertex_count, -1, np.int32)

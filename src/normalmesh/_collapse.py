@@ -12,10 +12,9 @@ same data, and all of them can be worked on at once.
 import math
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, LOCKED, boundary_neighbours, collapse_edge, turn, vertex_at
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._outline import change_outline, near_outline, nearest_point
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import keeps_faces_upright, link_is_simple
@@ -132,7 +131,7 @@ def lower_bound(vertex, vertices, faces, opposite, corner_of, ghost, quadrics, f
             return least
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lower_bounds(
     first, last, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask, in_plane, bounds
 ):  # fmt: skip
@@ -341,7 +340,7 @@ def collapse_queue(
     return done, largest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def collapse_tiles(
     first, last, offset, starts, members, most, bounds, tile_of, squares, vertices, faces, opposite, corner_of, ghost,
     quadrics, flags, stamp, mask, in_plane, outline_of, next_point, points, covered, mark, clock, limit, collapses,

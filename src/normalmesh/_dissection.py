@@ -4,9 +4,8 @@ Graphs are given as CSR arrays ``indptr`` (n + 1,) and ``indices``, symmetric; e
 """
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 
 #: Parts of at most so many unknowns are eliminated as one dense block.
 LEAF = 16
@@ -79,7 +78,7 @@ def _split(indptr, indices, order, low, high, side, spare):
     return second, kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dissect(indptr, indices, coordinates):
     """Elimination order by recursive coordinate bisection.
 
@@ -153,7 +152,7 @@ def _distances(indptr, indices, source):
     return steps, queue[n - 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def landmark_coordinates(indptr, indices):
     """(n, 2) positions for a graph that has none: differences of the distances to two pairs of far unknowns."""
     n = indptr.size - 1

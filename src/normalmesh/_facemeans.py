@@ -1,9 +1,8 @@
 """Kernel of :mod:`normalmesh.facemeans`."""
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._quadrics import sample_pixel
 from normalmesh._raster import by_height, first_row, row_span
 
@@ -131,7 +130,7 @@ def face_sums(a, b, c, fine, normals, mask, frame):
     return sums
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def face_means(first, last, vertices, faces, areas, samples, normals, mask, frame, means):
     """Fill the means (M, 10) over the foreground pixels of faces; the first number is the count of what was summed.
 

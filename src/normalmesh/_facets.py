@@ -1,10 +1,11 @@
 """Kernel of :mod:`normalmesh.facets`."""
 
 import numpy as np
-from numba import njit
+
+from normalmesh._kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def laplacian(pairs, weights, count):
     """Laplacian of the graph whose edges join pairs (E, 2) of so many nodes: CSR arrays, columns ascending."""
     indptr = np.zeros(count + 1, np.int32)

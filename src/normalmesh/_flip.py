@@ -1,9 +1,7 @@
 """Kernels of :mod:`normalmesh.flip`: the in-circle test in the metric of the normals."""
 
-from numba import njit
-
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._quadrics import face_record, facing, jacobian, record_of
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import crossing
@@ -66,7 +64,7 @@ def gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, 
     return gain_of_diagonal(a, b, c, d, p, q, vertices, frame, towards_viewer, scale)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gains_of_flips(
     first, last, vertices, faces, real_faces, opposite, flags, records, active, frame, towards_viewer, scale, gains
 ):  # fmt: skip
@@ -79,7 +77,7 @@ def gains_of_flips(
             )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def flip_in_order(
     order, vertices, faces, real_faces, opposite, corner_of, flags, records, normals, mask, frame, towards_viewer,
     scale, regularisation, active,

@@ -9,9 +9,8 @@ too: so the corners above any level of cost make a mesh without gaps.
 """
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._normalmap import to_viewer
 from normalmesh._topology import vertices_at
 
@@ -75,7 +74,7 @@ def quarters_of(i, j, side, normals, kept, top, left, finer):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def merge_squares(top_row, bottom_row, side, normals, kept, top, left, frame, towards_viewer, finer, halves, costs):
     """Make rows of squares (R, C) of one side from those of half the side.
 
@@ -124,7 +123,7 @@ def largest_around(errors, i, j, near, far):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def side_errors(top_row, bottom_row, side, costs, errors):
     """Fill the errors of the corners in the middle of the sides of squares, row by row."""
     half = side // 2
@@ -144,7 +143,7 @@ def side_errors(top_row, bottom_row, side, costs, errors):
                 errors[y + half, x] = error
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def middle_errors(top_row, bottom_row, side, costs, errors):
     """Fill the errors of the corners in the middle of squares, row by row, from those of their sides."""
     half = side // 2
@@ -156,7 +155,7 @@ def middle_errors(top_row, bottom_row, side, costs, errors):
                 errors[y, x] = max(costs[i, j, 4], largest_around(errors, y, x, 0, half))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_errors(bits, counts):
     """Count the corners by the leading bits of their error (rows, columns) as int32: counts (BINS,)."""
     for i in range(bits.shape[0]):
@@ -214,7 +213,7 @@ def add_quarters(i, j, side, level, count, first, errors, mask, top, left, faces
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number_vertices(first_block, last_block, block, level, errors, mask, top, left, before, first, vertices):
     """Count the vertices of each block, or with ``vertices`` (N, 2) fill them, from ``before`` (blocks + 1,) on.
 
@@ -239,7 +238,7 @@ def number_vertices(first_block, last_block, block, level, errors, mask, top, le
             before[b + 1] = vertex
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def collect_faces(first_block, last_block, block, level, errors, mask, top, left, first, before, faces):
     """Count the faces of each block, or with ``faces`` (M, 3) fill them, from ``before`` (blocks + 1,) on."""
     across = (errors.shape[1] + block - 1) // block

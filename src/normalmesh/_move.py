@@ -1,10 +1,9 @@
 """Kernels of :mod:`normalmesh.move`."""
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, boundary_neighbours, turn
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._outline import change_outline, near_outline
 from normalmesh._validity import keeps_faces_upright
 
@@ -14,7 +13,7 @@ LEAST_STEP = 0.02
 HALVINGS = 5
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_steps(first, last, quadrics, flags, step, steps):
     """Fill the steps (N, 2): α·argmin Q̃_v for inner vertices, eq. (16) and supplement B; zero for others."""
     for vertex in range(first, last):
@@ -26,7 +25,7 @@ def best_steps(first, last, quadrics, flags, step, steps):
             steps[vertex, 1] = -step * (q[0] * q[4] - q[1] * q[3]) / determinant
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def take_steps(steps, vertices, faces, opposite, corner_of, ghost, flags, mask, covered, changed):
     """Move vertices one after another, each step halved until it is allowed; marks the faces that changed."""
     moves = 0

@@ -6,9 +6,9 @@ need none.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 
 #: Unknowns are smoothed one after the other within so many pieces, and side by side across them.
 _PIECES = 64
@@ -19,7 +19,7 @@ _SMALLEST_PIECE = 2048
 STRONG = np.float32(0.1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def diagonal_of(indptr, weights, excess):
     """Diagonal (n,): excess plus the weights of the row. One for an unknown that nothing determines."""
     diagonal = np.empty(excess.size, np.float32)
@@ -31,7 +31,7 @@ def diagonal_of(indptr, weights, excess):
     return diagonal
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def aggregate_cells(indptr, indices, weights, cells):
     """Aggregates (n,): parts of 2×2 blocks of cells that strong edges join; and their own cells (m, 2)."""
     n = cells.shape[0]
@@ -66,7 +66,7 @@ def aggregate_cells(indptr, indices, weights, cells):
     return aggregate, coarse[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def aggregate_pairs(indptr, indices, weights, excess):
     """Aggregates (n,) of two: each unknown with the most strongly coupled neighbour that is still free; their count.
 
@@ -91,7 +91,7 @@ def aggregate_pairs(indptr, indices, weights, excess):
     return aggregate, count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def members_of(aggregate, count):
     """Members of each aggregate as CSR arrays (m + 1,) and (n,)."""
     indptr = np.zeros(count + 1, np.int32)
@@ -110,7 +110,7 @@ def members_of(aggregate, count):
     return indptr, members
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def galerkin(indptr, indices, weights, excess, aggregate, first, members):
     """The coarse graph: weights between aggregates and excess within them are summed."""
     count = first.size - 1
@@ -140,7 +140,7 @@ def galerkin(indptr, indices, weights, excess, aggregate, first, members):
     return coarse_indptr, coarse_indices[:end].copy(), coarse_weights[:end].copy(), coarse_excess
 
 
-@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"}, error_model="numpy")
+@kernel(parallel=True, fastmath={"contract"}, error_model="numpy")
 def smooth(graph, b, before, x, backwards):
     """One Gauss–Seidel sweep x (n,) from ``before`` (n,): newest values within a piece, old ones across pieces.
 
@@ -167,7 +167,7 @@ def smooth(graph, b, before, x, backwards):
             x[v] += total / scale
 
 
-@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+@kernel(parallel=True, fastmath={"contract"})
 def restrict_residual(graph, b, x, first, members, coarse):
     """coarse (m,) = sums of b − A x over the aggregates."""
     indptr, indices, weights, diagonal = graph
@@ -181,7 +181,7 @@ def restrict_residual(graph, b, x, first, members, coarse):
         coarse[a] = total
 
 
-@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+@kernel(parallel=True, fastmath={"contract"})
 def prolong(aggregate, coarse, factor, x):
     """x (n,) += factor · the value of its aggregate."""
     for v in prange(x.size):
@@ -189,7 +189,7 @@ def prolong(aggregate, coarse, factor, x):
             x[v] += factor * coarse[aggregate[v]]
 
 
-@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+@kernel(parallel=True, fastmath={"contract"})
 def apply(graph, x, product):
     """product (n,) = A x."""
     indptr, indices, weights, diagonal = graph
@@ -209,7 +209,7 @@ def total_of(sums):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dots(first, last, a, b, sums):
     """Fill ``sums`` (P,) with ⟨a, b⟩ in float64 over pieces of the two."""
     for piece in range(first, last):

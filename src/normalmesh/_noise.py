@@ -3,9 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 
 
 @inner(error_model="numpy")
@@ -24,7 +23,7 @@ def slopes(normals, mask, row, column, frame):
     return p, q, along * along / (rx * rx + ry * ry + rz * rz)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def curls(step, normals, mask, frame, found):
     """Curl of the slopes around 2×2 foreground pixels, times cos² of their tilt; their number.
 
@@ -51,7 +50,7 @@ def curls(step, normals, mask, frame, found):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def loop_gaps(side, step, normals, mask, frame, found):
     """By how much heights miss themselves around loops of so many pixels a side, times the least cos² of the corners.
 
@@ -88,7 +87,7 @@ def loop_gaps(side, step, normals, mask, frame, found):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bilateral(first, last, normals, mask, radius, width, spread, smooth):
     """Fill rows of ``smooth`` (H, W, 3): unit means of normals and of neighbours near on the screen and alike.
 

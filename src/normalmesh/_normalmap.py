@@ -3,9 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 
 #: Normals closer than 5° to grazing carry no usable slope: they are clamped to this angle from the viewing ray.
 CLAMP_COSINE = math.cos(math.radians(85))
@@ -22,7 +21,7 @@ def to_viewer(u, v, frame, towards_viewer):
     return x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clean_normals(first, last, given, mask, frame, towards_viewer, normals, counts):
     """Fill rows of ``normals`` (H, W, 3) with unit normals clamped to 85°; take unusable pixels out of ``mask``.
 

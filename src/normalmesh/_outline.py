@@ -7,10 +7,9 @@ them, ``outline_of[vertex]``, and an edge between two boundary vertices for the 
 import math
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, boundary_neighbours
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._raster import first_column, first_row
 
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
@@ -33,7 +32,7 @@ def near_outline(u, v, mask):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_outline_quadrics(
     first, last, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, weight, quadrics
 ):  # fmt: skip
@@ -68,7 +67,7 @@ def _add_line(start, end, position, weight, quadric):
     quadric[5] += weight * length * distance * distance
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def outline_steps(
     first, last, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, step, steps
 ):  # fmt: skip

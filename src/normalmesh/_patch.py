@@ -11,7 +11,7 @@ import numpy as np
 
 from normalmesh._closedmesh import vertex_at
 from normalmesh._facemeans import LEAST_FACING
-from normalmesh._inner import inner
+from normalmesh._kernels import inner
 from normalmesh._raster import by_height, first_row
 
 #: Rows of the table: position; unit normal; 1, or 0 for a column that only fills up the last vector; slopes ∂_u z,

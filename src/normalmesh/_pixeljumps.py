@@ -5,13 +5,13 @@ the plane of a pixel changes the unknown by.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._multigrid import total_of
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def uprightness(mobility, mask, frame, upright):
     """ν = cosine between normal and viewing ray, from mobility = ⟨n, r⟩²; 1 outside."""
     for i in prange(mask.shape[0]):
@@ -29,7 +29,7 @@ def _liking(upright, before, after, sharpness):
     return -sharpness * step * step
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _sums_of_likings(mask, upright, z, sharpness, highest, factor):
     """Per pixel: the highest of its likings, and half its number of edges over the sum of exp(liking − highest)."""
     rows, columns = mask.shape
@@ -60,7 +60,7 @@ def _share(p, q, upright, z, sharpness, least, highest, factor):
     return max(share, least) * upright[p] ** 2
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def one_sided_weights(mask, upright, z, sharpness, least, right, down):
     """Each pixel shares its weight out among its edges by a softmax, more to those that it is level with."""
     rows, columns = mask.shape
@@ -92,7 +92,7 @@ def _cauchy(upright, misfit, width):
     return upright**2 / ((upright * misfit) ** 2 + width**2)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def cauchy_weights(mask, upright, z, half_steps, width, right, down):
     """An edge loses weight as the square of its misfit, beyond a width."""
     rows, columns = mask.shape
@@ -108,7 +108,7 @@ def cauchy_weights(mask, upright, z, half_steps, width, right, down):
                 down[i, j] = _cauchy(min(upright[i, j], upright[i + 1, j]), misfit, width)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def misfit_energy(half_steps, right, down, z):
     """Σ weight · misfit² and Σ weight over all edges."""
     rows, columns = z.shape
@@ -128,7 +128,7 @@ def misfit_energy(half_steps, right, down, z):
     return total_of(sums[0]), total_of(sums[1])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def mean_change(mask, upright, before, after):
     """Root mean square over all edges of how much their step changed, times the smaller ν at both ends."""
     rows, columns = mask.shape

@@ -4,16 +4,16 @@
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._multigrid import STRONG, total_of
 
 #: Half a step may change the depth behind a pinhole by this share at most; only grazing normals reach it.
 _STEEPEST = 0.9
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def slopes(normals, mask, frame, half_steps, mobility):
     """Per foreground pixel: what half a step changes the unknown by, and ⟨n, r⟩².
 
@@ -44,7 +44,7 @@ def slopes(normals, mask, frame, half_steps, mobility):
                     half_steps[i, j, 2 * k + 1] = half
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def weights_of(mask, mobility, right, down):
     """Weights of all edges between foreground pixels: the mean of ⟨n, r⟩² of the two."""
     rows, columns = mask.shape
@@ -57,7 +57,7 @@ def weights_of(mask, mobility, right, down):
                     down[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i + 1, j]))
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def divergence(half_steps, right, down, b):
     """b = right side of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
     rows, columns = right.shape
@@ -75,7 +75,7 @@ def divergence(half_steps, right, down, b):
             b[i, j] = total
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def _least_of(right, down):
     """Per pixel: the least weight of its edges that may lie within an aggregate."""
     rows, columns = right.shape
@@ -91,7 +91,7 @@ def _least_of(right, down):
     return least
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def aggregate_pixels(mask, right, down):
     """Aggregates (H, W): parts of 2×2 blocks of pixels that strong edges join, −1 outside; and their blocks (m, 2)."""
     rows, columns = mask.shape
@@ -160,7 +160,7 @@ def _neighbours(a, cell, aggregate, right, down, found, weights):
     return count
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def coarse_graph(aggregate, cells, right, down):
     """Graph of the aggregates: indptr, indices, weights."""
     count = cells.shape[0]
@@ -180,7 +180,7 @@ def coarse_graph(aggregate, cells, right, down):
     return indptr, indices, weights
 
 
-@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"}, error_model="numpy")
+@kernel(parallel=True, fastmath={"contract"}, error_model="numpy")
 def relax(right, down, b, z, colour):
     """Gauss–Seidel on the pixels of one colour of the chequerboard, z float32."""
     rows, columns = z.shape
@@ -203,7 +203,7 @@ def relax(right, down, b, z, colour):
                 z[i, j] = total / diagonal
 
 
-@njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+@kernel(parallel=True, fastmath={"contract"})
 def restrict_residual(right, down, b, z, aggregate, coarse):
     """coarse (m,) = sums of b − A z over the aggregates. A pair of rows holds its aggregates alone."""
     rows, columns = z.shape
@@ -225,7 +225,7 @@ def restrict_residual(right, down, b, z, aggregate, coarse):
                 coarse[aggregate[i, j]] += total
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def apply(right, down, p, product):
     """product = A p; returns ⟨p, A p⟩. Sums run along rows, then over them: the same for any number of threads."""
     rows, columns = p.shape
@@ -248,7 +248,7 @@ def apply(right, down, p, product):
     return total_of(sums)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def advance(z, rest, p, product, length):
     """z += length · p, rest −= length · A p; returns ‖rest‖²."""
     sums = np.zeros(z.shape[0])
@@ -262,7 +262,7 @@ def advance(z, rest, p, product, length):
     return total_of(sums)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def two_dots(rest, product, step):
     """⟨rest, step⟩ and ⟨product, step⟩."""
     sums = np.zeros((2, rest.shape[0]))
@@ -275,7 +275,7 @@ def two_dots(rest, product, step):
     return total_of(sums[0]), total_of(sums[1])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@kernel(parallel=True)
 def turn(p, step, factor):
     """p = step + factor · p."""
     for i in prange(p.shape[0]):

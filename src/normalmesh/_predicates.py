@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner
 
 
 @inner

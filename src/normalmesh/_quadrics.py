@@ -8,10 +8,9 @@ A *screen quadric* is 6 numbers around a vertex, ``Q̃(δu) = ⟨δu, A δu⟩ +
 import math
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import turn
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, to_viewer
 from normalmesh._raster import by_height, first_row, row_span
 
@@ -215,7 +214,7 @@ def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def face_records(
     first, last, vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records
 ):  # fmt: skip
@@ -230,7 +229,7 @@ def face_records(
                 records[f, k] = record[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def vertex_quadrics(
     first, last, vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale,
     regularisation, records, quadrics,

@@ -7,9 +7,7 @@ faces of the edge compute from the same numbers and exactly: there are no cracks
 
 import math
 
-from numba import njit
-
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._predicates import orientation
 
 
@@ -55,7 +53,7 @@ def row_span(top, middle, bottom, row, middle_row, columns):
     return min(one, other), max(one, other)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_pixel_faces(first, last, vertices, faces, owner):
     """Write the index of faces into the pixels (H, W) int32 that it owns. Inverted faces own nothing."""
     rows, columns = owner.shape

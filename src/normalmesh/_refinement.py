@@ -8,11 +8,10 @@ Tables of pixels are those of :mod:`normalmesh._patch`.
 import math
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import turn, vertex_at
 from normalmesh._facemeans import sampled_gradient
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._patch import (
     CHUNK,
     LEAST_AREA,
@@ -47,7 +46,7 @@ BU, BV, CU, CV, AT_B, AT_C, B_SPACE, C_SPACE, IS_LAST = 0, 1, 2, 3, 4, 5, 6, 9, 
 RING = 13
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def colours(faces, opposite, corner_of, vertex_count):
     """A colour (N,) for each vertex, different from all its neighbours'; the smallest that is free, in order."""
     colour = np.full(vertex_count, -1, np.int32)
@@ -264,7 +263,7 @@ def move_some(
                 unknown[star[k]] = best_own[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move_vertices(
     first_chunk, last_chunk, chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise,
     normals, mask, frame, perspective, moved,

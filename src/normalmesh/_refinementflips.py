@@ -4,10 +4,9 @@
 """
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._patch import (
     LEAST_AREA,
     ROWS,
@@ -74,7 +73,7 @@ def area_to_flip(corner, vertices, strain, faces, real_faces, opposite, flags):
     return 0.5 * double_area if min(s, 1.0 - s) * double_area >= 2.0 * LEAST_AREA else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def judge_faces(
     first, last, vertices, unknown, strain, faces, real_faces, opposite, flags, normals, mask, frame, perspective,
     angles, flipped,
@@ -94,7 +93,7 @@ def judge_faces(
                 )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gains_of_flips(
     first, last, vertices, strain, faces, real_faces, opposite, flags, noise, angles, flipped, gains
 ):  # fmt: skip
@@ -128,7 +127,7 @@ def still_gains(
     return area > 0.0 and then < goal(now, area, noise)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def flip_in_order(
     order, vertices, unknown, strain, faces, real_faces, opposite, corner_of, flags, noise, normals, mask, frame,
     perspective,

@@ -3,9 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 
 #: Frames (T, B, N) flatter than this after interpolation cannot express a normal.
 SMALLEST_DETERMINANT = 1e-3
@@ -41,7 +40,7 @@ def face_cross(vertices, faces, f):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def face_normals(first, last, vertices, faces, normals):
     """Fill unit normals (M, 3), zero for faces without area."""
     for f in range(first, last):
@@ -49,7 +48,7 @@ def face_normals(first, last, vertices, faces, normals):
         normals[f, 0], normals[f, 1], normals[f, 2] = unit(x, y, z)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def vertex_normals(vertices, faces):
     """(N, 3) unit means of the adjacent faces' normals weighted by area, zero where there is none."""
     normals = np.zeros((len(vertices), 3), np.float64)
@@ -79,7 +78,7 @@ def barycentric(screen, a, b, c, u, v):
     return 1.0 - second - third, second, third
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map):
     """Fill rows of ``depth_map`` (H, W), at pixel centres, from the depth (N,) of the vertices.
 
@@ -99,7 +98,7 @@ def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map
                 depth_map[i, j] = first * depth[a] + second * depth[b] + third * depth[c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_normals(top, bottom, owners, normals, normal_map):
     """Fill rows of ``normal_map`` (H, W, 3) with the normals (M, 3) of the faces that own the pixels, zero outside."""
     for i in range(top, bottom):
@@ -154,7 +153,7 @@ def in_frame(tangent, bitangent, normal, n):
     return unit(x * px + y * py + z * pz, x * qx + y * qy + z * qz, max(x * rx + y * ry + z * rz, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bake_normals(
     top, bottom, owners, screen, faces, depth, tangents, bitangents, vertex_normals, normals, texture, covered
 ):  # fmt: skip
@@ -191,7 +190,7 @@ def bake_normals(
             texture[i, j, 2] = np.uint8(127.5 * (z + 1.0) + 0.5)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dilate(top, bottom, texture, covered, grown):
     """Give uncovered texels in rows the mean of covered neighbours; ``grown`` (H, W) becomes what is covered then."""
     rows, columns = covered.shape

@@ -6,9 +6,8 @@ side of that edge, −1 at the boundary.
 """
 
 import numpy as np
-from numba import njit
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._predicates import orientation
 
 
@@ -39,7 +38,7 @@ def vertices_at(mask, i, j):
     return 2 if count == 2 and above_left == below_right else min(count, 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_rows(first, last, mask, counts):
     """Fill ``counts`` (H + 1, 2) int64: the vertices and the foreground pixels of rows of pixel corners."""
     for i in range(first, last):
@@ -52,7 +51,7 @@ def count_rows(first, last, mask, counts):
         counts[i, 1] = pixels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_vertices(first, last, mask, before, number, vertices):
     """Fill vertices (N, 2) of rows of pixel corners, and ``number`` (H + 1, W + 1), the first vertex of each corner.
 
@@ -68,7 +67,7 @@ def fill_vertices(first, last, mask, before, number, vertices):
                 vertex += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_faces(first, last, mask, before, number, faces):
     """Fill faces (M, 3) of rows of pixels: two counter-clockwise triangles a foreground pixel."""
     for i in range(first, last):
@@ -86,7 +85,7 @@ def fill_faces(first, last, mask, before, number, faces):
             face += 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def corner_table(faces, vertex_count):
     """``opposite`` (3M,) int32, and the numbers of non-manifold and of inconsistently oriented edges."""
     corners = 3 * faces.shape[0]
@@ -153,7 +152,7 @@ def _sort_by_far_end(bucket, start, end, vertex_of):
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def vertex_corners(faces, opposite, vertex_count):
     """One corner of each vertex (−1: unused), the first of its fan counter-clockwise, and how many fans it has.
 
@@ -180,7 +179,7 @@ def vertex_corners(faces, opposite, vertex_count):
     return corner_of, fans
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def component_labels(faces, vertex_count):
     """Connected component (N,) int32 of each vertex, numbered in the order of their first vertices."""
     parent = np.empty(vertex_count, np.int32)
@@ -216,7 +215,7 @@ def _root(parent, vertex):
     return vertex
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def boundary_loops(faces, opposite, labels, component_count):
     """Boundary edges and boundary loops of each component, (C,) int64 each. The mesh must be manifold."""
     vertex_of = faces.reshape(-1)
@@ -240,7 +239,7 @@ def boundary_loops(faces, opposite, labels, component_count):
     return edges, loops
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def face_orientations(first, last, vertices, faces, signs):
     """Fill ``signs`` (M,) int8: +1 counter-clockwise seen by the viewer, −1 inverted, 0 degenerate; exact."""
     for f in range(first, last):

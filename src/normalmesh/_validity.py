@@ -1,7 +1,7 @@
 """Kernels that say which changes keep a mesh valid: no face turned over or degenerate, no edge or face twice."""
 
 from normalmesh._closedmesh import turn, vertex_at
-from normalmesh._inner import inner
+from normalmesh._kernels import inner
 from normalmesh._predicates import orientation
 from normalmesh._topology import next_corner, previous_corner
 

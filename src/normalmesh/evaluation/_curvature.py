@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._quadrics import facing, jacobian
 
 
@@ -38,7 +38,7 @@ def slope_between(smooth, mask, i, j, down, right):
     )
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def normalise(normals, mask):
     """Unit length inside the mask, in place."""
     for i in prange(mask.shape[0]):
@@ -49,7 +49,7 @@ def normalise(normals, mask):
                 normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x / length, y / length, z / length
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def fill_curvature(smooth, mask, frame, towards_viewer, scale, curvature):
     """Curvature (H, W) in 1/px of unit normals (H, W, 3); zero outside the mask."""
     for i in prange(mask.shape[0]):

@@ -8,10 +8,10 @@ times the larger density of its ends: 1 where it is as long as the shorter of bo
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from normalmesh._closedmesh import turn, vertex_at
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._quadrics import facing, jacobian, sample_pixel
 from normalmesh._raster import by_height, first_row, row_span
 from normalmesh._topology import next_corner, previous_corner
@@ -37,7 +37,7 @@ def target_squared(curvature, error):
     return min(max(3.0 * error * max(2.0 * radius - error, radius), SHORTEST * SHORTEST), LONGEST * LONGEST)
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def fill_density(curvature, error, density):
     """Density h⁻² (H, W) float32 at all pixels."""
     for i in prange(curvature.shape[0]):
@@ -45,7 +45,7 @@ def fill_density(curvature, error, density):
             density[i, j] = 1.0 / target_squared(curvature[i, j], error)
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def expected_vertices(normals, curvature, mask, step, frame, scale, error):
     """Vertices of equilateral triangles of the target lengths, ∫ 2/(√3 h²) over the surface; every ``step``-th row."""
     # Row by row, so that the sum does not depend on the threads.
@@ -72,7 +72,7 @@ def surface_share(t):
     return math.sqrt(max(uu * vv - uv * uv, 0.0))
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def sample_faces(vertices, faces, real_faces, normals, density, mask, frame, towards_viewer, scale, samples):
     """Samples (F, 4) float32 of all faces from their pixels; zero for ghosts.
 
@@ -114,7 +114,7 @@ def sample_faces(vertices, faces, real_faces, normals, density, mask, frame, tow
         samples[f, 3] = area * total / pixels
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def vertex_densities(opposite, corner_of, samples, densities):
     """Mean density (N,) float32 over the faces of each vertex."""
     for vertex in prange(densities.size):
@@ -165,7 +165,7 @@ def stretch_of(corner, vertices, faces, opposite, samples, densities, frame, tow
     )  # fmt: skip
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def stretches_of_long_edges(
     vertices, faces, real_faces, opposite, samples, densities, frame, towards_viewer, scale, stretches
 ):  # fmt: skip

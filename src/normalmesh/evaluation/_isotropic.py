@@ -1,11 +1,10 @@
 """Kernels of :mod:`normalmesh.evaluation.isotropic`: splits of long edges and collapses of short ones."""
 
 import numpy as np
-from numba import njit
 
 from normalmesh._closedmesh import BOUNDARY, boundary_neighbours, collapse_edge, split_edge, turn, vertex_at
 from normalmesh._collapse import boundary_order, edge_on_boundary, outline_follows
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._outline import change_outline, deviation_squared, near_outline, nearest_point
 from normalmesh._topology import next_corner, previous_corner
 from normalmesh._validity import is_fit, keeps_faces_upright, link_is_simple
@@ -18,7 +17,7 @@ DEVIATION = 1.0
 IDLE, ACTIVE, CHANGED = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split_in_order(
     order, vertices, faces, opposite, corner_of, ghost, real_faces, flags, outline_of, next_point, smooth, mask,
     covered, samples, densities, frame, towards_viewer, scale, vertex, face, ghost_face,
@@ -172,7 +171,7 @@ def shortest_edge(
             return found, least, least_end, waits
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def collapse_sweep(
     vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, mask, covered, samples,
     densities, frame, towards_viewer, scale, mark, token, states,

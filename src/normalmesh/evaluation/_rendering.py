@@ -2,9 +2,9 @@
 
 import math
 
-from numba import njit, prange
+from numba import prange
 
-from normalmesh._inner import inner
+from normalmesh._kernels import inner, kernel
 from normalmesh._normalmap import to_viewer
 
 #: Normals of faces seen edge-on keep this cosine to the viewing ray, so that rounding does not turn them away.
@@ -42,7 +42,7 @@ def weights(face, vertices, faces, u, v, frame, perspective):
     return wa / total, wb / total, wc / total, a_depth, b_depth, c_depth
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def fill_depth(hits, vertices, faces, frame, perspective, depth):
     """Depth (H, W) of the faces that were hit (H, W), NaN where there is none.
 
@@ -57,7 +57,7 @@ def fill_depth(hits, vertices, faces, frame, perspective, depth):
             depth[i, j] = min(max(wa * da + wb * db + wc * dc, min(da, db, dc)), max(da, db, dc))
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@kernel(parallel=True)
 def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, normals):
     """Unit normals (H, W, 3), towards the viewer, of the faces that were hit; zero where there is none.
 

@@ -1,0 +1,228 @@
+"""``kernel`` and ``inner``: the decorators of all kernels, which compile them faster than Numba on its own.
+
+Compiling is what a first run mostly does, and most of that is not translating our code. Left out here, with the same
+machine code in the end:
+
+- What lets Python call a kernel, a file of its own in the cache, machine code and optimisation of its own, for *inner*
+  kernels, which only other kernels call and which are optimised within those.
+- Passes for closures, generators, objects and array expressions, of which our kernels have none.
+- Optimising in several rounds, made for code that counts references in loops.
+- Finding out again for each ``+`` and each ``[]`` which one belongs to these types.
+
+This relies on parts of Numba that are not documented. With releases where it was not tested, Numba compiles alone.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from threading import Lock
+from typing import Any
+
+import numba
+from numba import njit, types
+from numba.core import event, typed_passes, typing, untyped_passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, PassManager
+from numba.core.datamodel import models, register_default
+from numba.core.typing import Signature
+
+#: First and last release of Numba with which our compiler was tested.
+TESTED = ((0, 68), (0, 68))
+PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.GenericRewrites,
+    untyped_passes.InlineInlinables,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.IRLegalization,
+    typed_passes.AnnotateTypes,
+    typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend,
+)
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a kernel that Python calls, with options as of :func:`numba.njit`, and keep it for later runs."""
+    settings: dict[str, Any] = {"cache": True, "nogil": True, **options}
+    if not options.get("parallel"):
+        settings |= {"no_cfunc_wrapper": True, **_compiled_by(KernelCompiler)}
+    return njit(**settings) if function is None else njit(**settings)(function)
+
+
+def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a kernel for calls from other kernels only, with options as of :func:`numba.njit`.
+
+    ``inline="always"``, for kernels that are called in one place, saves compiling them on their own.
+    """
+    if function is not None:
+        return InnerKernel(function, options)
+    return lambda function: InnerKernel(function, options)
+
+
+def _compiled_by(compiler: type[Compiler]) -> dict[str, Any]:
+    release = tuple(int(part) for part in numba.__version__.split(".")[:2])
+    return {"pipeline_class": compiler} if TESTED[0] <= release <= TESTED[1] else {}
+
+
+class InnerKernel:
+    """A kernel that other kernels may call. Called from Python, as tests do, it runs as plain Python.
+
+    It is compiled once for whole numbers of all kinds, which are passed as int64: indices from arrays of int32, from
+    loops, and written in the code.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_compiled_by(InnerCompiler), **options}
+        self._kernel = njit(**bare)(function)
+        self.py_func = function
+        #: Where Numba looks for ``inline``.
+        self.targetoptions = self._kernel.targetoptions
+        update_wrapper(self, function)
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        return _InnerType(self._kernel)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+class _InnerType(types.Dispatcher):
+    """What kernels see of an inner kernel; they convert arguments to the types of the signature."""
+
+    def get_call_type(
+        self, context: Any, args: tuple[types.Type, ...], kws: Mapping[str, types.Type]
+    ) -> Signature | None:
+        return super().get_call_type(context, tuple(_widened(kind) for kind in args), kws)
+
+
+register_default(_InnerType)(models.OpaqueModel)
+
+
+def _widened(kind: types.Type) -> types.Type:
+    """int64 for whole numbers, and no type that stands for one value only."""
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer) else kind
+
+
+class _Library(JITCodeLibrary):
+    """The code of a kernel and of all that it calls, optimised once, when it is complete."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+    def _finalize_final_module(self) -> None:
+        super()._finalize_final_module()
+        for library in self._linking_libraries:
+            if isinstance(library, _InnerLibrary):
+                for name, environment in library.environments.items():
+                    self.codegen.set_env(name, environment)
+
+
+class _InnerLibrary(_Library):
+    """The code of an inner kernel, for the libraries of its callers. It is never run from here."""
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        #: Where Numba keeps a kernel's constant objects, by name; set in the caller's code.
+        self.environments: dict[str, Any] = {}
+
+    @property
+    def codegen(self) -> _InnerLibrary:
+        """Numba asks it for :meth:`set_env` only."""
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        self.environments[name] = environment
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        for library in self._linking_libraries:
+            if isinstance(library, _InnerLibrary):
+                self.environments |= library.environments
+        self._finalized = True
+
+
+class _RememberingContext(typing.Context):
+    """Numba's table of types and functions, which also remembers what an operator or function gives on some types."""
+
+    signatures: dict[Any, Signature] = {}  # noqa: RUF012  # one for all
+
+    def __init__(self, context: typing.Context) -> None:
+        self.__dict__ = context.__dict__
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Signature | None:
+        on_values = isinstance(func, str)  # such as an index written in the code
+        if on_values or (isinstance(func, types.Callable) and not isinstance(func, types.Function)):
+            return super().resolve_function_type(func, args, kws)
+        key = (func, tuple(args), tuple(kws.items()) if kws else ())
+        signature = self.signatures.get(key)
+        if signature is None:
+            signature = super().resolve_function_type(func, args, kws)
+            if signature is not None:
+                self.signatures[key] = signature
+        return signature
+
+
+class KernelCompiler(Compiler):
+    library_class: type[_Library] = _Library
+
+    def __init__(self, typingctx: typing.Context, targetctx: Any, library: Any, *rest: Any) -> None:
+        super().__init__(_RememberingContext(typingctx), targetctx, library, *rest)
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.library = self.library_class(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+    def define_pipelines(self) -> list[PassManager]:
+        manager = PassManager("kernel")
+        for step in PASSES:
+            manager.add_pass(step, step.__name__)
+        manager.finalize()
+        return [manager]
+
+
+class InnerCompiler(KernelCompiler):
+    library_class = _InnerLibrary
+
+
+class _PauseCollector(event.Listener):
+    """Python's garbage collector waits while kernels compile: it would walk millions of objects again and again."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._compiling = 0
+        self._was_on = False
+
+    def on_start(self, event: event.Event) -> None:
+        with self._lock:
+            if self._compiling == 0:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._compiling += 1
+
+    def on_end(self, event: event.Event) -> None:
+        with self._lock:
+            self._compiling -= 1
+            if self._compiling == 0 and self._was_on:
+                gc.enable()
+
+
+event.register("numba:compile", _PauseCollector())
