@@ -64,7 +64,7 @@ def borders(indptr, indices, order, start, stop):
     return position, border, rows[: border[blocks]].copy(), parent, child, sibling
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _sort(values, count):
     """Sort the first numbers of an array, by Shell's sort."""
     gap = 1
@@ -240,7 +240,7 @@ def _factorise_front(panel, update):
     return -1
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _add_child(child_update, local, k, panel, update):
     """Add a child's update; ``local`` (b_child,) are its rows in the numbering of the parent's front."""
     count = local.size

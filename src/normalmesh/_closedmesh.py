@@ -103,7 +103,7 @@ def are_neighbours(one, two, faces, opposite, corner_of):
             return False
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def collapse_edge(corner, faces, opposite, corner_of):
     """Collapse the edge across from a corner: its end becomes its start. Both faces of the edge die (vertex −1)."""
     keep, drop = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)

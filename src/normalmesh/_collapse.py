@@ -45,7 +45,7 @@ def _quadric_of(vertex, quadrics):
     )
 
 
-@inner
+@inner(forceinline=True)
 def best_position(a, b, on_boundary, vertices, quadrics, flags, mask, in_plane):
     """Cost and position of the collapse of the edge ab, eq. (19); infinite where the outline or a lock forbids it."""
     au, av, bu, bv = vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1]
@@ -65,7 +65,7 @@ def best_position(a, b, on_boundary, vertices, quadrics, flags, mask, in_plane):
     return max(evaluate(p, u - au, v - av) + evaluate(q, u - bu, v - bv), 0.0), u, v
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _best_on_segment(p, q, u, v, du, dv):
     """Where the sum of two quadrics, around (u, v) and (u + du, v + dv), is least between the two points."""
     bend_q = q[0] * du * du + 2.0 * q[1] * du * dv + q[2] * dv * dv
@@ -91,7 +91,7 @@ def _best_in_plane(p, q, u, v, du, dv, otherwise_u, otherwise_v):
     return u + step_u, v + step_v
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _best_near_outline(p, q, au, av, bu, bv, segment_u, segment_v, mask):
     """The best point of the plane if it lies at the outline, else the best of the segment, else the better end.
 
@@ -165,7 +165,7 @@ def outline_follows(first, second, u, v, vertices, faces, opposite, corner_of, g
     return change_outline(polygon, covered, commit)
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def may_collapse(
     vertex, other, corner, u, v, vertices, faces, opposite, corner_of, ghost, flags, covered, mark, token
 ):  # fmt: skip
@@ -182,7 +182,7 @@ def may_collapse(
     return True
 
 
-@inner
+@inner(forceinline=True)
 def is_within(vertex, tile, tile_of, faces, opposite, corner_of, ghost):
     """Whether all neighbours of a vertex belong to the tile; always without tiles (−1)."""
     if tile < 0:
@@ -198,7 +198,7 @@ def is_within(vertex, tile, tile_of, faces, opposite, corner_of, ghost):
             return True
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def outline_within(vertex, other, u, v, tile, squares, vertices, faces, opposite, corner_of, ghost, flags):
     """Whether the outline changes only within the tile's square when an edge becomes the vertex (u, v)."""
     if tile < 0 or not flags[vertex] & flags[other] & BOUNDARY:
@@ -219,7 +219,7 @@ def _inside(u, v, tile, squares):
     return left <= u <= left + side and top <= v <= top + side
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def cheapest_edge(
     vertex, tile, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
     in_plane, covered, mark, token, beyond,
@@ -262,7 +262,7 @@ def cheapest_edge(
         refused_cost, refused = best, best_other
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def merge_quadrics(a, b, u, v, vertices, quadrics):
     """The sum of two vertices' quadrics, moved to the new position, stored at a."""
     for vertex in (a, b):
@@ -276,7 +276,7 @@ def merge_quadrics(a, b, u, v, vertices, quadrics):
         quadrics[a, k] += quadrics[b, k]
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def queue_up(members, bounds, limit, keys, items):
     """Make a heap of those members whose bound is below the limit; their number."""
     size = 0
@@ -289,7 +289,7 @@ def queue_up(members, bounds, limit, keys, items):
     return size
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def collapse_queue(
     members, bounds, tile, tile_of, squares, vertices, faces, opposite, corner_of, ghost, quadrics, flags, stamp, mask,
     in_plane, outline_of, next_point, points, covered, mark, clock, most, limit,
@@ -360,7 +360,7 @@ def collapse_tiles(
         )  # fmt: skip
 
 
-@inner
+@inner(forceinline=True)
 def sift_down(keys, items, place, size):
     """Restore the order of a binary heap, by key and then by item, below one place."""
     key, item = keys[place], items[place]

@@ -11,7 +11,7 @@ from normalmesh._kernels import inner, kernel
 LEAF = 16
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _select(order, low, high, middle, key):
     """Reorder ``order[low:high]`` so that keys before ``middle`` are at most those from it on; ties by index."""
     left, right = low, high - 1
@@ -46,7 +46,7 @@ def _crosses(indptr, indices, side, v):
     return crosses
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _split(indptr, indices, order, low, high, side, spare):
     """Cut ``order[low:high]`` into first half, second half and separator, in this order; where the latter two start.
 

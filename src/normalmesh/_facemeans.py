@@ -15,7 +15,7 @@ SMALL_FACE = 64.0
 LEAST_FACING = 0.2
 
 
-@inner
+@inner(forceinline=True)
 def along_ray(nx, ny, nz, u, v, frame):
     """⟨n, r(u, v)⟩."""
     return (
@@ -25,7 +25,7 @@ def along_ray(nx, ny, nz, u, v, frame):
     )
 
 
-@inner
+@inner(forceinline=True)
 def pixel_plane(normals, row, column, centre_u, centre_v, frame):
     """What a pixel says at the centroid of its face: ⟨n,τ_u⟩, ⟨n,τ_v⟩, ⟨r,n⟩ there, and ⟨r,n⟩ at the pixel."""
     nx = np.float64(normals[row, column, 0])
@@ -40,7 +40,7 @@ def pixel_plane(normals, row, column, centre_u, centre_v, frame):
     return along_u, along_v, at_centre, w
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def sampled_gradient(centre_u, centre_v, normals, mask, frame):
     """What the pixel nearest to the centroid says of a face without pixels: 1, the slopes ∂_u z and ∂_v z, and ⟨r,n⟩⁻².
 
@@ -53,13 +53,13 @@ def sampled_gradient(centre_u, centre_v, normals, mask, frame):
     return 1.0, -along_u / at_centre, -along_v / at_centre, 1.0 / (w * w)
 
 
-@inner
+@inner(forceinline=True)
 def overlap(start, end, first, last):
     """How many of the columns start … end − 1 are among first … last − 1."""
     return max(min(end, last) - max(start, first), 0)
 
 
-@inner(error_model="numpy")
+@inner(error_model="numpy", forceinline=True)
 def weighted_pixel(weight, normals, row, column, centre_u, centre_v, frame):
     """What a pixel adds to the sums of a face with this centroid, as a tuple."""
     nx = np.float64(normals[row, column, 0])
@@ -85,7 +85,7 @@ def weighted_pixel(weight, normals, row, column, centre_u, centre_v, frame):
     )
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def add(s, t):
     """Sum of two tuples of ten."""
     return (

@@ -10,7 +10,7 @@ from normalmesh._validity import crossing
 LEAST_GAIN = 1e-3
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def edge_metric(p, q, u, v, frame, towards_viewer, scale):
     """G_e = J_eᵀ M_e J_e of the patch of two faces, from their records: eqs. (17) and (18), as uu, uv, vv."""
     nx, ny, nz = facing(

@@ -58,7 +58,7 @@ def half_part(halves, i, j, k):
     return halves[i, j, k, 0], halves[i, j, k, 1], halves[i, j, k, 2], halves[i, j, k, 3]
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def quarters_of(i, j, side, normals, kept, top, left, finer):
     """The quarters north, west, east and south of a square of the given side."""
     if side == 2:

@@ -35,7 +35,6 @@ PASSES = (
     untyped_passes.FixupArgs,
     untyped_passes.IRProcessing,
     untyped_passes.GenericRewrites,
-    untyped_passes.InlineInlinables,
     untyped_passes.ReconstructSSA,
     typed_passes.NopythonTypeInference,
     typed_passes.PreLowerStripPhis,
@@ -57,7 +56,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a kernel for calls from other kernels only, with options as of :func:`numba.njit`.
 
-    ``inline="always"``, for kernels that are called in one place, saves compiling them on their own.
+    ``forceinline=True``, for kernels that are called in one place, or so often that handing over arrays matters, makes
+    them part of their callers.
     """
     if function is not None:
         return InnerKernel(function, options)
@@ -77,11 +77,10 @@ class InnerKernel:
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_compiled_by(InnerCompiler), **options}
-        self._kernel = njit(**bare)(function)
+        # Numba would pass forceinline on to all that such a kernel calls.
+        bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False}
+        self._kernel = njit(**{**bare, **_compiled_by(InnerCompiler), **options})(function)
         self.py_func = function
-        #: Where Numba looks for ``inline``.
-        self.targetoptions = self._kernel.targetoptions
         update_wrapper(self, function)
 
     @property

@@ -50,7 +50,7 @@ def take_steps(steps, vertices, faces, opposite, corner_of, ghost, flags, mask, 
     return moves
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def may_move(vertex, u, v, vertices, faces, opposite, corner_of, ghost, flags, mask, covered):
     """Whether the mesh stays valid when a vertex moves to (u, v); the outline then follows a boundary vertex."""
     if not keeps_faces_upright(vertex, -1, u, v, vertices, faces, opposite, corner_of, ghost):

@@ -50,7 +50,7 @@ def add_outline_quadrics(
                 break
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _add_line(start, end, position, weight, quadric):
     """Add weight · length · (distance to the line)² to a screen quadric around a position."""
     du, dv = end[0] - start[0], end[1] - start[1]
@@ -114,7 +114,7 @@ def _fit_edge(moving, fixed, start, end, next_point, smooth, system):
         point = following
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def nearest_point(start, end, u, v, next_point, points):
     """The point of the outline from start to end that is nearest to (u, v)."""
     nearest = start

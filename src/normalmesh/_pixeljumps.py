@@ -23,7 +23,7 @@ def uprightness(mobility, mask, frame, upright):
             upright[i, j] = np.sqrt(mobility[i, j] / squared) if mask[i, j] else 1.0
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _liking(upright, before, after, sharpness):
     step = upright * (after - before)
     return -sharpness * step * step
@@ -53,7 +53,7 @@ def _sums_of_likings(mask, upright, z, sharpness, highest, factor):
             factor[i, j] = 0.5 * count / total
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _share(p, q, upright, z, sharpness, least, highest, factor):
     """What pixel p adds to the weight of its edge to q."""
     share = factor[p] * np.exp(_liking(upright[p], z[p], z[q], sharpness) - highest[p])
@@ -81,13 +81,13 @@ def one_sided_weights(mask, upright, z, sharpness, least, right, down):
                 down[p] = _share(p, q, upright, z, sharpness, least, highest, factor) + there
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _misfit(z, half_steps, p, q, leaving):
     """By how much the planes of pixels p and q miss each other at their common side; ``leaving``: 1 right, 3 down."""
     return z[q] - z[p] - half_steps[p[0], p[1], leaving] - half_steps[q[0], q[1], leaving - 1]
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _cauchy(upright, misfit, width):
     return upright**2 / ((upright * misfit) ** 2 + width**2)
 

@@ -65,7 +65,7 @@ def sample_pixel(mask, u, v):
     return -1, -1
 
 
-@inner
+@inner(error_model="numpy")
 def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, regularisation):
     """The record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B."""
     rows, columns = mask.shape
@@ -135,7 +135,7 @@ def _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels):
     )  # fmt: skip
 
 
-@inner
+@inner(fastmath={"contract"}, error_model="numpy", forceinline=True)
 def _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation):
     """A record's quadric with ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 added to it."""
     nx, ny, nz = (
@@ -214,7 +214,7 @@ def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale):
     )
 
 
-@kernel
+@kernel(error_model="numpy")
 def face_records(
     first, last, vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records
 ):  # fmt: skip

@@ -11,7 +11,7 @@ from normalmesh._kernels import inner, kernel
 from normalmesh._predicates import orientation
 
 
-@inner
+@inner(forceinline=True, error_model="numpy")
 def by_height(a, b, c):
     """Three points (u, v) from top to bottom of the screen, as tuples: views of arrays cost more than all the rest."""
     a, b, c = (a[0], a[1]), (b[0], b[1]), (c[0], c[1])
@@ -24,13 +24,13 @@ def by_height(a, b, c):
     return a, b, c
 
 
-@inner
+@inner(forceinline=True, error_model="numpy")
 def first_row(v, rows):
     """The first row of pixels whose centres are not above v, within 0 … rows."""
     return int(min(max(math.ceil(v - 0.5), 0.0), float(rows)))
 
 
-@inner
+@inner(forceinline=True, error_model="numpy")
 def first_column(top, bottom, row, columns):
     """The first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
     u, v = top[0], top[1]
@@ -45,7 +45,7 @@ def first_column(top, bottom, row, columns):
     return int(min(max(math.ceil(column), 0.0), float(columns)))
 
 
-@inner
+@inner(forceinline=True, error_model="numpy")
 def row_span(top, middle, bottom, row, middle_row, columns):
     """Columns start … end − 1 of the row that a face owns; rows from the middle corner on use its lower edge."""
     one = first_column(top, bottom, row, columns)

@@ -70,7 +70,7 @@ def colours(faces, opposite, corner_of, vertex_count):
     return colour
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def fill_star(vertex, faces, opposite, corner_of, strain, star):
     """Fill ``star`` with the corners of a vertex, counter-clockwise, the first after a cut edge if there is any.
 
@@ -92,7 +92,7 @@ def fill_star(vertex, faces, opposite, corner_of, strain, star):
     return valence
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspective, ring):
     """Fill the table of a ring (valence, RING); the mean length of the vertex's edges, and the area of its faces."""
     vertex = vertex_at(star[0], faces)
@@ -114,7 +114,7 @@ def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspectiv
     return length / valence, area
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def gather_star(here, valence, ring, normals, pixels):
     """Fill the table with the pixels around a vertex, seen from it; the table and their number."""
     room = 1
@@ -128,7 +128,7 @@ def gather_star(here, valence, ring, normals, pixels):
     return pixels, fill_up(pixels, count)
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def stays_upright(u, v, valence, ring):
     """Whether all faces keep a fair size and shape if their vertex moves by (u, v)."""
     for k in range(valence):
@@ -186,7 +186,7 @@ def star_angle(u, v, own, valence, ring, frame, perspective, pixels, count):
     return sum_of_chords(pixels, count)
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def lowest_point(rise, slope_u, slope_v):
     """Where a round bowl is lowest: its mean over the unit circle is ``rise`` above its middle, with the slopes there.
 
@@ -199,7 +199,7 @@ def lowest_point(rise, slope_u, slope_v):
     return -far * slope_u / slope, -far * slope_v / slope
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def best_place(
     step, first, here, area, valence, ring, noise, normals, mask, frame, perspective, pixels, count, own, best_own
 ):  # fmt: skip
@@ -231,7 +231,7 @@ def best_place(
     return best_u, best_v
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def move_some(
     chosen, begin, end, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask,
     frame, perspective, moved,

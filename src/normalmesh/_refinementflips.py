@@ -111,7 +111,7 @@ def gains_of_flips(
                 gains[corner] = now - then if then < goal(now, area, noise) else 0.0
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def still_gains(
     corner, vertices, unknown, strain, faces, real_faces, opposite, flags, noise, normals, mask, frame, perspective,
     pixels,
@@ -152,7 +152,7 @@ def flip_in_order(
     return flips
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def carry_corners(corner, opposite, unknown, strain):
     """Give corners the values that they will stand for once the edge across from one is flipped."""
     other = opposite[corner]

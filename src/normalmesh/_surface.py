@@ -108,7 +108,7 @@ def fill_normals(top, bottom, owners, normals, normal_map):
                 normal_map[i, j, k] = normals[f, k] if f >= 0 else 0.0
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def box_sum(normals, u, v, width, height):
     """Sum of the normals (H, W, 3) over a box around (u, v), in pixels, weighted by the area of each pixel in it.
 
@@ -137,7 +137,7 @@ def mix(vectors, a, b, c, first, second, third):
     )
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def in_frame(tangent, bitangent, normal, n):
     """Unit coordinates (x, y, z ≥ 0) with x T + y B + z N ∥ n; zero if the frame is flat or n has no length."""
     tx, ty, tz = tangent

@@ -130,7 +130,7 @@ def _far_end(corner, vertex_of):
     return max(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)])
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _sort_by_far_end(bucket, start, end, vertex_of):
     """Sort bucket[start:end] by far end, then by corner (Shell's sort: a vertex may have any number of edges)."""
     gap = 1

@@ -61,7 +61,7 @@ def keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_o
             return True
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def link_is_simple(a, b, faces, opposite, corner_of, ghost, mark, token):
     """The link condition: only the two vertices across from the edge ab are neighbours of both its ends.
 
