@@ -26,20 +26,33 @@ def vertex_at(corner, faces):
 
 
 @kernel
-def ghost_faces(faces, opposite, ghost):
-    """A face (B, 3) for each boundary edge that joins it to the ghost."""
+def closed(faces, opposite, ghost):
+    """Faces and opposite of a mesh with a face for each boundary edge that joins it to the ghost.
+
+    Last comes, for each vertex, the next one along the boundary, −1 inside. (N,) int32.
+    """
+    real = faces.shape[0]
+    boundary = np.empty(opposite.size, np.int32)
     count = 0
     for corner in range(opposite.size):
+        boundary[count] = corner
         count += opposite[corner] < 0
-    ghosts = np.empty((count, 3), np.int32)
-    count = 0
-    for corner in range(opposite.size):
-        if opposite[corner] < 0:
-            ghosts[count, 0] = vertex_at(previous_corner(corner), faces)
-            ghosts[count, 1] = vertex_at(next_corner(corner), faces)
-            ghosts[count, 2] = ghost
-            count += 1
-    return ghosts
+    every, across = np.empty((real + count, 3), np.int32), np.empty(3 * (real + count), np.int32)
+    for f in range(real):
+        for k in range(3):
+            every[f, k], across[3 * f + k] = faces[f, k], opposite[3 * f + k]
+    after, ghost_at = np.full(ghost, -1, np.int32), np.full(ghost, -1, np.int32)
+    for f in range(real, real + count):
+        # A ghost face (b, a, ghost) closes the boundary edge from a to b.
+        corner = boundary[f - real]
+        a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+        every[f, 0], every[f, 1], every[f, 2] = b, a, ghost
+        across[corner], across[3 * f + 2] = 3 * f + 2, corner
+        after[a], ghost_at[b] = b, f
+    for f in range(real, real + count):
+        before = ghost_at[every[f, 1]]
+        across[3 * f], across[3 * before + 1] = 3 * before + 1, 3 * f
+    return every, across, after
 
 
 @kernel
@@ -78,16 +91,6 @@ def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
     before = vertex_at(opposite[previous_corner(corner)], faces)
     after = vertex_at(previous_corner(corner), faces)
     return before, after
-
-
-@kernel
-def boundary_successors(faces, real_faces, vertex_count):
-    """For each vertex the next one along the boundary, −1 inside. (N,) int32."""
-    after = np.full(vertex_count, -1, np.int32)
-    for f in range(real_faces, faces.shape[0]):
-        # A ghost face (b, a, ghost) closes the boundary edge from a to b.
-        after[faces[f, 1]] = faces[f, 0]
-    return after
 
 
 @inner

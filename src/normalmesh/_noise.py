@@ -24,14 +24,15 @@ def slopes(normals, mask, row, column, frame):
 
 
 @kernel(error_model="numpy")
-def curls(step, normals, mask, frame, found):
-    """Curl of the slopes around 2×2 foreground pixels, times cos² of their tilt; their number.
+def curls(first, last, step, normals, mask, frame, found):
+    """Fill ``found`` (K, W): curls of the slopes around 2×2 foreground pixels, times cos² of their tilt; NaN elsewhere.
 
-    ``found`` (K,) is filled from the front, with those of every ``step``-th row.
+    Its row k begins in row ``step`` · k of the map.
     """
-    rows, columns = mask.shape
-    count = 0
-    for row in range(0, rows - 1, step):
+    columns = mask.shape[1]
+    for k in range(first, last):
+        row = step * k
+        found[k, 0] = np.nan
         # The pixels above and below on the left, then on the right.
         whole_left = mask[row, 0] and mask[row + 1, 0]
         p_left, q_left, flat_left = slopes(normals, mask, row, 0, frame)
@@ -40,28 +41,27 @@ def curls(step, normals, mask, frame, found):
             whole = mask[row, column] and mask[row + 1, column]
             p, q, flat = slopes(normals, mask, row, column, frame)
             p_low, q_low, flat_low = slopes(normals, mask, row + 1, column, frame)
+            found[k, column] = np.nan
             if whole and whole_left:
                 curl = ((p_left + p) - (p_low_left + p_low) + (q + q_low) - (q_left + q_low_left)) / 2
-                found[count] = abs(curl * (flat_left + flat + flat_low_left + flat_low) / 4)
-                count += 1
+                found[k, column] = abs(curl * (flat_left + flat + flat_low_left + flat_low) / 4)
             whole_left = whole
             p_left, q_left, flat_left = p, q, flat
             p_low_left, q_low_left, flat_low_left = p_low, q_low, flat_low
-    return count
 
 
 @kernel(error_model="numpy")
-def loop_gaps(side, step, normals, mask, frame, found):
-    """By how much heights miss themselves around loops of so many pixels a side, times the least cos² of the corners.
+def loop_gaps(first, last, side, step, normals, mask, frame, found):
+    """Fill ``found`` (K, W): by how much heights miss themselves around loops of so many pixels a side; NaN elsewhere.
 
-    Slopes are integrated by the trapezoidal rule. ``found`` (K,) is filled from the front, with the loops of foreground
-    pixels that start in every ``step``-th row; their number is returned.
+    Times the least cos² of the corners. Slopes are integrated by the trapezoidal rule. Row k is for the loops of
+    foreground pixels that begin in row ``step`` · k of the map.
     """
-    rows, columns = mask.shape
+    columns = mask.shape[1]
     # Of each column: the slopes down its side summed, those of its two ends along the rows, and the lesser cos².
     down, across, flat = np.empty(columns), np.empty(columns), np.empty(columns)
-    count = 0
-    for top in range(0, rows - side, step):
+    for k in range(first, last):
+        top = step * k
         run, along = 0, 0.0
         for column in range(columns):
             whole = True
@@ -79,12 +79,11 @@ def loop_gaps(side, step, normals, mask, frame, found):
             run = run + 1 if whole else 0
             if run > side + 1:
                 along -= across[column - side - 1]
+            found[k, column] = np.nan
             if run > side:
                 start = column - side
                 gap = down[column] - down[start] + along - (across[start] + across[column]) / 2
-                found[count] = abs(gap * min(flat[start], flat[column]))
-                count += 1
-    return count
+                found[k, column] = abs(gap * min(flat[start], flat[column]))
 
 
 @kernel

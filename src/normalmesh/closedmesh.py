@@ -98,11 +98,8 @@ class ClosedMesh:
         ghost = len(mesh.vertices)
         # Not mesh.opposite, which the mesh would keep: on a start mesh every table counts.
         opposite, _, _ = _topology.corner_table(mesh.faces, ghost)
-        faces = np.concatenate([mesh.faces, _closedmesh.ghost_faces(mesh.faces, opposite, ghost)])
-        del opposite
-        opposite, _, _ = _topology.corner_table(_read_only(faces), ghost + 1)
+        faces, opposite, after = _closedmesh.closed(mesh.faces, opposite, ghost)
         corner_of = _closedmesh.any_corners(faces, ghost + 1)
-        after = _closedmesh.boundary_successors(faces, len(mesh.faces), ghost)
         on_boundary = after >= 0
         flags = np.where(on_boundary, BOUNDARY, 0).astype(np.uint8)
         if locked is not None:
@@ -175,13 +172,6 @@ class ClosedMesh:
     def to_screen(self) -> ScreenMesh:
         """The real faces as a mesh of their own. The closed mesh must be compact."""
         return ScreenMesh(self.vertices.copy(), self.faces[: self.real_faces].copy())
-
-
-def _read_only(array: NDArray[np.int32]) -> NDArray[np.int32]:
-    """A view, so that kernels which only read are compiled once."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _without_stairs(points: NDArray[np.float64], next_point: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -141,19 +141,12 @@ class _Collapsing:
     def _sweep(self, level: float, kept: float, shift: float) -> None:
         """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
         vertices = self.mesh.vertices
-        members = np.flatnonzero(self.mesh.corner_of[:-1] >= 0).astype(np.int32)
         side = math.ceil(math.sqrt(self.extent * TILE / self.alive))
         origin = self.origin - int(shift * side)
-        # Vertices at the outline may have left the rectangle in which all lay at first.
-        place = np.maximum((vertices[members] - origin) // side, 0).astype(np.int64)
-        number = place[:, 1] * 2**31 + place[:, 0]
-        order = np.argsort(number, kind="stable")
-        members, number = members[order], number[order]
-        starts = np.flatnonzero(np.diff(number, prepend=-1, append=2**62))
-        columns, rows = number[starts[:-1]] % 2**31, number[starts[:-1]] // 2**31
+        wide, high = (max(int(c.max() - low) // side, 0) + 1 for c, low in zip(vertices.T, origin, strict=True))
+        tile_of, members, starts = _collapse.tiles(vertices, self.mesh.corner_of, *origin, side, wide, high)
+        rows, columns = np.divmod(np.arange(wide * high), wide)
         squares = np.stack([origin[0] + side * columns, origin[1] + side * rows, np.full(len(rows), side)], axis=1)
-        tile_of = np.empty(len(vertices), np.int32)
-        tile_of[members] = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(starts))
         mark = np.zeros(len(vertices), np.int32)
         if self.clock + len(members) > LAST_STAMP:
             self._renumber_stamps()

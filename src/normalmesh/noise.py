@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -34,7 +33,7 @@ def estimate_noise(normal_map: NormalMap) -> float:
     gradients gives it the deviation √2 σ. The median makes occlusions and creases not count. A turn of the normal by δ
     changes the slope by about δ / cos² of its tilt, so curls are multiplied by that.
     """
-    usual = _median(normal_map, curls, 1)
+    usual = _median(normal_map, 1, curls)
     return math.degrees(1.4826 * usual / math.sqrt(2))
 
 
@@ -44,20 +43,20 @@ def closure_error(normal_map: NormalMap, noise: float) -> float:
     Measured normals are off in patches: no noise, for the pixels of a patch agree, but no surface has them. Slopes
     count less where they are steep, as in :func:`estimate_noise`; the median makes occlusions not count.
     """
-    usual = _median(normal_map, partial(loop_gaps, LOOP), LOOP)
+    usual = _median(normal_map, LOOP, loop_gaps, LOOP)
     by_noise = 0.6745 * math.sqrt(4 * LOOP) * math.radians(noise)
     return math.sqrt(max(usual**2 - by_noise**2, 0.0))
 
 
-def _median(normal_map: NormalMap, look: Callable[..., int], reach: int) -> float:
+def _median(normal_map: NormalMap, reach: int, look: Callable[..., None], *options: int) -> float:
     """Median, in pixels, of what a kernel finds on a sample of rows, each with so many rows below it; 0 for nothing."""
     rows, columns = normal_map.shape
     step = max(1, rows * columns // SAMPLED)
-    found = np.empty(len(range(0, rows - reach, step)) * max(columns - reach, 0), np.float32)
-    count = look(step, normal_map.normals, normal_map.mask, normal_map.camera.frame, found) if found.size else 0
-    if count == 0:
-        return 0.0
-    return float(np.median(found[:count], overwrite_input=True)) / normal_map.camera.pixel_length
+    found = np.empty((len(range(0, rows - reach, step)), columns), np.float32)
+    looking = (*options, step, normal_map.normals, normal_map.mask, normal_map.camera.frame)
+    in_parallel(look, len(found), *looking, found, grain=16)
+    known = found[~np.isnan(found)]
+    return float(np.median(known, overwrite_input=True)) / normal_map.camera.pixel_length if known.size else 0.0
 
 
 def without_noise(normal_map: NormalMap, noise: float) -> NormalMap:
