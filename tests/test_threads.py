@@ -10,7 +10,6 @@ import pytest
 from numba import njit
 
 from normalmesh import NormalMeshError
-from normalmesh._kernels import inner
 from normalmesh.threads import in_parallel, limited_threads
 
 
@@ -99,22 +98,3 @@ def test_a_forked_process_has_threads_of_its_own(four_threads):
 def test_more_threads_than_there_are_are_refused():
     with pytest.raises(NormalMeshError, match="at most"), limited_threads(numba.config.NUMBA_NUM_THREADS + 1):
         pass
-
-
-@inner
-def doubled(value):
-    return 2 * value
-
-
-def test_inner_kernels_are_compiled_once_for_whole_numbers_of_all_kinds():
-    @njit
-    def kernel(small, large):
-        return doubled(small[0]) + doubled(large[0]) + doubled(3)
-
-    assert kernel(np.ones(1, np.int32), np.ones(1, np.int64)) == 10
-    assert len(doubled._kernel.signatures) == 1
-
-
-def test_inner_kernels_are_plain_functions_in_python():
-    assert doubled("ab") == "abab"
-    assert doubled.__name__ == "doubled"

@@ -15,12 +15,13 @@ This relies on parts of Numba that are not documented. With releases where it wa
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from threading import Lock
 from typing import Any
 
 import numba
+from llvmlite.binding import Linkage
 from numba import njit, types
 from numba.core import event, typed_passes, typing, untyped_passes
 from numba.core.codegen import JITCodeLibrary
@@ -112,6 +113,35 @@ def _widened(kind: types.Type) -> types.Type:
 class _Library(JITCodeLibrary):
     """The code of a kernel and of all that it calls, optimised once, when it is complete."""
 
+    def finalize(self) -> None:
+        reached = self.reached()
+        self._link(self._final_module, reached)
+        # So that Numba does not link them again.
+        self._linking_libraries = []
+        super().finalize()
+        for library in reached:
+            if isinstance(library, _InnerLibrary):
+                self.codegen.set_env(*library.environment)
+
+    def _link(self, module: Any, libraries: Iterable[Any]) -> None:
+        """Add the code of libraries to a module."""
+        for library in libraries:
+            self._reload_init.update(library._reload_init)
+            own = isinstance(library, _InnerLibrary)
+            module.link_in(library._final_module if own else library._get_module_for_linking(), preserve=True)
+
+    def reached(self) -> dict[Any, None]:
+        """The libraries of all kernels that this one calls, directly or not."""
+        found: dict[Any, None] = {}
+        waiting = list(self._linking_libraries)
+        while waiting:
+            library = waiting.pop()
+            if library not in found:
+                found[library] = None
+                if isinstance(library, _InnerLibrary):
+                    waiting += library._linking_libraries
+        return found
+
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
@@ -119,21 +149,17 @@ class _Library(JITCodeLibrary):
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
 
-    def _finalize_final_module(self) -> None:
-        super()._finalize_final_module()
-        for library in self._linking_libraries:
-            if isinstance(library, _InnerLibrary):
-                for name, environment in library.environments.items():
-                    self.codegen.set_env(name, environment)
-
 
 class _InnerLibrary(_Library):
-    """The code of an inner kernel, for the libraries of its callers. It is never run from here."""
+    """The code of an inner kernel alone, for the libraries of its callers. It is never run from here.
 
-    def __init__(self, codegen: Any, name: str) -> None:
-        super().__init__(codegen, name)
-        #: Where Numba keeps a kernel's constant objects, by name; set in the caller's code.
-        self.environments: dict[str, Any] = {}
+    Attributes
+    ----------
+    environment
+        Name, and where Numba keeps a kernel's constant objects; set in the caller's code.
+    """
+
+    environment: tuple[str, Any]
 
     @property
     def codegen(self) -> _InnerLibrary:
@@ -141,21 +167,26 @@ class _InnerLibrary(_Library):
         return self
 
     def set_env(self, name: str, environment: Any) -> None:
-        self.environments[name] = environment
+        self.environment = (name, environment)
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
 
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
         self._finalize_dynamic_globals()
-        for library in self._linking_libraries:
-            if isinstance(library, _InnerLibrary):
-                self.environments |= library.environments
+        # Many callers may bring a copy of the same code.
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = "linkonce_odr"
         self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """For callers that Numba compiles alone, such as parallel loops: all that this kernel calls, too."""
+        if self._shared_module is None:
+            self._shared_module = self._final_module.clone()
+            self._link(self._shared_module, self.reached())
+        return self._shared_module
 
 
 class _RememberingContext(typing.Context):
