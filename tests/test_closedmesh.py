@@ -152,6 +152,12 @@ def test_any_mesh_can_be_closed():
     assert np.array_equal(again.faces, mesh.faces)
 
 
+def test_the_corner_table_of_the_real_faces_is_handed_on():
+    closed_mesh = closed(np.pad(np.ones((5, 7), bool), 1))
+    handed_on = closed_mesh.to_screen()
+    assert np.array_equal(handed_on.find_opposite(), ScreenMesh(handed_on.vertices, handed_on.faces).opposite)
+
+
 def test_straight_sides_and_corners_have_no_stairs():
     outline = closed(np.ones((9, 12), bool)).outline
     assert np.array_equal(outline.smooth, outline.points)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh import _closedmesh, _topology
+from normalmesh import _closedmesh
 from normalmesh._closedmesh import BOUNDARY, LOCKED
 from normalmesh.raster import pixel_faces
 from normalmesh.screenmesh import ScreenMesh
@@ -96,9 +96,7 @@ class ClosedMesh:
         ``locked`` (N,) marks vertices that must stay as they are; ``covered`` may be given where it is known.
         """
         ghost = len(mesh.vertices)
-        # Not mesh.opposite, which the mesh would keep: on a start mesh every table counts.
-        opposite, _, _ = _topology.corner_table(mesh.faces, ghost)
-        faces, opposite, after = _closedmesh.closed(mesh.faces, opposite, ghost)
+        faces, opposite, after = _closedmesh.closed(mesh.faces, mesh.find_opposite(), ghost)
         corner_of = _closedmesh.any_corners(faces, ghost + 1)
         on_boundary = after >= 0
         flags = np.where(on_boundary, BOUNDARY, 0).astype(np.uint8)
@@ -171,7 +169,14 @@ class ClosedMesh:
 
     def to_screen(self) -> ScreenMesh:
         """The real faces as a mesh of their own. The closed mesh must be compact."""
-        return ScreenMesh(self.vertices.copy(), self.faces[: self.real_faces].copy())
+        mesh = ScreenMesh(self.vertices.copy(), self.faces[: self.real_faces].copy())
+        mesh.keep_opposite(self.real_opposite())
+        return mesh
+
+    def real_opposite(self) -> NDArray[np.int32]:
+        """:attr:`opposite` of the real faces alone, −1 at the boundary."""
+        opposite = self.opposite[: 3 * self.real_faces]
+        return np.where(opposite < len(opposite), opposite, -1).astype(np.int32)
 
 
 def _without_stairs(points: NDArray[np.float64], next_point: NDArray[np.int32]) -> NDArray[np.float64]:

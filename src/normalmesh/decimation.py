@@ -209,7 +209,10 @@ def decimate(
     target = schedule[-1].target or None
     met = target in (None, len(mesh.vertices))
     report = Decimation(tuple(history), target, met, clock.seconds, clock.cpu_seconds)
-    return DecimatedMesh(mesh.vertices, mesh.faces[: mesh.real_faces], (mesh.flags & LOCKED).astype(np.bool_), report)
+    locked = (mesh.flags & LOCKED).astype(np.bool_)
+    decimated = DecimatedMesh(mesh.vertices, mesh.faces[: mesh.real_faces], locked, report)
+    decimated.keep_opposite(mesh.real_opposite())
+    return decimated
 
 
 def _align(

@@ -88,6 +88,15 @@ class ScreenMesh:
         """(3M,): for each corner the corner across the edge that faces it, −1 at the boundary (:mod:`._topology`)."""
         return self._corner_table[0]
 
+    def find_opposite(self) -> NDArray[np.int32]:
+        """:attr:`opposite`, which the mesh does not keep if it has to be found: on a start mesh every table counts."""
+        known = vars(self).get("_corner_table")
+        return _topology.corner_table(self.faces, len(self.vertices))[0] if known is None else known[0]
+
+    def keep_opposite(self, opposite: NDArray[np.int32]) -> None:
+        """Take :attr:`opposite` from a caller who vouches for it, and for edges with at most two faces each."""
+        vars(self)["_corner_table"] = (opposite, 0, 0)
+
     @cached_property
     def components(self) -> NDArray[np.int32]:
         """(N,): connected component of each vertex, numbered in the order of their first vertices."""
