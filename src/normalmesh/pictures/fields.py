@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
+from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.normalmap import NormalMap
 from normalmesh.pictures.framing import Frame, Samples
@@ -34,6 +35,23 @@ def vertex_density(surface: Surface, frame: Frame, size: tuple[int, int], owners
     # Vertices of the outline spread their weight to the outside as well: dividing by the spread mask brings it back.
     density = gaussian_filter(counts, width) / np.maximum(gaussian_filter(covered, width), 1e-3)
     return np.where(covered >= 0.5, 100 * density / area, np.nan)
+
+
+def density_range(density: Float) -> tuple[float, float]:
+    """Ends of a logarithmic scale for densities (H, W)."""
+    known = density[density > 0]
+    low, high = np.quantile(known, [0.03, 0.99]) if len(known) else (1.0, 1.0)
+    middle, spread = np.sqrt(low * high), np.clip(np.sqrt(high / low), 1.7, 30)
+    return float(middle / spread), float(middle * spread)
+
+
+def refuse_other_image(surface: Surface, normal_map: NormalMap) -> None:
+    """An error where the normal map is of other pixels than the surface."""
+    if surface.shape != normal_map.shape:
+        raise NormalMeshError(
+            f"the surface was seen on {shape_text(surface.shape)} pixels but the normal map has "
+            f"{shape_text(normal_map.shape)}; give the map that the surface was made of"
+        )
 
 
 def angular_errors(

@@ -90,6 +90,6 @@ def logarithmic_ticks(low: float, high: float) -> dict[float, str]:
     """Places and texts of round numbers between two positive ones, on a logarithmic scale."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ratio = high / low
-    steps = (1, 1.5, 2, 3, 5, 7) if ratio < 6 else (1, 2, 5) if ratio < 300 else (1,)
+    steps = (1, 1.5, 2, 3, 5, 7) if ratio < 10 else (1, 2, 5) if ratio < 300 else (1,)
     values = [step * 10.0**power for power in powers for step in steps]
     return {np.log(each / low) / np.log(ratio): f"{each:.4g}" for each in values if low <= each <= high}

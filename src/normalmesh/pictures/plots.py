@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError
 from normalmesh.normalmap import NormalMap
-from normalmesh.pictures.fields import angular_errors, vertex_density
+from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, vertex_density
 from normalmesh.pictures.framing import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
@@ -60,12 +60,14 @@ def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(surface, ax)
     from matplotlib.colors import LogNorm
+    from matplotlib.ticker import LogLocator
 
     frame = _whole(surface)
     density = vertex_density(surface, frame, frame.size_within(*LARGEST), frame.samples(MOST_SAMPLES).owners(surface))
-    known = density[density > 0]
-    low, high = np.quantile(known, [0.03, 0.99]) if len(known) else (1.0, 1.0)
-    _show(ax, surface, density, "vertices per 100 px", norm=LogNorm(low / 1.2, high * 1.2), cmap="viridis")
+    bar = _show(ax, surface, density, "vertices per 100 px", norm=LogNorm(*density_range(density)), cmap="viridis")
+    bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    bar.ax.yaxis.set_major_formatter("{x:g}")
+    bar.minorticks_off()
     ax.set_title("density of vertices")
     return ax
 
@@ -86,11 +88,7 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
     -------
     matplotlib.axes.Axes
     """
-    if surface.shape != normal_map.shape:
-        raise NormalMeshError(
-            f"the surface was seen on {shape_text(surface.shape)} pixels but the normal map has "
-            f"{shape_text(normal_map.shape)}; give the map that the surface was made of"
-        )
+    refuse_other_image(surface, normal_map)
     ax = _axes(surface, ax)
     samples = _whole(surface).samples(MOST_SAMPLES)
     angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
@@ -134,11 +132,11 @@ def _axes(surface: Surface, ax: Axes | None) -> Axes:
     return ax
 
 
-def _show(ax: Axes, surface: Surface, values: np.ndarray, label: str, **options: Any) -> None:
-    """Values (H, W) over the whole image, with a colour bar."""
+def _show(ax: Axes, surface: Surface, values: np.ndarray, label: str, **options: Any) -> Any:
+    """Values (H, W) over the whole image, with a colour bar, which it returns."""
     rows, columns = surface.shape
     shown = ax.imshow(np.ma.masked_invalid(values), extent=(0, columns, rows, 0), **options)
-    ax.figure.colorbar(shown, ax=ax, label=label, extend="max")
+    return ax.figure.colorbar(shown, ax=ax, label=label, extend="max", fraction=0.046, pad=0.03)
 
 
 def _rgb(colour: tuple[int, int, int]) -> tuple[float, ...]:

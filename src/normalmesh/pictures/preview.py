@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from PIL import Image as Canvas
 
 from normalmesh.camera import Perspective
-from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normalmap import NormalMap
 from normalmesh.pictures.detail import detail_of
-from normalmesh.pictures.fields import angular_errors, resized, vertex_density
+from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, resized, vertex_density
 from normalmesh.pictures.framing import Frame, Samples
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.page import PALE_INK, Page, linear_ticks, logarithmic_ticks, round_up
@@ -49,11 +48,7 @@ def preview(surface: Surface, normal_map: NormalMap) -> Image:
     -------
     (1250, 1800, 3) uint8
     """
-    if surface.shape != normal_map.shape:
-        raise NormalMeshError(
-            f"the surface was seen on {shape_text(surface.shape)} pixels but the normal map has "
-            f"{shape_text(normal_map.shape)}; give the map that the surface was made of"
-        )
+    refuse_other_image(surface, normal_map)
     sheet = _Sheet(surface, normal_map)
     page = Page(WIDTH, HEIGHT)
     _write_header(page, sheet.figures())
@@ -160,10 +155,7 @@ class _Sheet:
 
     def density(self, page: Page, left: int, top: int) -> None:
         density = vertex_density(self.surface, self.frame, self.size, self.owners)
-        known = density[density > 0]
-        low, high = np.quantile(known, [0.03, 0.99]) if len(known) else (1.0, 1.0)
-        middle, spread = np.sqrt(low * high), np.clip(np.sqrt(high / low), 1.7, 30)
-        low, high = middle / spread, middle * spread
+        low, high = density_range(density)
         with np.errstate(divide="ignore"):
             places = np.log(density / low) / np.log(high / low)
         _put(page, _over_tint(places, DENSITY), "density of vertices", left, top)
