@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.metrics import Evaluation, evaluate
     from normalmesh.evaluation.perturbation import add_noise
     from normalmesh.evaluation.rendering import render_normal_map
+    from normalmesh.files.lights import read_lights
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
     from normalmesh.memory import available_memory, estimate_memory
     from normalmesh.normalmap import NormalMap, Repairs
+    from normalmesh.photometric import PhotometricStereo, photometric_stereo
     from normalmesh.pixelwise import integrate_pixels
     from normalmesh.progress import Step
     from normalmesh.raster import pixel_faces
@@ -45,6 +47,7 @@ _HOMES = {
     "NormalMap": "normalmap",
     "Orthographic": "camera",
     "Perspective": "camera",
+    "PhotometricStereo": "photometric",
     "Repairs": "normalmap",
     "ScreenMesh": "screenmesh",
     "Step": "progress",
@@ -57,7 +60,9 @@ _HOMES = {
     "evaluate": "evaluation.metrics",
     "integrate_pixels": "pixelwise",
     "integrate": "integration",
+    "photometric_stereo": "photometric",
     "pixel_faces": "raster",
+    "read_lights": "files.lights",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
     "remesh_isotropic": "evaluation.isotropic",
@@ -79,6 +84,7 @@ __all__ = [
     "NormalMeshWarning",
     "Orthographic",
     "Perspective",
+    "PhotometricStereo",
     "Repairs",
     "ScreenMesh",
     "Step",
@@ -91,7 +97,9 @@ __all__ = [
     "evaluate",
     "integrate",
     "integrate_pixels",
+    "photometric_stereo",
     "pixel_faces",
+    "read_lights",
     "read_normal_map",
     "reconstruct",
     "remesh_isotropic",
