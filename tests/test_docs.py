@@ -67,7 +67,7 @@ def commands():
                     yield pytest.param(command, id=f"{page.name}:{line}: {command.split('#')[0].strip()}")
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", list(commands()))
 def test_commands_have_the_options_shown(command):
     _, name, *words = shlex.split(command, comments=True)
     options = {spelling for option in command_line.commands[name].params for spelling in option.opts}
