@@ -146,6 +146,7 @@ def test_pixels_that_too_few_lights_reach_leave_the_mask(medallion):
         ({"mask": np.ones((4, 5))}, "mask is 4×5 but images are 4×4"),
         ({"intensities": np.ones(5)}, "intensities must have the shape"),
         ({"intensities": -np.ones(12)}, "positive"),
+        ({"saturation": 0}, "saturation must be a positive number"),
         ({"darkest": 1.0}, "darkest must be a share"),
         ({"darkest": 0.5, "brightest": 0.5}, "leave no image"),
     ],

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.conventions import Convention
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, positive_number, shape_text
 from normalmesh.files.lights import read_lights, read_rows
 from normalmesh.files.masks import read_mask
 from normalmesh.files.photographs import Photograph, photographs
@@ -111,7 +111,7 @@ def photometric_stereo(
     taken = photographs(images)
     directions = _checked_lights(lights, len(taken), Convention.parse(convention))
     strength = _checked_intensities(intensities, len(taken), taken[0].values.shape[2])
-    limits = [np.inf if limit is None else limit for limit in (saturation or shot.maximum for shot in taken)]
+    limits = _limits(saturation, taken)
     trimmed = _trimmed(darkest, brightest, len(taken))
     shape = taken[0].values.shape[:2]
     foreground = _checked_mask(mask, shape)
@@ -238,6 +238,13 @@ def _checked_intensities(
         raise NormalMeshError("intensities must be positive numbers")
     # Grey images of coloured lights: the light that a grey sensor sees.
     return strength.mean(axis=1, keepdims=True) if channels == 1 else strength.astype(np.float64)
+
+
+def _limits(saturation: float | None, taken: list[Photograph]) -> list[float]:
+    """From which value on each photograph is clipped."""
+    if saturation is not None:
+        return [positive_number(saturation, "saturation")] * len(taken)
+    return [np.inf if shot.maximum is None else float(shot.maximum) for shot in taken]
 
 
 def _trimmed(darkest: float, brightest: float, count: int) -> tuple[int, int]:
