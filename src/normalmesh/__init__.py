@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.metrics import Evaluation, evaluate
     from normalmesh.evaluation.perturbation import add_noise
     from normalmesh.evaluation.rendering import render_normal_map
+    from normalmesh.files.lights import read_lights
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
     from normalmesh.memory import available_memory, estimate_memory
     from normalmesh.normalmap import NormalMap, Repairs
     from normalmesh.pictures.plots import plot_density, plot_error, plot_wireframe
+    from normalmesh.photometric import PhotometricStereo, photometric_stereo
     from normalmesh.pixelwise import integrate_pixels
     from normalmesh.progress import Step
     from normalmesh.raster import pixel_faces
@@ -46,6 +48,7 @@ _HOMES = {
     "NormalMap": "normalmap",
     "Orthographic": "camera",
     "Perspective": "camera",
+    "PhotometricStereo": "photometric",
     "Repairs": "normalmap",
     "ScreenMesh": "screenmesh",
     "Step": "progress",
@@ -58,10 +61,12 @@ _HOMES = {
     "evaluate": "evaluation.metrics",
     "integrate_pixels": "pixelwise",
     "integrate": "integration",
+    "photometric_stereo": "photometric",
     "pixel_faces": "raster",
     "plot_density": "pictures.plots",
     "plot_error": "pictures.plots",
     "plot_wireframe": "pictures.plots",
+    "read_lights": "files.lights",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
     "remesh_isotropic": "evaluation.isotropic",
@@ -83,6 +88,7 @@ __all__ = [
     "NormalMeshWarning",
     "Orthographic",
     "Perspective",
+    "PhotometricStereo",
     "Repairs",
     "ScreenMesh",
     "Step",
@@ -95,10 +101,12 @@ __all__ = [
     "evaluate",
     "integrate",
     "integrate_pixels",
+    "photometric_stereo",
     "pixel_faces",
     "plot_density",
     "plot_error",
     "plot_wireframe",
+    "read_lights",
     "read_normal_map",
     "reconstruct",
     "remesh_isotropic",

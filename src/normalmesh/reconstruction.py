@@ -51,6 +51,7 @@ def reconstruct(
     Parameters
     ----------
     normal_map
+        From :func:`read_normal_map`, :func:`photometric_stereo` or an array: any mask, either camera.
     vertices, threshold, compression
         Where to stop, exactly one of them; see :func:`decimate`. Vertices that are split where depth jumps come on top.
     preset

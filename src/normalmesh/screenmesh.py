@@ -18,7 +18,7 @@ MOST_PIXELS = (2**31 - 1) // 6
 
 @dataclass(frozen=True, eq=False)
 class ScreenMesh:
-    """Triangles on the screen.
+    """Triangles on the screen. Both arrays are kept as read-only views, without a copy.
 
     Parameters
     ----------
@@ -26,8 +26,6 @@ class ScreenMesh:
         (N, 2) float64: u (right) and v (down) in pixels; pixel (row i, column j) covers [j, j+1] × [i, i+1].
     faces
         (M, 3) int32 vertex indices, counter-clockwise as the viewer sees them (v points down).
-
-    Both are kept as read-only views, without a copy.
     """
 
     vertices: NDArray[np.float64]

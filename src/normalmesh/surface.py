@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 class Surface:
     """A triangle mesh in space: x right, y up, z towards the viewer. Immutable.
 
+    The arrays given are copied and become read-only: float64, int32, float64 and int32.
+
     Parameters
     ----------
     vertices
@@ -55,8 +57,6 @@ class Surface:
         them.
     discontinuities
         Where the mesh is cut because depth jumps, where :func:`integrate` looked for that.
-
-    The arrays are copied and become read-only: float64, int32, float64 and int32.
 
     Raises
     ------

@@ -1,0 +1,99 @@
+"""Photographs of one scene under different lights, from files or arrays, each with the value at which it is clipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.images import IMAGE_FORMATS, read_image
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """A photograph as it was stored.
+
+    Attributes
+    ----------
+    values
+        (H, W, 1 or 3) integers or floats.
+    maximum
+        The largest value that the integers can hold; None for floats.
+    """
+
+    values: NDArray[np.generic]
+    maximum: int | None
+
+
+def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photograph]:
+    """All photographs, of one size and number of channels, or an error."""
+    if isinstance(images, str | PathLike):
+        raise NormalMeshError(f"images must be an array or a list of files, not the single file {images}")
+    if _are_files(images):
+        taken = [_read(Path(path)) for path in images]  # type: ignore[union-attr, arg-type]
+        names = [str(path) for path in images]  # type: ignore[union-attr]
+    else:
+        taken = [_from_array(image) for image in _stack(images)]  # type: ignore[arg-type]
+        names = [f"image {k}" for k in range(len(taken))]
+    if not taken:
+        raise NormalMeshError("there are no images; give at least three, each under another light")
+    for name, photograph in zip(names, taken, strict=True):
+        if photograph.values.shape != taken[0].values.shape:
+            raise NormalMeshError(
+                f"{name} is {shape_text(photograph.values.shape)} but {names[0]} is "
+                f"{shape_text(taken[0].values.shape)}; they must show one scene at one size"
+            )
+    return taken
+
+
+def _are_files(images: ArrayLike | Sequence[str | PathLike[str]]) -> bool:
+    return isinstance(images, list | tuple) and any(isinstance(image, str | PathLike) for image in images)
+
+
+def _stack(images: ArrayLike) -> NDArray[np.generic] | list[NDArray[np.generic]]:
+    """Arrays one by one: a list of them is not copied into one."""
+    if isinstance(images, list | tuple):
+        return [np.asarray(image) for image in images]
+    array = np.asarray(images)
+    if array.ndim not in (3, 4):
+        raise NormalMeshError(
+            f"images must have the shape (images, rows, columns) or (images, rows, columns, 3), "
+            f"not {shape_text(array.shape)}"
+        )
+    return array
+
+
+def _from_array(values: NDArray[np.generic]) -> Photograph:
+    if values.ndim not in (2, 3) or values.dtype.kind not in "fui" or values.size == 0:
+        raise NormalMeshError(
+            f"an image must be numbers of the shape (rows, columns) or (rows, columns, 3), "
+            f"not {values.dtype} {shape_text(values.shape)}"
+        )
+    # Wider integers are mere counting numbers in most programs: their range says nothing.
+    narrow = values.dtype.kind == "u" and values.dtype.itemsize <= 2
+    maximum = int(np.iinfo(values.dtype).max) if narrow else None  # type: ignore[type-var]
+    return Photograph(_colours(values if values.ndim == 3 else values[..., None]), maximum)
+
+
+def _read(path: Path) -> Photograph:
+    name = file_format(path)
+    if name not in IMAGE_FORMATS:
+        raise unusable(path, f"an image must be a PNG, JPEG or TIFF file{f', not {name}' if name else ''}")
+    image = read_image(path, name)
+    if image.colour not in ("RGB", "grey"):
+        raise unusable(path, f"is a {image.colour} image; save it as grey or RGB")
+    return Photograph(_colours(image.values), image.maximum)
+
+
+def _colours(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """One or three channels: without alpha."""
+    channels = values.shape[2]
+    if channels not in (1, 2, 3, 4):
+        raise NormalMeshError(f"an image must have one channel or three, not {channels}")
+    return values[..., : 3 if channels >= 3 else 1]
