@@ -65,7 +65,10 @@ def with_edges(image: Image, lines: NDArray[np.float64], cuts: NDArray[np.float6
 def edges(surface: Surface) -> NDArray[np.intp]:
     """(E, 2) the vertices of each edge, the smaller first."""
     sides = np.sort(np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1).astype(np.int64)
-    return np.stack(np.divmod(np.unique(sides[:, 0] * len(surface.vertices) + sides[:, 1]), len(surface.vertices)), 1)
+    count = len(surface.vertices)
+    # Sorting numbers is many times faster than np.unique of pairs.
+    keys = np.sort(sides[:, 0] * count + sides[:, 1])
+    return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], count), axis=1)
 
 
 def jumps(surface: Surface) -> Image:
