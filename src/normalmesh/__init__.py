@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from normalmesh.integration import Integration, integrate
     from normalmesh.memory import available_memory, estimate_memory
     from normalmesh.normalmap import NormalMap, Repairs
+    from normalmesh.pictures.plots import plot_density, plot_error, plot_wireframe
     from normalmesh.pixelwise import integrate_pixels
     from normalmesh.progress import Step
     from normalmesh.raster import pixel_faces
@@ -58,6 +59,9 @@ _HOMES = {
     "integrate_pixels": "pixelwise",
     "integrate": "integration",
     "pixel_faces": "raster",
+    "plot_density": "pictures.plots",
+    "plot_error": "pictures.plots",
+    "plot_wireframe": "pictures.plots",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
     "remesh_isotropic": "evaluation.isotropic",
@@ -92,6 +96,9 @@ __all__ = [
     "integrate",
     "integrate_pixels",
     "pixel_faces",
+    "plot_density",
+    "plot_error",
+    "plot_wireframe",
     "read_normal_map",
     "reconstruct",
     "remesh_isotropic",

@@ -19,6 +19,9 @@ from normalmesh.screenmesh import ScreenMesh
 from normalmesh.threads import in_parallel
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pyvista import Plotter
+
     from normalmesh.decimation import Decimation
     from normalmesh.discontinuities import Discontinuities
     from normalmesh.evaluation.isotropic import Remeshing
@@ -231,6 +234,30 @@ class Surface:
         from normalmesh.files.meshes import write_surface
 
         write_surface(self, path, texture, normals)
+
+    def plot(self) -> tuple[Axes, Axes]:
+        """Plot the shaded surface and its wireframe side by side with matplotlib; returns their axes.
+
+        Raises
+        ------
+        NormalMeshError
+            There is no matplotlib: ``pip install normalmesh[plots]``.
+        """
+        from normalmesh.pictures.plots import plot_surface
+
+        return plot_surface(self)
+
+    def view(self) -> Plotter:
+        """The surface in a PyVista plotter; ``surface.view().show()`` opens it, to be turned with the mouse.
+
+        Raises
+        ------
+        NormalMeshError
+            There is no PyVista: ``pip install normalmesh[view3d]``.
+        """
+        from normalmesh.pictures import pyvista_view
+
+        return pyvista_view(self)
 
     def __repr__(self) -> str:
         return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera!r}, units={self.units!r})"

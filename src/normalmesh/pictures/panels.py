@@ -17,6 +17,12 @@ LIGHT = np.array([-0.5, 0.5, 0.7]) / np.linalg.norm([-0.5, 0.5, 0.7])
 #: Colours of errors from none to the scale's end: black, violet, red, orange, pale yellow.
 HEAT = np.array([[0, 0, 4], [80, 18, 123], [182, 54, 121], [251, 136, 97], [252, 253, 191]], np.float64)
 
+#: Colours of densities from low to high: dark violet, blue, green, yellow.
+DENSITY = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]], np.float64)
+
+#: Colours of edges, and of those along which a surface is cut.
+EDGE, CUT = (40, 40, 40), (220, 30, 30)
+
 
 def normal_colours(normals: NDArray[np.float32]) -> Image:
     """Normals (H, W, 3) as normal maps show them; background grey."""
@@ -33,32 +39,49 @@ def shaded(normals: NDArray[np.float32]) -> Image:
 
 def heat(values: NDArray[np.float64], end: float) -> Image:
     """Values (H, W) from 0 to the end of the scale; NaN white."""
-    place = np.clip(np.nan_to_num(np.abs(values) / end), 0, 1) * (len(HEAT) - 1)
-    image = np.stack([np.interp(place, np.arange(len(HEAT)), HEAT[:, k]) for k in range(3)], axis=-1)
-    image[np.isnan(values)] = 255
+    return coloured(np.abs(values) / end, HEAT)
+
+
+def coloured(places: NDArray[np.float64], colours: NDArray[np.float64]) -> Image:
+    """Places (H, W) between 0 and 1 in a row of colours (K, 3); NaN white."""
+    along = np.clip(np.nan_to_num(places), 0, 1) * (len(colours) - 1)
+    image = np.stack([np.interp(along, np.arange(len(colours)), colours[:, k]) for k in range(3)], axis=-1)
+    image[np.isnan(places)] = 255
     return np.round(image).astype(np.uint8)
 
 
 def wireframe(surface: Surface) -> Image:
     """The edges of a surface on white; those along which it is cut red."""
-    sides = np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)])
-    sides = np.unique(np.sort(sides, axis=1), axis=0)
-    image = _with_lines(np.full((*surface.shape, 3), 255, np.uint8), surface.screen[sides], [(40, 40, 40)] * len(sides))
-    lines, _ = _cut_edges(surface)
-    return _with_lines(image, lines, [(220, 30, 30)] * len(lines), width=2)
+    white = np.full((*surface.shape, 3), 255, np.uint8)
+    return with_edges(white, surface.screen[edges(surface)], cut_edges(surface)[0])
+
+
+def with_edges(image: Image, lines: NDArray[np.float64], cuts: NDArray[np.float64], width: int = 1) -> Image:
+    """An image with edges (K, 2, 2) in pixels over it, and the cut ones among them in red."""
+    image = with_lines(image, lines, [EDGE] * len(lines), width)
+    return with_lines(image, cuts, [CUT] * len(cuts), width + 1)
+
+
+def edges(surface: Surface) -> NDArray[np.intp]:
+    """(E, 2) the vertices of each edge, the smaller first."""
+    sides = np.sort(np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1).astype(np.int64)
+    count = len(surface.vertices)
+    # Sorting numbers is many times faster than np.unique of pairs.
+    keys = np.sort(sides[:, 0] * count + sides[:, 1])
+    return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], count), axis=1)
 
 
 def jumps(surface: Surface) -> Image:
     """The edges along which a surface is cut, over its faint shading: from violet to yellow by the size of the jump."""
-    lines, sizes = _cut_edges(surface)
+    lines, sizes = cut_edges(surface)
     # Jumps differ by orders of magnitude: the logarithm, from a hundredth of the largest on.
     place = 1 + np.log10(np.maximum(sizes / sizes.max(initial=1e-300), 1e-2)) / 2
     colours = heat(0.25 + 0.65 * place, 1.0)
     faint = 255 - (255 - shaded(surface.normal_map()).astype(np.float64)) * 0.4
-    return _with_lines(faint.astype(np.uint8), lines, [tuple(colour) for colour in colours.tolist()], width=3)
+    return with_lines(faint.astype(np.uint8), lines, [tuple(colour) for colour in colours.tolist()], width=3)
 
 
-def _cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Ends (K, 2, 2) of the cut edges on the screen, and how far depth jumps there (K,)."""
     found = surface.discontinuities
     if found is None:
@@ -66,7 +89,7 @@ def _cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float6
     return found.screen[found.cut], np.abs(found.jumps[found.cut])
 
 
-def _with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple[int, ...]], width: int = 1) -> Image:
+def with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple[int, ...]], width: int = 1) -> Image:
     """An image with lines (K, 2, 2) in pixels over it, drawn at twice the resolution and reduced."""
     from PIL import Image as Canvas
     from PIL import ImageDraw
@@ -76,4 +99,11 @@ def _with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tupl
     draw = ImageDraw.Draw(canvas)
     for (start, end), colour in zip((2 * lines).tolist(), colours, strict=True):
         draw.line([*start, *end], fill=colour, width=width)
-    return np.asarray(canvas.resize((columns, rows), Canvas.Resampling.BOX))
+    return reduced(np.asarray(canvas), (columns, rows))
+
+
+def reduced(image: Image, size: tuple[int, int]) -> Image:
+    """An image of fewer (columns, rows): means over what falls into a pixel."""
+    from PIL import Image as Canvas
+
+    return np.asarray(Canvas.fromarray(image).resize(size, Canvas.Resampling.BOX))

@@ -1,0 +1,75 @@
+"""Make the pictures of the README: ``python docs/make_pictures.py``."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from PIL import Image as Canvas
+
+from normalmesh import NormalMap, Surface, reconstruct
+from normalmesh.evaluation.medallion import Medallion
+from normalmesh.files.atomic import write_atomically
+from normalmesh.pictures.framing import Frame
+from normalmesh.pictures.oblique import oblique
+from normalmesh.pictures.page import PALE_INK, PAPER, Page
+from normalmesh.pictures.panels import Image, cut_edges, edges, normal_colours, reduced, with_edges
+from normalmesh.pictures.preview import preview
+
+DOCS = Path(__file__).parent
+#: Columns and rows of each picture, and the gap in which an arrow leads to the next.
+SIZE, GAP = (440, 440), 70
+
+
+def strip(surface: Surface, normal_map: NormalMap) -> Image:
+    """Normal map → wireframe → surface."""
+    frame = Frame.around(normal_map.mask)
+    colours = normal_colours(normal_map.normals)
+    colours[~normal_map.mask] = PAPER
+    shown = reduced(frame.samples(np.inf).of(colours), SIZE)
+    faint = (255 - 0.35 * (255.0 - shown)).astype(np.uint8)
+    places = frame.places(surface.screen, SIZE)
+    pictures = {
+        f"{normal_map.foreground:,} normals": shown,
+        f"{len(surface.vertices):,} vertices": with_edges(
+            faint, places[edges(surface)], frame.places(cut_edges(surface)[0], SIZE)
+        ),
+        "3D surface": oblique(surface, SIZE, turn=-30, tilt=20),
+    }
+    page = Page(3 * SIZE[0] + 2 * GAP, SIZE[1] + 46)
+    for number, (caption, picture) in enumerate(pictures.items()):
+        left = number * (SIZE[0] + GAP)
+        page.put(picture, left, 0)
+        page.write(caption.replace(",", " "), left + SIZE[0] / 2, SIZE[1] + 10, 24, anchor="ma")
+        if number:
+            _arrow(page, left - GAP + 8, left - 8, SIZE[1] // 2)
+    return page.image
+
+
+def _arrow(page: Page, start: float, end: float, row: float) -> None:
+    page.rule((start, row), (end, row), PALE_INK, 4)
+    for side in (-14, 14):
+        page.rule((end - 14, row + side), (end, row), PALE_INK, 4)
+
+
+def write(image: Image, path: Path) -> None:
+    """As PNG of 256 colours, a third of the size."""
+    canvas = Canvas.fromarray(image)
+    # Pillow dithers towards a given palette only.
+    palette = canvas.quantize(256, Canvas.Quantize.MAXCOVERAGE)
+    few = canvas.quantize(palette=palette, dither=Canvas.Dither.FLOYDSTEINBERG)
+    encoded = io.BytesIO()
+    few.save(encoded, format="png", optimize=True)
+    write_atomically({path: encoded.getvalue()})
+
+
+def main() -> None:
+    normal_map = Medallion(1024).normal_map
+    surface = reconstruct(normal_map, compression=0.995)
+    write(strip(surface, normal_map), DOCS / "medallion.png")
+    write(preview(surface, normal_map), DOCS / "images" / "preview.png")
+
+
+if __name__ == "__main__":
+    main()

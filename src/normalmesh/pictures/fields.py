@@ -1,0 +1,80 @@
+"""Fields: what is measured at each place of a surface, for pictures: density of vertices and angular error."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.evaluation.metrics import angles_between
+from normalmesh.normalmap import NormalMap
+from normalmesh.pictures.framing import Frame, Samples
+from normalmesh.rowblocks import row_blocks
+from normalmesh.surface import Surface
+
+Float = NDArray[np.float64]
+
+#: Width of the smoothing of densities, in mean distances between vertices, and the least in pixels of the picture.
+SMOOTHING, LEAST_SMOOTHING = 1.2, 2.0
+
+
+def vertex_density(surface: Surface, frame: Frame, size: tuple[int, int], owners: NDArray[np.int32]) -> Float:
+    """Vertices per 100 pixels of the image, smoothed, in a picture of so many columns and rows; NaN outside.
+
+    ``owners`` (H, W): faces at samples of the frame, −1 outside.
+    """
+    columns, rows = size
+    covered = resized((owners >= 0).astype(np.float32), size)
+    u, v = np.floor(frame.places(surface.screen, size)).astype(np.int64).T
+    at = np.clip(v, 0, rows - 1) * columns + np.clip(u, 0, columns - 1)
+    counts = np.bincount(at, minlength=rows * columns).reshape(rows, columns).astype(np.float64)
+    spacing = np.sqrt(max(covered.sum(), 1.0) / len(surface.vertices))
+    width = max(SMOOTHING * spacing, LEAST_SMOOTHING)
+    area = frame.columns * frame.rows / (columns * rows)
+    # Vertices of the outline spread their weight to the outside as well: dividing by the spread mask brings it back.
+    density = gaussian_filter(counts, width) / np.maximum(gaussian_filter(covered, width), 1e-3)
+    return np.where(covered >= 0.5, 100 * density / area, np.nan)
+
+
+def density_range(density: Float) -> tuple[float, float]:
+    """Ends of a logarithmic scale for densities (H, W)."""
+    known = density[density > 0]
+    low, high = np.quantile(known, [0.03, 0.99]) if len(known) else (1.0, 1.0)
+    middle, spread = np.sqrt(low * high), np.clip(np.sqrt(high / low), 1.7, 30)
+    return float(middle / spread), float(middle * spread)
+
+
+def refuse_other_image(surface: Surface, normal_map: NormalMap) -> None:
+    """An error where the normal map is of other pixels than the surface."""
+    if surface.shape != normal_map.shape:
+        raise NormalMeshError(
+            f"the surface was seen on {shape_text(surface.shape)} pixels but the normal map has "
+            f"{shape_text(normal_map.shape)}; give the map that the surface was made of"
+        )
+
+
+def angular_errors(
+    surface: Surface, normal_map: NormalMap, samples: Samples, owners: NDArray[np.int32]
+) -> NDArray[np.float32]:
+    """Angles (H, W) in degrees between the normals of faces and pixels at samples; NaN where one is unknown."""
+    normals, faces = samples.of(normal_map.normals), surface.face_normals
+    angles = np.empty(owners.shape, np.float32)
+    for rows in row_blocks(owners.shape):
+        angles[rows] = angles_between(faces[owners[rows]], normals[rows])
+    angles[owners < 0] = np.nan
+    return angles
+
+
+def resized(values: NDArray[np.floating], size: tuple[int, int]) -> Float:
+    """Values (H, W) at so many columns and rows: means of the known ones, NaN where most are not."""
+    known = np.isfinite(values)
+    weight = _resized(known.astype(np.float32), size)
+    total = _resized(np.where(known, values, 0).astype(np.float32), size)
+    return np.where(weight >= 0.5, total / np.maximum(weight, 1e-6), np.nan)
+
+
+def _resized(values: NDArray[np.float32], size: tuple[int, int]) -> Float:
+    from PIL import Image as Canvas
+
+    return np.asarray(Canvas.fromarray(values).resize(size, Canvas.Resampling.BOX), np.float64)

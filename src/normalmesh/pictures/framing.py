@@ -1,0 +1,79 @@
+"""Framing: the part of an image that is drawn, and where things lie in a picture of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.raster import pixel_faces
+from normalmesh.screenmesh import ScreenMesh
+from normalmesh.surface import Surface
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A rectangle of pixels."""
+
+    left: int
+    top: int
+    columns: int
+    rows: int
+
+    @classmethod
+    def around(cls, mask: NDArray[np.bool_]) -> Frame:
+        """The foreground, with a narrow margin."""
+        rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+        margin = max(rows[-1] - rows[0], columns[-1] - columns[0]) // 100 + 1
+        top, left = max(rows[0] - margin, 0), max(columns[0] - margin, 0)
+        bottom, right = min(rows[-1] + margin + 1, len(mask)), min(columns[-1] + margin + 1, mask.shape[1])
+        return cls(int(left), int(top), int(right - left), int(bottom - top))
+
+    @property
+    def corners(self) -> Float:
+        """(4, 2): u and v, around it."""
+        right, bottom = self.left + self.columns, self.top + self.rows
+        return np.array([[self.left, self.top], [right, self.top], [right, bottom], [self.left, bottom]], np.float64)
+
+    def size_within(self, width: int, height: int) -> tuple[int, int]:
+        """Columns and rows of the largest picture of it within a box."""
+        scale = min(width / self.columns, height / self.rows)
+        return max(round(self.columns * scale), 1), max(round(self.rows * scale), 1)
+
+    def places(self, screen: Float, size: tuple[int, int]) -> Float:
+        """Positions (..., 2) of the screen in a picture of the frame with so many columns and rows."""
+        return (screen - [self.left, self.top]) * [size[0] / self.columns, size[1] / self.rows]
+
+    def samples(self, most: float) -> Samples:
+        """Evenly spread pixels of it: all, or about as many as asked for."""
+        return Samples(self, max(ceil(sqrt(self.columns * self.rows / most)), 1))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Each ``stride``-th pixel of a frame, along rows and columns."""
+
+    frame: Frame
+    stride: int
+
+    def of(self, image: NDArray) -> NDArray:
+        """A view of an image (H, W, ...) at them."""
+        frame, first = self.frame, self._first
+        rows = slice(frame.top + first[1], frame.top + frame.rows, self.stride)
+        return image[rows, frame.left + first[0] : frame.left + frame.columns : self.stride]
+
+    def owners(self, surface: Surface) -> NDArray[np.int32]:
+        """The face at the centre of each, or −1."""
+        corner = np.add([self.frame.left, self.frame.top], self._first)
+        mesh = ScreenMesh((surface.screen - corner - 0.5) / self.stride + 0.5, surface.faces)
+        lengths = (self.frame.rows - self._first[1], self.frame.columns - self._first[0])
+        return pixel_faces(mesh, (ceil(lengths[0] / self.stride), ceil(lengths[1] / self.stride)))
+
+    @property
+    def _first(self) -> tuple[int, int]:
+        """Column and row of the first in the frame."""
+        return min(self.stride // 2, self.frame.columns - 1), min(self.stride // 2, self.frame.rows - 1)
