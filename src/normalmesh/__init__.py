@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.rendering import render_normal_map
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
+    from normalmesh.levels import reconstruct_levels
     from normalmesh.memory import available_memory, estimate_memory
     from normalmesh.normalmap import NormalMap, Repairs
     from normalmesh.pictures.plots import plot_density, plot_error, plot_wireframe
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from normalmesh.reconstruction import reconstruct
     from normalmesh.screenmesh import MeshCheck, ScreenMesh
     from normalmesh.surface import Surface
+    from normalmesh.tolerance import reconstruct_within
 
 __version__ = "0.1.0"
 
@@ -64,6 +66,8 @@ _HOMES = {
     "plot_wireframe": "pictures.plots",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
+    "reconstruct_levels": "levels",
+    "reconstruct_within": "tolerance",
     "remesh_isotropic": "evaluation.isotropic",
     "render_normal_map": "evaluation.rendering",
 }
@@ -101,6 +105,8 @@ __all__ = [
     "plot_wireframe",
     "read_normal_map",
     "reconstruct",
+    "reconstruct_levels",
+    "reconstruct_within",
     "remesh_isotropic",
     "render_normal_map",
 ]

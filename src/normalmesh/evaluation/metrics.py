@@ -143,6 +143,17 @@ def evaluate(
     )
 
 
+def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
+    """The MAE of :func:`evaluate` alone, against the normals that a surface was made from: degrees, over the pixels."""
+    normals = surface.normal_map()
+    total, count = 0.0, 0
+    for rows in row_blocks(normal_map.shape):
+        angles = angles_between(normals[rows], normal_map.normals[rows])[normal_map.mask[rows]]
+        total += float(np.nansum(angles))
+        count += int(np.count_nonzero(np.isfinite(angles)))
+    return total / count if count else np.nan
+
+
 def angles_between(first: NDArray[np.floating], second: NDArray[np.floating]) -> Float:
     """Angles (...) in degrees between vectors (..., 3) of any length; NaN where one of them is zero."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
