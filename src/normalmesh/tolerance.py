@@ -18,8 +18,9 @@ from normalmesh.progress import Progress, Teller
 from normalmesh.reconstruction import reconstruct
 from normalmesh.surface import Surface
 
-#: Vertices for each foreground pixel: of the first surface tried, and of the finest one, which others are compared with.
-FIRST, FINEST = 0.02, 0.25
+#: Vertices for each foreground pixel: of the first surface tried, of the finest one, and of the finest one that is
+#: compared with it. Closer to it, deviations would say nothing about the truth.
+FIRST, FINEST, FINEST_COMPARED = 0.02, 0.25, 0.125
 #: The search ends when so many times fewer vertices are known to be too few.
 CLOSE_ENOUGH = 1.05
 #: No more surfaces than this are tried.
@@ -50,9 +51,10 @@ def reconstruct_within(
         of the normals counts, so it cannot be far below that.
     max_error
         Largest RMS deviation in depth from the surface with a vertex for every four pixels, in the unit of the surface
-        (pixels unless the camera has a pixel size). It is what sparsity costs; errors that the fine surface has
-        as well, such as those of the normals, are not in it. Pixels beside a jump in depth, and parts whose distance
-        normals leave open, do not count; a constant or scale for each component is taken out.
+        (pixels unless the camera has a pixel size); at most half as many vertices are tried. It is what sparsity
+        costs: errors that the fine surface has as well, such as those of the normals, are not in it. Pixels beside a
+        jump in depth, and parts whose distance normals leave open, do not count; a constant or scale for each
+        component is taken out.
     progress
         Called with a :class:`Step` again and again; what it raises ends the work.
     **options
@@ -66,7 +68,7 @@ def reconstruct_within(
     Raises
     ------
     NormalMeshError
-        No bound, or one that not even a vertex for every four pixels keeps.
+        No bound, or one that not even the finest surface keeps.
     """
     bounds = {"max_angle": max_angle, "max_error": max_error}
     given = {name: positive_number(value, name) for name, value in bounds.items() if value is not None}
@@ -85,6 +87,7 @@ def reconstruct_within(
         measures.append(lambda surface: mean_angle(surface, normal_map) / given["max_angle"])
     if max_error is not None:
         reference = _Reference.of(surface_of(finest), normal_map)
+        finest = max(round(FINEST_COMPARED * normal_map.foreground), 3)
         measures.append(lambda surface: reference.deviation(surface) / given["max_error"])
     search = _Search(surface_of, lambda surface: max(measure(surface) for measure in measures), finest)
     best = search.run(max(round(FIRST * normal_map.foreground), 3))
@@ -198,9 +201,6 @@ class _Search:
 
 
 def _out_of_reach(bounds: dict[str, float], lowest: float, finest: int) -> str:
-    asked = " and ".join(f"{name}={value:g}" for name, value in bounds.items())
-    reached = f"{lowest:.3g} times that is the least" if len(bounds) > 1 else f"{lowest * min(bounds.values()):.4g}"
-    return (
-        f"{asked} is out of reach: up to {finest} vertices, one for every four pixels, {reached} was found; "
-        "allow more, or average the noise of the normals first"
-    )
+    asked = " and ".join(f"{name} {value:g}" for name, value in bounds.items())
+    least = f"{lowest:.3g} times as much" if len(bounds) > 1 else f"{lowest * min(bounds.values()):.3g}"
+    return f"{asked} is out of reach: the finest surface, of {finest} vertices, comes to {least}; allow more"

@@ -58,6 +58,8 @@ def write_surface(
         warnings.warn(f"normals are left out of {path.name}: only GLB embeds them", NormalMeshWarning, stacklevel=3)
     check_target(path)
     image = None if texture is None else _colour_image(texture)
+    if image is not None:
+        _check_same_image(image, surface.shape)
     write_atomically(_ENCODERS[suffix](surface, path, image, normals))
 
 
@@ -205,13 +207,15 @@ def _reduced(image: Image) -> Image:
 def _colour_image(texture: Texture) -> Image:
     """An RGB or RGBA image from an array or a file, or an error."""
     import PIL.Image
+    import PIL.ImageOps
 
     if isinstance(texture, str | PathLike):
         try:
             with _no_size_limit(), PIL.Image.open(texture) as file:
                 if file.mode.startswith(("I", "F")):
                     raise NormalMeshError(f"cannot use {texture} as a texture: it must have 8 bits per channel")
-                return file.convert("RGBA" if file.has_transparency_data else "RGB")
+                # The right way up, as viewers show it: cameras write down how they were held.
+                return PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
         except (OSError, SyntaxError) as error:
             reason = getattr(error, "strerror", None) or error
             raise NormalMeshError(f"cannot read the texture {fspath(texture)}: {reason}") from error
@@ -221,6 +225,17 @@ def _colour_image(texture: Texture) -> Image:
             f"texture must be uint8 of the shape (rows, columns, 3 or 4), not {array.dtype} {shape_text(array.shape)}"
         )
     return PIL.Image.fromarray(np.ascontiguousarray(array))
+
+
+def _check_same_image(image: Image, shape: tuple[int, int]) -> None:
+    """An error where the sides of a texture do not relate as those of the map, to a pixel of the coarser one."""
+    rows, columns = shape
+    scale = columns / image.width
+    if abs(image.height * scale - rows) > max(scale, 1.0):
+        raise NormalMeshError(
+            f"the texture is {image.width} × {image.height} pixels but the normal map {columns} × {rows}: "
+            "crop or scale it to the same aspect ratio"
+        )
 
 
 @contextmanager
