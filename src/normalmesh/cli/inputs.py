@@ -20,10 +20,11 @@ PREVIEW = ".preview.png"
 
 @dataclass(frozen=True)
 class Task:
-    """An input, what is read with it, and where its results go."""
+    """An input, what is read with it, and where its results go: to a folder that may have to be made."""
 
     source: Path
     output: Path
+    make_folder: bool = False
     mask: str | None = None
     texture: Path | None = None
     prior: Path | None = None
@@ -51,17 +52,16 @@ def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str
         target = source.with_suffix(".glb") if folder is None else folder / f"{source.stem}.glb"
         if folder is None and output is not None:
             target = Path(output)
-        tasks.append(_task(source, target, companions))
+        tasks.append(_task(source, target, folder is not None, companions))
     _refuse_shared_outputs(tasks)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
     return tasks
 
 
-def _task(source: Path, target: Path, companions: dict[str, str | None]) -> Task:
+def _task(source: Path, target: Path, make_folder: bool, companions: dict[str, str | None]) -> Task:
     named = {kind: None if name is None else name.replace(STEM, source.stem) for kind, name in companions.items()}
     mask = named.pop("mask", None)
-    return Task(source, target, mask, **{kind: None if name is None else Path(name) for kind, name in named.items()})
+    paths = {kind: None if name is None else Path(name) for kind, name in named.items()}
+    return Task(source, target, make_folder, mask, **paths)
 
 
 def _sources(names: Sequence[str]) -> list[Path]:
