@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, positive_number
-from normalmesh.evaluation.metrics import evaluate, mean_angle
+from normalmesh.evaluation.metrics import DepthGauge, is_height, mean_angle, pixel_components
 from normalmesh.noise import estimate_noise
 from normalmesh.normalmap import NormalMap
 from normalmesh.progress import Progress, Teller
@@ -53,8 +53,8 @@ def reconstruct_within(
         Largest RMS deviation in depth from the surface with a vertex for every four pixels, in the unit of the surface
         (pixels unless the camera has a pixel size); at most half as many vertices are tried. It is what sparsity
         costs: errors that the fine surface has as well, such as those of the normals, are not in it. Pixels beside a
-        jump in depth, and parts whose distance normals leave open, do not count; a constant or scale for each
-        component is taken out.
+        cut do not count; a constant or scale is taken out for each component, and for each part whose distance
+        normals leave open.
     progress
         Called with a :class:`Step` again and again; what it raises ends the work.
     **options
@@ -103,28 +103,44 @@ class _Reference:
 
     Attributes
     ----------
+    components : (H, W) int32
+        4-connected component of each pixel of the mask.
     depth : (H, W)
-    counted : (H, W) bool
-        Pixels whose depth the normals tell.
+    parts : (H, W) int64
+        See :func:`_loose_parts`.
     """
 
-    normal_map: NormalMap
+    components: NDArray[np.int32]
     depth: NDArray[np.float64]
-    counted: NDArray[np.bool_]
+    parts: NDArray[np.int64]
 
     @classmethod
     def of(cls, surface: Surface, normal_map: NormalMap) -> _Reference:
-        counted = np.ones(surface.shape, np.bool_)
-        found = surface.discontinuities
-        if found is not None and found.cut.any():
-            _, owners = surface.owners()
-            placed = (found.parts >= 0) & ~found.undetermined[found.parts]
-            counted = placed[owners] & (owners >= 0)
-        return cls(normal_map, surface.depth_map(), counted)
+        return cls(pixel_components(normal_map.mask), surface.depth_map(), _loose_parts(surface))
 
     def deviation(self, surface: Surface) -> float:
         """RMS of the difference in depth; zero where nothing can be compared."""
-        return float(np.nan_to_num(evaluate(surface, self.normal_map, self.depth, counted=self.counted).rmse))
+        depth, parts = surface.depth_map(), _loose_parts(surface)
+        both = np.isfinite(self.depth) & np.isfinite(depth) & (self.parts >= 0) & (parts >= 0)
+        if not both.any():
+            return 0.0
+        labels = [labels[both] for labels in (self.components, self.parts, parts)]
+        group = np.unique(np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels]), return_inverse=True)[
+            1
+        ]
+        gauge = DepthGauge(depth[both], self.depth[both], group, is_height(surface.camera))
+        return float(np.sqrt(np.mean(gauge.squares() ** 2)))
+
+
+def _loose_parts(surface: Surface) -> NDArray[np.int64]:
+    """(H, W): numbers from 1 on of the parts whose distance is a guess, 0 elsewhere, −1 beside a cut."""
+    found = surface.discontinuities
+    if found is None or not found.cut.any():
+        return np.zeros(surface.shape, np.int64)
+    of_part = np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0)
+    of_face = np.where(found.parts >= 0, of_part[found.parts], -1)
+    _, owners = surface.owners()
+    return np.where(owners >= 0, of_face[owners], 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ class Console:
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet, self.verbose = quiet, verbose
         self._moving = not quiet and sys.stderr.isatty()
-        self._began = self._shown = 0.0
+        self._began, self._shown = time.monotonic(), 0.0
         self._width = 0
 
     def alert(self, text: str) -> None:
@@ -48,8 +48,12 @@ class Console:
     def result(self, text: str) -> None:
         """To standard output."""
         if not self.quiet:
-            self.clear()
-            click.echo(text)
+            self.output(text)
+
+    def output(self, text: str) -> None:
+        """To standard output, however quiet: what was asked for."""
+        self.clear()
+        click.echo(text)
 
     def progress(self, step: Step) -> None:
         """Show a step of long work in place of the one before."""

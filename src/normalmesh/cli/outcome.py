@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,9 +43,12 @@ class Outcome:
         rows, columns = normal_map.shape
         self.size, self.foreground = (columns, rows), normal_map.foreground
 
-    def made(self, surfaces: list[Surface], normal_map: NormalMap) -> None:
-        """Note what the surfaces are like."""
+    def measured(self, surfaces: Sequence[Surface], normal_map: NormalMap) -> None:
+        """Note the figures of the surfaces."""
         self.levels = [_figures(surface, normal_map) for surface in surfaces]
+
+    def made(self, surfaces: Sequence[Surface]) -> None:
+        """Note where the surfaces are cut, and how long they took."""
         found = surfaces[0].discontinuities
         if found is not None:
             ends = found.screen[found.cut]

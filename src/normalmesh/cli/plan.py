@@ -21,10 +21,11 @@ def plan(tasks: Sequence[Task], settings: Settings, console: Console, as_json: b
             failed += 1
             print_trace(error)
             console.alert(f"normalmesh: {failure_text(error, task.source if len(tasks) > 1 else None)}")
-            continue
-        if len(tasks) > 1:
-            lines.insert(0, f"input        {task.source}")
-        console.result(json.dumps(content) if as_json else "\n".join(lines))
+            lines, content = [], {"input": str(task.source), "error": failure_text(error)}
+        if as_json:
+            console.output(json.dumps(content))
+        elif lines:
+            console.output("\n".join([f"input        {task.source}"] * (len(tasks) > 1) + lines))
     return failed
 
 
@@ -47,7 +48,7 @@ def _plan(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]
     ]
     memory, seconds = _estimates(pixels, count, vertices)
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
-    content |= {"vertices": counts, "memory": memory, "seconds": seconds, "available": available}
+    content |= {"vertices": counts, "memory": memory, "seconds": seconds, "available": available, "error": None}
     return lines, content
 
 

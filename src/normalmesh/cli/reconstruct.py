@@ -67,6 +67,6 @@ def reconstruct(
         raise click.UsageError("give only one of --verbose, --quiet")
     settings = Settings(**options)
     tasks = tasks_of(normals, output, {"mask": mask, "texture": texture, "prior": prior, "jumps": jumps})
-    console = Console(quiet and not as_json, verbose)
+    console = Console(quiet, verbose)
     work = plan if dry_run else run
     context.exit(1 if work(tasks, settings, console, as_json) else 0)

@@ -33,6 +33,11 @@ Texture: TypeAlias = "NDArray[np.uint8] | str | PathLike[str]"
 #: Longest side of a texture in a GLB; graphics cards and browsers refuse larger ones.
 LONGEST_TEXTURE = 8192
 
+#: Under which name a texture keeps the JPEG file that it came from: small, and not to be compressed twice.
+JPEG = "normalmesh jpeg"
+#: The EXIF tag for how a camera was held.
+ORIENTATION = 0x0112
+
 #: Texels by which the normal texture reaches over the outline, so that coarser mip levels do not mix in background.
 MARGIN = 8
 
@@ -61,6 +66,11 @@ def write_surface(
     if image is not None:
         _check_same_image(image, surface.shape)
     write_atomically(_ENCODERS[suffix](surface, path, image, normals))
+
+
+def check_texture(texture: Texture, shape: tuple[int, int]) -> None:
+    """Raise a :class:`NormalMeshError` if this cannot be the texture of a map of the given shape."""
+    _check_same_image(_colour_image(texture), shape)
 
 
 def _ply(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
@@ -116,7 +126,8 @@ def _glb(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
     if image is None:
         matt["baseColorFactor"] = [GREY, GREY, GREY, 1.0]
     else:
-        matt["baseColorTexture"] = file.texture(np.asarray(_reduced(image)))
+        reduced = _reduced(image)
+        matt["baseColorTexture"] = file.texture(np.asarray(reduced), image.info.get(JPEG) if reduced is image else None)
     if normals is not None:
         frames = _tangent_frames(surface)
         handedness = np.ones((len(surface.vertices), 1))
@@ -214,8 +225,11 @@ def _colour_image(texture: Texture) -> Image:
             with _no_size_limit(), PIL.Image.open(texture) as file:
                 if file.mode.startswith(("I", "F")):
                     raise NormalMeshError(f"cannot use {texture} as a texture: it must have 8 bits per channel")
+                as_stored = file.format == "JPEG" and file.mode == "RGB" and file.getexif().get(ORIENTATION, 1) == 1
                 # The right way up, as viewers show it: cameras write down how they were held.
-                return PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
+                image = PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
+                image.info[JPEG] = Path(texture).read_bytes() if as_stored else None
+                return image
         except (OSError, SyntaxError) as error:
             reason = getattr(error, "strerror", None) or error
             raise NormalMeshError(f"cannot read the texture {fspath(texture)}: {reason}") from error
