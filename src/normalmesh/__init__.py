@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from normalmesh.files.lights import read_lights
     from normalmesh.files.normal_maps import read_normal_map
     from normalmesh.integration import Integration, integrate
+    from normalmesh.levels import reconstruct_levels
     from normalmesh.memory import available_memory, estimate_memory
     from normalmesh.normalmap import NormalMap, Repairs
     from normalmesh.pictures.plots import plot_density, plot_error, plot_wireframe
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from normalmesh.reconstruction import reconstruct
     from normalmesh.screenmesh import MeshCheck, ScreenMesh
     from normalmesh.surface import Surface
+    from normalmesh.tolerance import reconstruct_within
 
 __version__ = "0.1.0"
 
@@ -69,6 +71,8 @@ _HOMES = {
     "read_lights": "files.lights",
     "read_normal_map": "files.normal_maps",
     "reconstruct": "reconstruction",
+    "reconstruct_levels": "levels",
+    "reconstruct_within": "tolerance",
     "remesh_isotropic": "evaluation.isotropic",
     "render_normal_map": "evaluation.rendering",
 }
@@ -109,6 +113,8 @@ __all__ = [
     "read_lights",
     "read_normal_map",
     "reconstruct",
+    "reconstruct_levels",
+    "reconstruct_within",
     "remesh_isotropic",
     "render_normal_map",
 ]

@@ -179,6 +179,20 @@ class Perspective(Camera):
         except NormalMeshError as error:
             raise NormalMeshError(f"{path}: {error}") from error
 
+    @classmethod
+    def centred(cls, focal_length: float, shape: tuple[int, int]) -> Perspective:
+        """Camera with square pixels and its principal point in the middle of an image.
+
+        Parameters
+        ----------
+        focal_length
+            In pixels.
+        shape
+            Rows and columns of the image.
+        """
+        rows, columns = shape
+        return cls(focal_length, focal_length, columns / 2, rows / 2)
+
     @property
     def frame(self) -> Float:
         tau_u = [1 / self.fx, 0, 0]

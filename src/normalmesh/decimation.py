@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh._closedmesh import LOCKED
-from normalmesh.closedmesh import ClosedMesh
-from normalmesh.collapse import collapse
-from normalmesh.errors import one_of, positive_number, whole_number
+from normalmesh.collapse import Collapsed, collapse
+from normalmesh.errors import NormalMeshError, one_of, positive_number, whole_number
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
@@ -169,92 +170,161 @@ def decimate(
         Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
         pixel of the mask's outline. The same for any number of threads.
     """
-    rounds = whole_number(rounds, 1, "rounds")
+    way = _Way(rounds, passes, align, flips, moves, step, regularisation, in_plane, start)
     final = vertex_target(normal_map.foreground, vertices, threshold, compression)
-    if final is None:
-        schedule = [_Goal(limit=positive_number(threshold, "threshold") / THRESHOLD_FACTOR)] * rounds
-    else:
-        schedule = _falling_targets(final, normal_map.foreground, rounds, FIRST_TARGET[one_of(start, STARTS, "start")])
-    passes = whole_number(passes, 0, "passes")
-    pixels = Pixels(normal_map, positive_number(regularisation, "regularisation"))
-    step = positive_number(step, "step")
-    one_of(align, ("last", "each"), "align")
-    clock = _Clock(progress, len(schedule), passes * (len(schedule) if align == "each" else 1))
-    with clock.stage("start"):
-        mesh, coarse = start_mesh(normal_map, start, final or 0, schedule[0].limit, locked)
-    clock.teller.advance(_START, len(mesh.vertices))
-    records: FaceRecords | None = None
-    if coarse:
-        records = FaceRecords(mesh)
-        with clock.stage("evaluate"):
-            records.renew(mesh, pixels)
-    history: list[Round] = []
-    for goal in schedule:
-        clock.teller.begin("collapse")
-        with clock.stage("collapse"):
-            done = collapse(
-                mesh, pixels, records, target=goal.target, limit=goal.limit, in_plane=in_plane, progress=clock.left
-            )
-        clock.teller.advance(_COLLAPSE, len(mesh.vertices))
-        records = FaceRecords(mesh)
-        last = len(history) == len(schedule) - 1 or (goal.target == 0 and done.collapses == 0)
-        repeats = passes if (flips or moves) and (last or align == "each") else 0
-        flipped, moved = _align(mesh, pixels, records, repeats, flips, moves, step, clock)
-        history.append(Round(len(mesh.vertices), done.collapses, flipped, moved, done.largest_cost))
-        if last:
-            break
-    if threshold is not None:
-        history += _finish(mesh, pixels, records, schedule[-1].limit, in_plane, clock)
+    limit = np.inf if threshold is None else positive_number(threshold, "threshold") / THRESHOLD_FACTOR
+    clock = _Clock(progress, way.rounds, way.all_passes)
+    work = _Decimating(normal_map, way, final or 0, limit, locked, clock)
+    mesh = work.down_to(work.schedule(final) if final else [_Goal(limit=limit)] * way.rounds)
     clock.teller.finish()
-    target = schedule[-1].target or None
-    met = target in (None, len(mesh.vertices))
-    report = Decimation(tuple(history), target, met, clock.seconds, clock.cpu_seconds)
-    locked = (mesh.flags & LOCKED).astype(np.bool_)
-    decimated = DecimatedMesh(mesh.vertices, mesh.faces[: mesh.real_faces], locked, report)
-    decimated.keep_opposite(mesh.real_opposite())
-    return decimated
+    return mesh
 
 
-def _align(
-    mesh: ClosedMesh,
-    pixels: Pixels,
-    records: FaceRecords,
-    passes: int,
-    flips: bool,
-    moves: bool,
-    step: float,
-    clock: _Clock,
-) -> tuple[int, int]:
-    """Passes of flips and moves, with flips at the end; the numbers of both. Quadrics are always evaluated afresh."""
-    flipped = moved = 0
-    clock.teller.begin("align")
-    for k in range(passes + 1):
-        with clock.stage("evaluate"):
-            records.renew(mesh, pixels)
-        if flips and passes:
-            with clock.stage("flip"):
-                flipped += flip(mesh, pixels, records)
-        if moves and k < passes:
-            with clock.stage("move"):
-                moved += move(mesh, pixels, records, step)
-        if k < passes:
-            clock.teller.advance(_PASS)
-    return flipped, moved
+def decimate_levels(
+    normal_map: NormalMap,
+    vertices: Sequence[int],
+    *,
+    locked: ArrayLike | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Iterator[DecimatedMesh]:
+    """Ever coarser meshes from one decimation: each goes on where the one before stopped.
+
+    Parameters
+    ----------
+    normal_map
+    vertices
+        Of the meshes, finest first, each fewer than the one before.
+    locked, progress, **options
+        As for :func:`decimate`.
+
+    Yields
+    ------
+    DecimatedMesh
+        The first is what :func:`decimate` makes. Seconds of a report count from the beginning.
+    """
+    targets = [whole_number(each, 3, "vertices") for each in vertices]
+    if not targets or any(first <= second for first, second in pairwise(targets)):
+        raise NormalMeshError(f"vertices of levels must fall from one to the next, not {list(vertices)}")
+    way = _Way(**options)
+    clock = _Clock(progress, len(targets) * way.rounds, len(targets) * way.all_passes)
+    work = _Decimating(normal_map, way, targets[0], np.inf, locked, clock)
+    for target in targets:
+        yield work.down_to(work.schedule(target))
+    clock.teller.finish()
 
 
-def _finish(
-    mesh: ClosedMesh, pixels: Pixels, records: FaceRecords | None, limit: float, in_plane: bool, clock: _Clock
-) -> Iterator[Round]:
-    """Collapse what alignment has made cheaper than the limit, until nothing is."""
-    while True:
-        with clock.stage("collapse"):
-            done = collapse(mesh, pixels, records, limit=limit, in_plane=in_plane)
-        if done.collapses == 0:
-            return
-        records = FaceRecords(mesh)
-        with clock.stage("evaluate"):
-            records.renew(mesh, pixels)
-        yield Round(len(mesh.vertices), done.collapses, 0, 0, done.largest_cost)
+@dataclass(frozen=True)
+class _Way:
+    """How to decimate: options of :func:`decimate`, checked."""
+
+    rounds: int = 4
+    passes: int = 2
+    align: str = "last"
+    flips: bool = True
+    moves: bool = True
+    step: float = 0.5
+    regularisation: float = REGULARISATION
+    in_plane: bool = False
+    start: str = "adaptive"
+
+    def __post_init__(self) -> None:
+        whole_number(self.rounds, 1, "rounds")
+        whole_number(self.passes, 0, "passes")
+        positive_number(self.step, "step")
+        positive_number(self.regularisation, "regularisation")
+        one_of(self.align, ("last", "each"), "align")
+        one_of(self.start, STARTS, "start")
+
+    @property
+    def all_passes(self) -> int:
+        return self.passes * (self.rounds if self.align == "each" else 1)
+
+
+class _Decimating:
+    """A mesh under decimation, with what its faces say about their pixels."""
+
+    def __init__(
+        self, normal_map: NormalMap, way: _Way, target: int, limit: float, locked: ArrayLike | None, clock: _Clock
+    ) -> None:
+        self.way, self.clock = way, clock
+        self.foreground = normal_map.foreground
+        self.pixels = Pixels(normal_map, way.regularisation)
+        with clock.stage("start"):
+            self.mesh, coarse = start_mesh(normal_map, way.start, target, limit, locked)
+        clock.teller.advance(_START, len(self.mesh.vertices))
+        self.records: FaceRecords | None = None
+        if coarse:
+            self._renew()
+
+    def schedule(self, final: int) -> list[_Goal]:
+        """Goals of the rounds that lead to so many vertices."""
+        return _falling_targets(final, self.foreground, self.way.rounds, FIRST_TARGET[self.way.start])
+
+    def down_to(self, schedule: list[_Goal]) -> DecimatedMesh:
+        """The mesh after rounds with these goals."""
+        way, mesh, clock = self.way, self.mesh, self.clock
+        history: list[Round] = []
+        for goal in schedule:
+            clock.teller.begin("collapse")
+            done = self._collapse(goal, clock.left)
+            clock.teller.advance(_COLLAPSE, len(mesh.vertices))
+            self.records = FaceRecords(mesh)
+            last = len(history) == len(schedule) - 1 or (goal.target == 0 and done.collapses == 0)
+            repeats = way.passes if (way.flips or way.moves) and (last or way.align == "each") else 0
+            flipped, moved = self._align(self.records, repeats)
+            history.append(Round(len(mesh.vertices), done.collapses, flipped, moved, done.largest_cost))
+            if last:
+                break
+        if np.isfinite(schedule[-1].limit):
+            history += self._finish(schedule[-1])
+        target = schedule[-1].target or None
+        met = target in (None, len(mesh.vertices))
+        report = Decimation(tuple(history), target, met, dict(clock.seconds), dict(clock.cpu_seconds))
+        locked = (mesh.flags & LOCKED).astype(np.bool_)
+        decimated = DecimatedMesh(mesh.vertices.copy(), mesh.faces[: mesh.real_faces].copy(), locked, report)
+        decimated.keep_opposite(mesh.real_opposite())
+        return decimated
+
+    def _collapse(self, goal: _Goal, progress: Callable[[int], None] | None = None) -> Collapsed:
+        with self.clock.stage("collapse"):
+            return collapse(
+                self.mesh,
+                self.pixels,
+                self.records,
+                target=goal.target,
+                limit=goal.limit,
+                in_plane=self.way.in_plane,
+                progress=progress,
+            )
+
+    def _renew(self) -> None:
+        self.records = FaceRecords(self.mesh)
+        with self.clock.stage("evaluate"):
+            self.records.renew(self.mesh, self.pixels)
+
+    def _align(self, records: FaceRecords, passes: int) -> tuple[int, int]:
+        """Passes of flips and moves, with flips at the end; the numbers of both. Quadrics are evaluated afresh."""
+        flipped = moved = 0
+        self.clock.teller.begin("align")
+        for k in range(passes + 1):
+            with self.clock.stage("evaluate"):
+                records.renew(self.mesh, self.pixels)
+            if self.way.flips and passes:
+                with self.clock.stage("flip"):
+                    flipped += flip(self.mesh, self.pixels, records)
+            if self.way.moves and k < passes:
+                with self.clock.stage("move"):
+                    moved += move(self.mesh, self.pixels, records, self.way.step)
+            if k < passes:
+                self.clock.teller.advance(_PASS)
+        return flipped, moved
+
+    def _finish(self, goal: _Goal) -> Iterator[Round]:
+        """Collapse what alignment has made cheaper than the limit, until nothing is."""
+        while (done := self._collapse(goal)).collapses:
+            self._renew()
+            yield Round(len(self.mesh.vertices), done.collapses, 0, 0, done.largest_cost)
 
 
 @dataclass(frozen=True)

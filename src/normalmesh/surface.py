@@ -220,8 +220,9 @@ class Surface:
         Parameters
         ----------
         texture
-            Colours of the image: a uint8 array (H', W', 3 or 4), or a file. GLB embeds it, at most 8192 pixels wide
-            and high; OBJ puts it beside itself as ``<name>_texture.png``; PLY gets its colours at the vertices.
+            Colours of the image: a uint8 array (H', W', 3 or 4), or a file, of the map's aspect ratio. GLB embeds it,
+            at most 8192 pixels wide and high; OBJ puts it beside itself as ``<name>_texture.png``; PLY gets its
+            colours at the vertices.
         normals
             For GLB: embedded as a normal texture, so that a coarse mesh shades like the full map. Of the same image,
             at any resolution; reduced to 8192 pixels if it is larger.

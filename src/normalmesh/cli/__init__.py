@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 
 import click
 
-from normalmesh import NormalMeshError, NormalMeshWarning, __version__
+from normalmesh import NormalMeshWarning, __version__
 from normalmesh.cli.bench import bench
+from normalmesh.cli.completion import completion
 from normalmesh.cli.demo import demo
+from normalmesh.cli.failures import Commands, debugging
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="normalmesh")
+@debugging
 def normalmesh() -> None:
     """Turn normal maps into 3D surfaces."""
 
@@ -24,6 +26,7 @@ normalmesh.add_command(inspect)
 normalmesh.add_command(reconstruct)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)
+normalmesh.add_command(completion)
 
 
 def main() -> None:
@@ -37,8 +40,4 @@ def main() -> None:
             show_other(message, category, *place)  # type: ignore[arg-type]
 
     warnings.showwarning = show  # type: ignore[assignment]
-    try:
-        normalmesh(prog_name="normalmesh")
-    except NormalMeshError as error:
-        click.echo(f"normalmesh: error: {error}", err=True)
-        sys.exit(1)
+    normalmesh(prog_name="normalmesh")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from normalmesh.progress import DONE, Step
+from normalmesh.progress import DONE, Progress, Step
 
 #: Seconds between two lines; terminals are slow.
 INTERVAL = 0.1
@@ -20,18 +20,40 @@ INTERRUPTED = 130
 
 
 class Console:
-    """Notices on standard error and, on a terminal, a line of progress below them. Silent if it is to be quiet."""
+    """Notices on standard error and, on a terminal, a line of progress below them.
 
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet
+    If it is to be quiet, nothing but alerts; if it is to be verbose, details, too.
+    """
+
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        self.quiet, self.verbose = quiet, verbose
         self._moving = not quiet and sys.stderr.isatty()
-        self._began = self._shown = 0.0
+        self._began, self._shown = time.monotonic(), 0.0
         self._width = 0
+
+    def alert(self, text: str) -> None:
+        """A warning or an error."""
+        self.clear()
+        click.echo(text, err=True)
 
     def notice(self, text: str) -> None:
         if not self.quiet:
-            self.clear()
-            click.echo(text, err=True)
+            self.alert(text)
+
+    def detail(self, text: str) -> None:
+        """What only a verbose command says."""
+        if self.verbose:
+            self.notice(text)
+
+    def result(self, text: str) -> None:
+        """To standard output."""
+        if not self.quiet:
+            self.output(text)
+
+    def output(self, text: str) -> None:
+        """To standard output, however quiet: what was asked for."""
+        self.clear()
+        click.echo(text)
 
     def progress(self, step: Step) -> None:
         """Show a step of long work in place of the one before."""
@@ -46,6 +68,17 @@ class Console:
             line = step_text(step, now - self._began)
             self._width = len(line)
             click.echo(line, err=True, nl=False)
+
+    def part(self, number: int, count: int, name: str) -> Progress:
+        """A callback for one of several pieces of work, of which the line shows the whole."""
+        if count == 1:
+            return self.progress
+
+        def progress(step: Step) -> None:
+            stage = f"{number + 1}/{count} {name}: {step.stage}"
+            self.progress(Step(min((number + step.share) / count, 0.999), stage, step.vertices))
+
+        return progress
 
     def clear(self) -> None:
         """Take the line of progress away."""

@@ -36,3 +36,59 @@ class ByteSize(click.ParamType):
         if parts is None:
             self.fail(f"{value!r} is not a size such as 12GB or 500MB, nor none", param, ctx)
         return float(parts[1]) * 1000 ** " kmgt".index(parts[2] or " ")
+
+
+class Compression(click.ParamType):
+    """The share of vertices to save: 98, 98% or 0.98."""
+
+    name = "PERCENT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%"))
+        except ValueError:
+            number = math.nan
+        share = number / 100 if number >= 1 or text.endswith("%") else number
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is not in the range between 0 and 100 percent, such as 98 or 0.98", param, ctx)
+        return share
+
+
+class Levels(click.ParamType):
+    """Levels of detail: shares of the pixels in percent, or numbers of vertices, such as 1%,0.3%,500."""
+
+    name = "LEVELS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float | int, ...]:
+        if isinstance(value, tuple):
+            return value
+        return tuple(self._level(word.strip(), param, ctx) for word in str(value).split(","))
+
+    def _level(self, word: str, param: click.Parameter | None, ctx: click.Context | None) -> float | int:
+        """A share as a float, or a number of vertices."""
+        if re.fullmatch(r"\d+", word) and int(word) >= 3:
+            return int(word)
+        percent = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*%", word)
+        if percent is None or not 0 < float(percent[1]) <= 100:
+            self.fail(f"{word!r} is neither a share such as 0.3% nor a number of vertices from 3 on", param, ctx)
+        return float(percent[1]) / 100
+
+
+def stopping(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How fine the mesh is: ``compression``, ``vertices``, ``threshold``, ``max_angle``, ``max_error``, ``lod``."""
+    positive = click.FloatRange(0, min_open=True)
+    for option in (
+        click.option("--lod", type=Levels(), help="A chain of meshes, as OUT.lod0.glb and so on: 1%,0.3%,0.1%."),
+        click.option(
+            "--max-error",
+            type=positive,
+            help="RMS deviation in height from a far finer mesh, in px, or mm with --pixel-size.",
+        ),
+        click.option("--max-angle", type=positive, help="Mean angle between faces and normals, in degrees."),
+        click.option("--threshold", type=positive, help="Largest cost in px⁴, as in the paper."),
+        click.option("--vertices", type=click.IntRange(3), help="Number of vertices."),
+        click.option("--compression", type=Compression(), help="Vertices to save: 98 or 0.98.  [default: 98]"),
+    ):
+        command = option(command)
+    return command

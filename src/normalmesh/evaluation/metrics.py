@@ -123,9 +123,9 @@ def evaluate(
     made = rmse = np.nan
     error = np.full(normal_map.shape, np.nan)
     if truth.depth is not None:
-        component = _components(normal_map.mask) if each_component else np.zeros(normal_map.shape, np.int32)
+        component = pixel_components(normal_map.mask) if each_component else np.zeros(normal_map.shape, np.int32)
         both = counts & np.isfinite(truth.depth)
-        gauge = _Gauge(found.depth[both], truth.depth[both], component[both], _is_height(normal_map.camera))
+        gauge = DepthGauge(found.depth[both], truth.depth[both], component[both], is_height(normal_map.camera))
         error[both] = gauge.squares()
         rmse = float(np.sqrt(np.mean(error[both] ** 2))) if both.any() else np.nan
         made = float(np.mean(np.abs(gauge.absolutes()))) if both.any() else np.nan
@@ -141,6 +141,17 @@ def evaluate(
         angles=angles,
         units=truth.units,
     )
+
+
+def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
+    """The MAE of :func:`evaluate` alone, against the normals that a surface was made from: degrees, over the pixels."""
+    normals = surface.normal_map()
+    total, count = 0.0, 0
+    for rows in row_blocks(normal_map.shape):
+        angles = angles_between(normals[rows], normal_map.normals[rows])[normal_map.mask[rows]]
+        total += float(np.nansum(angles))
+        count += int(np.count_nonzero(np.isfinite(angles)))
+    return total / count if count else np.nan
 
 
 def angles_between(first: NDArray[np.floating], second: NDArray[np.floating]) -> Float:
@@ -162,7 +173,7 @@ def normals_of_depth(depth: ArrayLike, camera: Camera) -> Float:
     normals = np.empty((*depth.shape, 3))
     for rows in row_blocks(depth.shape):
         near = slice(max(rows.start - 1, 0), min(rows.stop + 1, len(depth)))
-        unknown = depth[near] if _is_height(camera) else np.log(depth[near])
+        unknown = depth[near] if is_height(camera) else np.log(depth[near])
         points = camera.points(pixel_centres(near, depth.shape[1]), unknown)
         block = np.cross(_mean_steps(points, 0), _mean_steps(points, 1))
         normals[rows] = block[rows.start - near.start : rows.stop - near.start]
@@ -219,12 +230,12 @@ class _Found:
 
 
 @dataclass(frozen=True, eq=False)
-class _Gauge:
+class DepthGauge:
     """Takes the free constant or scale of each component out of depths (K,) against the truth (K,)."""
 
     found: Float
     truth: Float
-    component: NDArray[np.int32]
+    component: NDArray[np.integer]
     is_height: bool
 
     def squares(self) -> Float:
@@ -247,11 +258,13 @@ class _Gauge:
         return ratio[np.searchsorted(which, self.component)] * self.found - self.truth
 
 
-def _components(mask: Mask) -> NDArray[np.int32]:
+def pixel_components(mask: Mask) -> NDArray[np.int32]:
+    """(H, W): 4-connected components of a mask from 1 on, 0 outside."""
     return ndimage.label(mask, output=np.int32)[0]
 
 
-def _is_height(camera: Camera) -> bool:
+def is_height(camera: Camera) -> bool:
+    """Whether depth is a height, whose free constant is a shift and not a scale."""
     return isinstance(camera, Orthographic)
 
 

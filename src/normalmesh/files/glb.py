@@ -34,11 +34,12 @@ class GlbFile:
         """Corners (M, 3): the number of their accessor."""
         return self._accessor(np.ascontiguousarray(faces.ravel(), "<u4"), _UNSIGNED, _ELEMENT_ARRAY_BUFFER, 1, {})
 
-    def texture(self, image: NDArray[np.uint8]) -> dict[str, int]:
-        """An image (H, W, 3 or 4): what a material names it by."""
+    def texture(self, image: NDArray[np.uint8], jpeg: bytes | None = None) -> dict[str, int]:
+        """An image (H, W, 3 or 4), or the JPEG file that holds it: what a material names it by."""
         import imagecodecs
 
-        self._images.append({"bufferView": self._view(bytes(imagecodecs.png_encode(image))), "mimeType": "image/png"})
+        content, kind = (bytes(imagecodecs.png_encode(image)), "png") if jpeg is None else (jpeg, "jpeg")
+        self._images.append({"bufferView": self._view(content), "mimeType": f"image/{kind}"})
         return {"index": len(self._images) - 1}
 
     def contents(

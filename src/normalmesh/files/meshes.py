@@ -33,6 +33,11 @@ Texture: TypeAlias = "NDArray[np.uint8] | str | PathLike[str]"
 #: Longest side of a texture in a GLB; graphics cards and browsers refuse larger ones.
 LONGEST_TEXTURE = 8192
 
+#: Under which name a texture keeps the JPEG file that it came from: small, and not to be compressed twice.
+JPEG = "normalmesh jpeg"
+#: The EXIF tag for how a camera was held.
+ORIENTATION = 0x0112
+
 #: Texels by which the normal texture reaches over the outline, so that coarser mip levels do not mix in background.
 MARGIN = 8
 
@@ -58,7 +63,14 @@ def write_surface(
         warnings.warn(f"normals are left out of {path.name}: only GLB embeds them", NormalMeshWarning, stacklevel=3)
     check_target(path)
     image = None if texture is None else _colour_image(texture)
+    if image is not None:
+        _check_same_image(image, surface.shape)
     write_atomically(_ENCODERS[suffix](surface, path, image, normals))
+
+
+def check_texture(texture: Texture, shape: tuple[int, int]) -> None:
+    """Raise a :class:`NormalMeshError` if this cannot be the texture of a map of the given shape."""
+    _check_same_image(_colour_image(texture), shape)
 
 
 def _ply(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
@@ -114,7 +126,8 @@ def _glb(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
     if image is None:
         matt["baseColorFactor"] = [GREY, GREY, GREY, 1.0]
     else:
-        matt["baseColorTexture"] = file.texture(np.asarray(_reduced(image)))
+        reduced = _reduced(image)
+        matt["baseColorTexture"] = file.texture(np.asarray(reduced), image.info.get(JPEG) if reduced is image else None)
     if normals is not None:
         frames = _tangent_frames(surface)
         handedness = np.ones((len(surface.vertices), 1))
@@ -205,13 +218,18 @@ def _reduced(image: Image) -> Image:
 def _colour_image(texture: Texture) -> Image:
     """An RGB or RGBA image from an array or a file, or an error."""
     import PIL.Image
+    import PIL.ImageOps
 
     if isinstance(texture, str | PathLike):
         try:
             with _no_size_limit(), PIL.Image.open(texture) as file:
                 if file.mode.startswith(("I", "F")):
                     raise NormalMeshError(f"cannot use {texture} as a texture: it must have 8 bits per channel")
-                return file.convert("RGBA" if file.has_transparency_data else "RGB")
+                as_stored = file.format == "JPEG" and file.mode == "RGB" and file.getexif().get(ORIENTATION, 1) == 1
+                # The right way up, as viewers show it: cameras write down how they were held.
+                image = PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
+                image.info[JPEG] = Path(texture).read_bytes() if as_stored else None
+                return image
         except (OSError, SyntaxError) as error:
             reason = getattr(error, "strerror", None) or error
             raise NormalMeshError(f"cannot read the texture {fspath(texture)}: {reason}") from error
@@ -221,6 +239,17 @@ def _colour_image(texture: Texture) -> Image:
             f"texture must be uint8 of the shape (rows, columns, 3 or 4), not {array.dtype} {shape_text(array.shape)}"
         )
     return PIL.Image.fromarray(np.ascontiguousarray(array))
+
+
+def _check_same_image(image: Image, shape: tuple[int, int]) -> None:
+    """An error where the sides of a texture do not relate as those of the map, to a pixel of the coarser one."""
+    rows, columns = shape
+    scale = columns / image.width
+    if abs(image.height * scale - rows) > max(scale, 1.0):
+        raise NormalMeshError(
+            f"the texture is {image.width} × {image.height} pixels but the normal map {columns} × {rows}: "
+            "crop or scale it to the same aspect ratio"
+        )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def read_normal_map(
     path: str | PathLike[str],
     mask: str | PathLike[str] | ArrayLike | None = None,
-    camera: Camera | str | PathLike[str] | None = None,
+    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
     convention: str | Convention = "opengl",
     *,
     variable: str | None = None,
@@ -50,7 +51,8 @@ def read_normal_map(
         else every pixel that is not background.
     camera
         A camera, or a file with the 3×3 camera matrix whose pixel centres are integers (see
-        :meth:`Perspective.from_file`). Default :class:`Orthographic`.
+        :meth:`Perspective.from_file`), or a function that makes a camera from rows and columns. Default
+        :class:`Orthographic`.
     convention
         What the channels hold: ``opengl``, ``directx``, ``opencv``, axes such as ``"+x-y+z"``, or ``auto`` to take
         what :func:`diagnose` finds.
@@ -73,8 +75,9 @@ def read_normal_map(
     """
     path = Path(path)
     stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
-    camera = _checked_camera(camera)
+    ready = None if callable(camera) else _checked_camera(camera)
     vectors, foreground = _read_vectors(path, mask, variable)
+    camera = ready or _checked_camera(camera(foreground.shape) if callable(camera) else camera)
     _to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
     try:
         return NormalMap(vectors, foreground, camera)

@@ -1,0 +1,114 @@
+"""The inputs of a command: names and patterns, and which files belong to each of them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+#: What stands for an input's name without folder and suffix.
+STEM = "{stem}"
+#: Formats of meshes.
+MESHES = (".glb", ".ply", ".obj", ".stl")
+#: Pictures that a command writes beside its inputs: no inputs of the next one.
+PREVIEW = ".preview.png"
+
+
+@dataclass(frozen=True)
+class Task:
+    """An input, what is read with it, and where its results go: to a folder that may have to be made."""
+
+    source: Path
+    output: Path
+    make_folder: bool = False
+    mask: str | None = None
+    texture: Path | None = None
+    prior: Path | None = None
+    jumps: Path | None = None
+
+
+def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str | None]) -> list[Task]:
+    """One task for each input.
+
+    Parameters
+    ----------
+    names
+        Files, and patterns of files.
+    output
+        A mesh file, or a folder if there are several inputs; default: beside each input.
+    companions
+        Mask, texture, prior and jumps by the fields of the task; ``{stem}`` in them stands for the input's name.
+    """
+    sources = _sources(names)
+    folder = _folder(output, len(sources))
+    if len(sources) > 1 and companions.get("jumps") and STEM not in str(companions["jumps"]):
+        raise click.UsageError(f"--jumps needs {STEM} in its name where there are several inputs")
+    tasks = []
+    for source in sources:
+        target = source.with_suffix(".glb") if folder is None else folder / f"{source.stem}.glb"
+        if folder is None and output is not None:
+            target = Path(output)
+        tasks.append(_task(source, target, folder is not None, companions))
+    _refuse_shared_outputs(tasks)
+    return tasks
+
+
+def _task(source: Path, target: Path, make_folder: bool, companions: dict[str, str | None]) -> Task:
+    named = {kind: None if name is None else name.replace(STEM, source.stem) for kind, name in companions.items()}
+    mask = named.pop("mask", None)
+    paths = {kind: None if name is None else Path(name) for kind, name in named.items()}
+    return Task(source, target, make_folder, mask, **paths)
+
+
+def _sources(names: Sequence[str]) -> list[Path]:
+    """The files that names and patterns stand for, each once."""
+    found: dict[Path, Path] = {}
+    for name in names:
+        for path in _matches(name):
+            found.setdefault(path.absolute(), path)
+    return list(found.values())
+
+
+def _matches(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        raise click.UsageError(f"{name} is a folder: name its normal maps, such as '{path / '*.png'}'")
+    # A file may have brackets in its name.
+    if path.exists() or not glob.has_magic(name):
+        return [path]
+    files = [Path(match) for match in sorted(glob.glob(os.path.expanduser(name), recursive=True))]
+    files = [file for file in files if file.is_file() and not file.name.endswith(PREVIEW)]
+    if not files:
+        raise click.UsageError(f"no file matches {name!r}")
+    return files
+
+
+def _folder(output: str | None, count: int) -> Path | None:
+    """The folder that results go to; None where they go beside the inputs, or to a file."""
+    if output is None:
+        return None
+    path = Path(output)
+    if path.is_dir() or output.endswith(("/", os.sep)):
+        return path
+    if count == 1:
+        return None
+    if path.suffix.lower() in MESHES or path.exists():
+        raise click.UsageError(f"{output} is no folder: -o must name one where there are {count} inputs")
+    return path
+
+
+def _refuse_shared_outputs(tasks: Sequence[Task]) -> None:
+    first: dict[str, Task] = {}
+    for task in tasks:
+        # File systems of Windows and macOS do not tell capitals.
+        key = os.path.abspath(task.output).casefold()
+        if key in first:
+            raise click.UsageError(
+                f"{first[key].source} and {task.source} would both be written to {task.output}: "
+                "rename one of them, or run them one by one with -o"
+            )
+        first[key] = task

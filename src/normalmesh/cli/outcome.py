@@ -1,0 +1,103 @@
+"""What came of an input, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from normalmesh.normalmap import NormalMap
+    from normalmesh.surface import Surface
+
+
+@dataclass
+class Outcome:
+    """What came of an input so far.
+
+    Attributes
+    ----------
+    size
+        Columns and rows.
+    levels
+        Vertices, faces, compression and mean angle to the normals of each surface, finest first.
+    jumps
+        Edges of the finest one along which it is cut, and their length in pixels; None where none were looked for.
+    """
+
+    source: Path
+    outputs: list[Path] = field(default_factory=list)
+    size: tuple[int, int] | None = None
+    foreground: int | None = None
+    levels: list[dict[str, Any]] = field(default_factory=list)
+    jumps: dict[str, Any] | None = None
+    jumps_text: str | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    error: str | None = None
+
+    def read(self, normal_map: NormalMap) -> None:
+        rows, columns = normal_map.shape
+        self.size, self.foreground = (columns, rows), normal_map.foreground
+
+    def measured(self, surfaces: Sequence[Surface], normal_map: NormalMap) -> None:
+        """Note the figures of the surfaces."""
+        self.levels = [_figures(surface, normal_map) for surface in surfaces]
+
+    def made(self, surfaces: Sequence[Surface]) -> None:
+        """Note where the surfaces are cut, and how long they took."""
+        found = surfaces[0].discontinuities
+        if found is not None:
+            ends = found.screen[found.cut]
+            length = sum(math.dist(first, second) for first, second in ends.tolist())
+            self.jumps = {"edges": len(ends), "length": length}
+            self.jumps_text = str(found)
+        # One decimation counts its seconds through all levels.
+        self.seconds |= getattr(surfaces[-1].decimation, "seconds", {})
+        for surface in surfaces:
+            for stage, seconds in surface.integration.seconds.items() if surface.integration else ():
+                self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
+    def as_json(self) -> str:
+        """One line of JSON, with the figures of the finest surface beside those of all levels."""
+        first = self.levels[0] if self.levels else dict.fromkeys(("vertices", "faces", "compression", "mae"))
+        content = asdict(self)
+        content["input"] = str(content.pop("source"))
+        content["outputs"] = [str(path) for path in self.outputs]
+        del content["jumps_text"]
+        order = ("input", "outputs", "size", "foreground", "vertices", "faces", "compression", "mae", "levels", "jumps")
+        content |= first
+        content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
+        return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
+
+    def lines(self) -> list[str]:
+        """For people, if this is the only input."""
+        counts = ", ".join(str(level["vertices"]) for level in self.levels)
+        angles = ", ".join(f"{level['mae']:.2f}°" for level in self.levels)
+        lines = [
+            f"vertices     {counts} for {self.foreground} pixels",
+            f"angle        {angles} to the normals, in the mean",
+        ]
+        if self.jumps_text is not None:
+            lines.append(f"jumps        {self.jumps_text}")
+        return [*lines, *(f"wrote        {path}" for path in self.outputs)]
+
+    def line(self) -> str:
+        """For people, if this is one of several."""
+        levels = "; ".join(f"{level['vertices']} vertices, {level['mae']:.2f}°" for level in self.levels)
+        return f"{self.source}: {levels}; wrote {', '.join(path.name for path in self.outputs)}"
+
+
+def _figures(surface: Surface, normal_map: NormalMap) -> dict[str, Any]:
+    from normalmesh.evaluation.metrics import mean_angle
+
+    vertices = len(surface.vertices)
+    return {
+        "vertices": vertices,
+        "faces": len(surface.faces),
+        "compression": 1 - vertices / normal_map.foreground,
+        "mae": mean_angle(surface, normal_map),
+    }

@@ -1,0 +1,89 @@
+"""The files of a result: meshes, pictures and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from normalmesh import NormalMeshError
+from normalmesh.cli.inputs import MESHES, PREVIEW, Task
+from normalmesh.cli.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from normalmesh.normalmap import NormalMap
+    from normalmesh.surface import Surface
+
+
+def check_targets(task: Task, settings: Settings) -> None:
+    """An error where the files of a task cannot be written: before long work."""
+    from normalmesh.files.atomic import check_target
+
+    suffix = task.output.suffix.lower()
+    if suffix not in MESHES:
+        raise NormalMeshError(f"cannot write {task.output}: the suffix must be one of {', '.join(MESHES)}")
+    if task.texture is not None and suffix == ".stl":
+        raise NormalMeshError(f"{task.output} cannot have a texture: STL has no colours; write GLB or OBJ")
+    if task.make_folder:
+        task.output.parent.mkdir(parents=True, exist_ok=True)
+    for target in _targets(task, settings):
+        check_target(target)
+
+
+def _targets(task: Task, settings: Settings) -> list[Path]:
+    """All files that a task writes, the meshes first."""
+    output = task.output
+    meshes = [output] if settings.lod is None else [_level(output, k) for k in range(len(settings.lod))]
+    extras = [task.jumps] if task.jumps is not None else []
+    extras += [output.with_suffix(PREVIEW)] if settings.preview else []
+    extras += [output.with_suffix(".html")] if settings.report else []
+    return [*meshes, *extras]
+
+
+def _level(output: Path, number: int) -> Path:
+    return output.with_name(f"{output.stem}.lod{number}{output.suffix}")
+
+
+def written(
+    task: Task, settings: Settings, surfaces: Sequence[Surface], normal_map: NormalMap, warnings: list[str]
+) -> Iterator[Path]:
+    """Write all files of a task, one after the other, and say which. Pictures and reports are of the finest surface."""
+    from normalmesh.pictures import panels
+
+    targets = iter(_targets(task, settings))
+    normals = normal_map if task.output.suffix.lower() == ".glb" else None
+    for surface in surfaces:
+        surface.save(path := next(targets), texture=task.texture, normals=normals)
+        yield path
+    if task.jumps is not None:
+        _write_picture(path := next(targets), panels.jumps(surfaces[0]))
+        yield path
+    if settings.preview:
+        from normalmesh.pictures.preview import preview
+
+        _write_picture(path := next(targets), preview(surfaces[0], normal_map))
+        yield path
+    if settings.report:
+        from normalmesh import write_report
+
+        write_report(
+            path := next(targets),
+            surfaces[0],
+            normal_map,
+            source=task.source,
+            settings=settings.given,
+            warnings=warnings,
+            texture=task.texture,
+        )
+        yield path
+
+
+def _write_picture(path: Path, image: NDArray[np.uint8]) -> None:
+    import imagecodecs
+
+    from normalmesh.files.atomic import write_atomically
+
+    write_atomically({path: bytes(imagecodecs.png_encode(image))})

@@ -1,0 +1,65 @@
+"""Levels of detail: ever coarser surfaces of one normal map, from one decimation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from normalmesh.decimation import decimate_levels
+from normalmesh.integration import integrate
+from normalmesh.memory import estimate_memory, refuse_too_large
+from normalmesh.noise import estimate_noise, without_noise
+from normalmesh.normalmap import NormalMap
+from normalmesh.progress import Progress, Teller, estimate_seconds
+from normalmesh.surface import Surface
+from normalmesh.threads import limited_threads
+
+
+def reconstruct_levels(
+    normal_map: NormalMap,
+    vertices: Sequence[int],
+    *,
+    decimation: dict[str, Any] | None = None,
+    threads: int | None = None,
+    memory_limit: float | None = None,
+    progress: Progress | None = None,
+    **integration: Any,
+) -> list[Surface]:
+    """Surfaces of ever fewer vertices, as viewers exchange them with distance.
+
+    One decimation passes through all of them, so that a coarse mesh goes back to the one before; each is integrated
+    on its own.
+
+    Parameters
+    ----------
+    normal_map
+    vertices
+        Of the surfaces, finest first, each fewer than the one before. Those split where depth jumps come on top.
+    decimation, threads, memory_limit, progress, **integration
+        As for :func:`reconstruct`.
+
+    Returns
+    -------
+    list of Surface
+        Finest first; the first is what :func:`reconstruct` makes.
+    """
+    start = (decimation or {}).get("start", "adaptive")
+    needed = estimate_memory(normal_map.mask.size, normal_map.foreground, max(vertices, default=0), start)
+    refuse_too_large(needed, memory_limit)
+    decimating, _ = estimate_seconds(normal_map.foreground, 0)
+    integrating = [estimate_seconds(normal_map.foreground, count)[1] for count in vertices]
+    teller = Teller(progress, decimating + sum(integrating))
+    with limited_threads(threads):
+        teller.begin("noise")
+        if integration.get("noise") is None:
+            integration["noise"] = estimate_noise(normal_map)
+        clean = without_noise(normal_map, integration["noise"])
+        meshes = list(
+            decimate_levels(clean, vertices, progress=teller.part(decimating), **(decimation or {})),
+        )
+        surfaces = [
+            integrate(mesh, normal_map, progress=teller.part(work), **integration)
+            for mesh, work in zip(meshes, integrating, strict=True)
+        ]
+        teller.finish(len(surfaces[-1].vertices))
+    return surfaces
