@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from normalmesh.levels import reconstruct_levels
     from normalmesh.memory import available_memory, estimate_memory
     from normalmesh.normalmap import NormalMap, Repairs
-    from normalmesh.pictures.plots import plot_density, plot_error, plot_wireframe
     from normalmesh.photometric import PhotometricStereo, photometric_stereo
+    from normalmesh.pictures.plots import plot_density, plot_error, plot_wireframe
     from normalmesh.pixelwise import integrate_pixels
     from normalmesh.progress import Step
     from normalmesh.raster import pixel_faces
