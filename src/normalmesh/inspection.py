@@ -110,7 +110,7 @@ class Inspection:
         if found.srgb:
             return "undo the sRGB curve (gamma) first: save the normals as linear values"
         if found.world_space:
-            return "check the camera, or turn normals of world or object space into the camera's frame first"
+            return "state the right --camera, or turn normals of world or object space into the camera's frame first"
         if found.axes is None:
             return self._undecided()
         seen = Convention.parse(found.axes)

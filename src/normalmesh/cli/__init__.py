@@ -9,9 +9,12 @@ import click
 
 from normalmesh import NormalMeshError, NormalMeshWarning, __version__
 from normalmesh.cli.bench import bench
+from normalmesh.cli.convert import convert
 from normalmesh.cli.demo import demo
+from normalmesh.cli.evaluate import evaluate
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
+from normalmesh.cli.render import render
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,6 +25,9 @@ def normalmesh() -> None:
 
 normalmesh.add_command(inspect)
 normalmesh.add_command(reconstruct)
+normalmesh.add_command(evaluate)
+normalmesh.add_command(convert)
+normalmesh.add_command(render)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)
 

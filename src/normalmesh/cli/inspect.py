@@ -12,6 +12,7 @@ from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.figures import count_text, say, say_json
 from normalmesh.cli.needs import Needs
 from normalmesh.cli.options import reading
+from normalmesh.cli.views import camera_figures, camera_text
 from normalmesh.errors import NormalMeshError
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ USUAL = {"compression": 0.98}
 @click.argument("normals", type=click.Path(path_type=Path), nargs=-1, required=True)
 @reading
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a file, each on a line.")
-def inspect(
-    normals: tuple[Path, ...], mask: str | None, camera: str | None, convention: str, as_json: bool
-) -> None:
+def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, convention: str, as_json: bool) -> None:
     """Say what is in the files NORMALS, which convention the data fit, and what to do.
 
     A file that cannot be read does not stop the others; the exit status is 1 then.
@@ -102,17 +101,6 @@ def _noise_text(found: Inspection) -> str:
     return f"{found.noise:.2f}°, {treated}; {gap}"
 
 
-def camera_text(camera: Any) -> str:
-    """A camera as people write it."""
-    from normalmesh.camera import Orthographic
-
-    if isinstance(camera, Orthographic):
-        return "orthographic" + f", pixels of side {camera.pixel_size:g}" * (camera.pixel_size != 1)
-    focal = f"{camera.fx:.6g}" if camera.fx == camera.fy else f"{camera.fx:.6g} × {camera.fy:.6g}"
-    skew = f", skew {camera.skew:.4g}" * (camera.skew != 0)
-    return f"perspective, focal length {focal} px, principal point ({camera.cx:.6g}, {camera.cy:.6g}){skew}"
-
-
 def _figures(found: Inspection) -> dict[str, Any]:
     diagnosis = found.diagnosis
     needs = Needs.of(found.mask.pixels, found.mask.foreground, USUAL)
@@ -124,7 +112,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
         "stored": found.kind,
         "mask": {"source": found.mask_source, **dataclasses.asdict(found.mask)},
         "repairs": dataclasses.asdict(found.repairs),
-        "camera": {"kind": type(found.camera).__name__.lower(), **dataclasses.asdict(found.camera)},  # type: ignore[call-overload]
+        "camera": camera_figures(found.camera),
         "noise_degrees": found.noise,
         "closure_error_px": found.closure_error,
         "convention": {

@@ -114,9 +114,7 @@ def _read_vectors(
     return decode(path, stored, chosen_mask(stored, mask))
 
 
-def chosen_mask(
-    stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None
-) -> NDArray[np.bool_] | None:
+def chosen_mask(stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None) -> NDArray[np.bool_] | None:
     """The mask (H, W) that is given, as an array or a file, else that of the normals' own file, if it has any."""
     if isinstance(mask, str | PathLike):
         return _mask_from_file(Path(mask), stored.shape)

@@ -1,0 +1,125 @@
+"""``normalmesh convert``: between mesh formats, and from a surface to a depth map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from normalmesh.cli.figures import count_text, say
+from normalmesh.cli.views import ImageSize, camera_text, chosen_view, refuse_two_cameras, viewing
+from normalmesh.errors import NormalMeshError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from normalmesh.camera import Camera
+
+
+@click.command()
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--normals", type=click.Path(path_type=Path), help="Normal map whose size a depth map gets.")
+@click.option("--size", type=ImageSize(), help="Size of a depth map, such as 512 or 640x480, instead of --normals.")
+@viewing
+def convert(
+    source: Path,
+    target: Path,
+    normals: Path | None,
+    size: tuple[int, int] | None,
+    camera: str | None,
+    focal_px: float | None,
+) -> None:
+    """Convert the mesh or depth map IN to OUT.
+
+    Meshes: PLY, OBJ, GLB and STL into each other. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG to EXR, TIFF or NPY
+    (float32, NaN outside). A mesh becomes a depth map when a camera looks at it as reconstruct has written it, which
+    needs --normals or --size.
+    """
+    from normalmesh.files.atomic import check_target
+
+    refuse_two_cameras(camera, focal_px)
+    from_mesh, to_mesh = _kinds(source, target)
+    is_sized = normals is not None or size is not None
+    if (is_sized or camera is not None or focal_px is not None) and (to_mesh or not from_mesh):
+        raise click.UsageError("--normals, --size, --camera and --focal-px are for a mesh that becomes a depth map")
+    if normals is not None and size is not None:
+        raise click.UsageError("give only one of --normals, --size")
+    if from_mesh and not to_mesh and not is_sized:
+        raise click.UsageError("a depth map of a mesh needs its size: add --normals FILE or --size COLUMNSxROWS")
+    check_target(target)
+    if to_mesh:
+        _convert_mesh(source, target)
+    else:
+        _convert_depth(source, target, from_mesh, normals, size, (camera, focal_px))
+    say("wrote", str(target))
+
+
+def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
+    """Whether the source is a mesh, and whether the target is one, or an error."""
+    from normalmesh.evaluation.metrics import MESH_SUFFIXES as SOURCES
+    from normalmesh.files.encoding import DEPTH_SUFFIXES
+    from normalmesh.files.meshconversion import MESH_SUFFIXES
+
+    from_mesh, suffix = source.suffix.lower() in SOURCES, target.suffix.lower()
+    if suffix not in (*MESH_SUFFIXES, *DEPTH_SUFFIXES):
+        known = ", ".join((*MESH_SUFFIXES, *DEPTH_SUFFIXES))
+        raise click.UsageError(f"cannot write {target}: the suffix must be one of {known}")
+    if suffix in MESH_SUFFIXES and not from_mesh:
+        raise click.UsageError(f"{source} is no mesh, and {target} would be: reconstruct makes meshes, from normals")
+    return from_mesh, suffix in MESH_SUFFIXES
+
+
+def _convert_mesh(source: Path, target: Path) -> None:
+    from normalmesh.files.meshconversion import convert_mesh
+
+    mesh = convert_mesh(source, target)
+    say("mesh", f"{count_text(len(mesh.vertices), 'vertex', 'vertices')}, {count_text(len(mesh.faces), 'face')}")
+
+
+def _convert_depth(
+    source: Path,
+    target: Path,
+    from_mesh: bool,
+    normals: Path | None,
+    size: tuple[int, int] | None,
+    view: tuple[str | None, float | None],
+) -> None:
+    import numpy as np
+
+    from normalmesh.files.atomic import write_atomically
+    from normalmesh.files.depth_maps import read_depth_map
+    from normalmesh.files.encoding import encode_depth
+    from normalmesh.files.normal_maps import read_stored
+
+    if from_mesh:
+        shape = size if size is not None else read_stored(normals).shape  # type: ignore[arg-type]
+        seen_by = chosen_view(*view, shape)
+        depth = _seen_depth(source, seen_by, shape)
+        say("camera", camera_text(seen_by))
+    else:
+        depth = read_depth_map(source)
+    write_atomically({target: encode_depth(target, depth)})
+    known, (rows, columns) = np.isfinite(depth), depth.shape
+    span = f", from {np.nanmin(depth):.4g} to {np.nanmax(depth):.4g}" if known.any() else ""
+    say("depth", f"{columns} × {rows} pixels, {100 * known.mean():.1f} % known{span}")
+
+
+def _seen_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> NDArray[np.float64]:
+    import numpy as np
+
+    from normalmesh.evaluation.rendering import cast
+    from normalmesh.evaluation.trianglemodel import TriangleModel
+
+    model = TriangleModel.of(source)
+    depth = cast(model.vertices, model.faces, camera, shape)[1]
+    if not np.isfinite(depth).any():
+        low, high = model.vertices.min(axis=0), model.vertices.max(axis=0)
+        span = ", ".join(f"{axis} {a:.4g} … {b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
+        raise NormalMeshError(
+            f"{source}: nothing of it is seen in {shape[1]} × {shape[0]} pixels, for it covers {span}; "
+            "check --size and --camera"
+        )
+    return depth
