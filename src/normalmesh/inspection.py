@@ -114,8 +114,8 @@ class Inspection:
         if found.axes is None:
             return self._undecided()
         seen = Convention.parse(found.axes)
-        why = "the data show it" if self.stated is None else f"the data speak against {self.stated.name}"
-        return f"read it with --convention {seen.name}: {'the data agree' if self.stated == seen else why}"
+        why = "the data agree" if self.stated == seen else "the data show it"
+        return f"read it with --convention {seen.name}: {why}{self._objection()}"
 
     def _undecided(self) -> str:
         """The one of the common conventions that fits, else the choice."""
@@ -123,8 +123,14 @@ class Inspection:
         common = [name for name in left if name in NAMED]
         if len(common) == 1:
             others = ", ".join(name for name in left if name not in common)
-            return f"read it with --convention {common[0]}: the only common one that fits; {others} would, too"
+            why = f"the only common one that fits; {others} would, too"
+            return f"read it with --convention {common[0]}: {why}{self._objection()}"
         return f"ask where the file is from: {', '.join(left)} all fit; here it was read as {self.read_as.name}"
+
+    def _objection(self) -> str:
+        if self.stated is None or self.stated.axes in self.diagnosis.candidates:
+            return ""
+        return f", and speak against {self.stated.name}" if self.diagnosis.axes else f"; {self.stated.name} does not"
 
 
 def inspect_file(
