@@ -156,6 +156,7 @@ def inspect_file(
             normal_map = NormalMap(vectors, foreground, camera)
         except NormalMeshError as error:
             raise unusable(path, str(error)) from error
+    del vectors  # as large as the map itself
     name, noise = str(file_format(path)), estimate_noise(normal_map)
     return Inspection(
         path=path,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.figures import count_text, say
-from normalmesh.cli.views import ImageSize, camera_text, chosen_view, refuse_two_cameras, viewing
+from normalmesh.cli.figures import count_text, say, say_json
+from normalmesh.cli.views import ImageSize, camera_figures, chosen_view, refuse_two_cameras, viewing
 from normalmesh.errors import NormalMeshError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--normals", type=click.Path(path_type=Path), help="Normal map whose size a depth map gets.")
 @click.option("--size", type=ImageSize(), help="Size of a depth map, such as 512 or 640x480, instead of --normals.")
 @viewing
+@click.option("--json", "as_json", is_flag=True, help="The figures as a JSON object.")
 def convert(
     source: Path,
     target: Path,
@@ -31,6 +32,7 @@ def convert(
     size: tuple[int, int] | None,
     camera: str | None,
     focal_px: float | None,
+    as_json: bool,
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
@@ -42,19 +44,21 @@ def convert(
 
     refuse_two_cameras(camera, focal_px)
     from_mesh, to_mesh = _kinds(source, target)
-    is_sized = normals is not None or size is not None
-    if (is_sized or camera is not None or focal_px is not None) and (to_mesh or not from_mesh):
+    looks = any(option is not None for option in (normals, size, camera, focal_px))
+    if looks and (to_mesh or not from_mesh):
         raise click.UsageError("--normals, --size, --camera and --focal-px are for a mesh that becomes a depth map")
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
-    if from_mesh and not to_mesh and not is_sized:
-        raise click.UsageError("a depth map of a mesh needs its size: add --normals FILE or --size COLUMNSxROWS")
     check_target(target)
     if to_mesh:
-        _convert_mesh(source, target)
+        figures = _convert_mesh(source, target)
     else:
-        _convert_depth(source, target, from_mesh, normals, size, (camera, focal_px))
-    say("wrote", str(target))
+        view = _view(normals, size, (camera, focal_px)) if from_mesh else None
+        figures = _convert_depth(source, target, view)
+    if as_json:
+        say_json({**figures, "files": [str(target)]})
+    else:
+        _report(figures, target)
 
 
 def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
@@ -72,39 +76,57 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     return from_mesh, suffix in MESH_SUFFIXES
 
 
-def _convert_mesh(source: Path, target: Path) -> None:
+def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
     from normalmesh.files.meshconversion import convert_mesh
 
     mesh = convert_mesh(source, target)
-    say("mesh", f"{count_text(len(mesh.vertices), 'vertex', 'vertices')}, {count_text(len(mesh.faces), 'face')}")
+    return {"vertices": len(mesh.vertices), "faces": len(mesh.faces)}
 
 
-def _convert_depth(
-    source: Path,
-    target: Path,
-    from_mesh: bool,
-    normals: Path | None,
-    size: tuple[int, int] | None,
-    view: tuple[str | None, float | None],
-) -> None:
+def _view(
+    normals: Path | None, size: tuple[int, int] | None, view: tuple[str | None, float | None]
+) -> tuple[Camera, tuple[int, int]]:
+    """Camera and rows and columns of the image to be made."""
+    from normalmesh.files.normal_maps import read_stored
+
+    if normals is not None:
+        size = read_stored(normals).shape
+    if size is None:
+        raise click.UsageError("a depth map of a mesh needs its size: add --normals FILE or --size COLUMNSxROWS")
+    return chosen_view(*view, size), size
+
+
+def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, int]] | None) -> dict[str, Any]:
+    """Write the depth of a mesh that is looked at, or of a depth map."""
     import numpy as np
 
     from normalmesh.files.atomic import write_atomically
     from normalmesh.files.depth_maps import read_depth_map
     from normalmesh.files.encoding import encode_depth
-    from normalmesh.files.normal_maps import read_stored
 
-    if from_mesh:
-        shape = size if size is not None else read_stored(normals).shape  # type: ignore[arg-type]
-        seen_by = chosen_view(*view, shape)
-        depth = _seen_depth(source, seen_by, shape)
-        say("camera", camera_text(seen_by))
-    else:
-        depth = read_depth_map(source)
+    depth = read_depth_map(source) if view is None else _seen_depth(source, *view)
+    known = np.isfinite(depth)
+    if not known.any():
+        raise NormalMeshError(f"{source}: no depth is known")
     write_atomically({target: encode_depth(target, depth)})
-    known, (rows, columns) = np.isfinite(depth), depth.shape
-    span = f", from {np.nanmin(depth):.4g} to {np.nanmax(depth):.4g}" if known.any() else ""
-    say("depth", f"{columns} × {rows} pixels, {100 * known.mean():.1f} % known{span}")
+    return {
+        "rows": depth.shape[0],
+        "columns": depth.shape[1],
+        "known": int(np.count_nonzero(known)),
+        "depth_range": [float(depth[known].min()), float(depth[known].max())],
+        "camera": None if view is None else camera_figures(view[0]),
+    }
+
+
+def _report(figures: dict[str, Any], target: Path) -> None:
+    if "faces" in figures:
+        vertices = count_text(figures["vertices"], "vertex", "vertices")
+        say("mesh", f"{vertices}, {count_text(figures['faces'], 'face')}")
+    else:
+        rows, columns, (low, high) = figures["rows"], figures["columns"], figures["depth_range"]
+        share = 100 * figures["known"] / (rows * columns)
+        say("depth", f"{columns} × {rows} pixels, {share:.1f} % known, from {low:.4g} to {high:.4g}")
+    say("wrote", str(target))
 
 
 def _seen_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> NDArray[np.float64]:

@@ -125,7 +125,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
             "srgb": diagnosis.srgb,
             "world_space": diagnosis.world_space,
         },
-        "needs": dataclasses.asdict(needs),
+        "needs": {"vertices": needs.vertices, "memory_bytes": needs.memory, "seconds": needs.seconds},
         "recommendation": found.recommendation,
         "warnings": found.warnings,
     }
