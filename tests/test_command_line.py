@@ -59,7 +59,7 @@ def test_demo_then_inspect(tmp_path):
     inspect = run("inspect", tmp_path / "made" / "normals.png")
     assert inspect.returncode == 0
     assert "64 × 64 pixels" in inspect.stdout
-    assert "sound mesh: 1 components, 0 holes" in inspect.stdout
+    assert "1 component, 0 holes" in inspect.stdout
 
 
 def test_reconstruct_says_where_depth_jumps(tmp_path):

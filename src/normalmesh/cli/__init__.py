@@ -11,8 +11,12 @@ from normalmesh.cli.bench import bench
 from normalmesh.cli.completion import completion
 from normalmesh.cli.demo import demo
 from normalmesh.cli.failures import Commands, debugging
+from normalmesh.cli.convert import convert
+from normalmesh.cli.demo import demo
+from normalmesh.cli.evaluate import evaluate
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
+from normalmesh.cli.render import render
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,6 +28,9 @@ def normalmesh() -> None:
 
 normalmesh.add_command(inspect)
 normalmesh.add_command(reconstruct)
+normalmesh.add_command(evaluate)
+normalmesh.add_command(convert)
+normalmesh.add_command(render)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)
 normalmesh.add_command(completion)

@@ -21,21 +21,20 @@ if TYPE_CHECKING:
 @click.option("--compression", type=click.FloatRange(0, 1, True, True), default=0.98, show_default=True)
 def demo(output: Path, size: int, compression: float) -> None:
     """Make a normal map with exact ground truth, reconstruct its surface, and write files and pictures."""
-    import imagecodecs
     import numpy as np
 
     from normalmesh import read_normal_map, reconstruct
     from normalmesh.evaluation.medallion import Medallion
     from normalmesh.files.atomic import write_atomically
+    from normalmesh.files.encoding import encode_normals, encode_picture
     from normalmesh.pictures.panels import normal_colours, shaded, wireframe
 
     truth = Medallion(size)
     output.mkdir(parents=True, exist_ok=True)
-    encoded = np.round((truth.normal_map.normals.astype(np.float64) + 1) / 2 * 65535).astype(np.uint16)
-    alpha = np.where(truth.normal_map.mask, 65535, 0).astype(np.uint16)
-    write_atomically({output / "normals.png": bytes(imagecodecs.png_encode(np.dstack([encoded, alpha])))})
+    path = output / "normals.png"
+    write_atomically({path: encode_normals(path, truth.normal_map.normals, truth.normal_map.mask)})
 
-    normal_map = read_normal_map(output / "normals.png")
+    normal_map = read_normal_map(path)
     click.echo("reconstructing (the first run compiles the kernels)")
     surface = reconstruct(normal_map, compression=compression)
     surface.save(output / "medallion.ply")
@@ -50,8 +49,9 @@ def demo(output: Path, size: int, compression: float) -> None:
     panels = list(pictures.values())
     pictures["overview"] = np.vstack([np.hstack(panels[:2]), np.hstack(panels[2:])])
     for name, image in pictures.items():
-        write_atomically({output / f"{name}.png": bytes(imagecodecs.png_encode(image))})
+        write_atomically({(path := output / f"{name}.png"): encode_picture(path, image)})
     click.echo(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {output}")
+    click.echo(f"look first at {output / 'overview.png'}, then turn {output / 'medallion.glb'} in a viewer of glTF")
 
 
 def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:

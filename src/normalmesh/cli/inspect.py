@@ -2,29 +2,130 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
+from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.figures import count_text, say, say_json
+from normalmesh.cli.needs import Needs
 from normalmesh.cli.options import reading
+from normalmesh.cli.views import camera_figures, camera_text
+from normalmesh.errors import NormalMeshError
+
+if TYPE_CHECKING:
+    from normalmesh.inspection import Inspection
+
+#: What ``reconstruct`` does unless it is told otherwise.
+USUAL = {"compression": 0.98}
 
 
 @click.command()
-@click.argument("normals", type=click.Path())
+@click.argument("normals", type=click.Path(path_type=Path), nargs=-1, required=True)
 @reading
-def inspect(normals: str, mask: str | None, camera: str | None, convention: str) -> None:
-    """Say what is in the file NORMALS: size, mask, repairs, and which convention the data fits."""
-    from normalmesh import ScreenMesh, diagnose, read_normal_map
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a file, each on a line.")
+def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, convention: str, as_json: bool) -> None:
+    """Say what is in the files NORMALS, which convention the data fit, and what to do.
 
-    normal_map = read_normal_map(normals, mask=mask, camera=camera, convention=convention)
-    rows, columns = normal_map.shape
-    share = 100 * normal_map.foreground / (rows * columns)
-    repairs = normal_map.repairs
-    click.echo(f"size         {columns} × {rows} pixels, {share:.1f} % foreground ({normal_map.foreground})")
-    click.echo(f"camera       {normal_map.camera}")
-    click.echo(
-        f"normals      {repairs.invalid} invalid, {repairs.rescaled} rescaled, {repairs.back_facing} back-facing, "
-        f"{repairs.grazing} grazing"
-    )
-    click.echo(f"start mesh   {ScreenMesh.from_mask(normal_map.mask).check()}")
-    click.echo(f"convention   as read with {convention!r}:")
-    for line in str(diagnose(normal_map)).splitlines():
-        click.echo(f"             {line}")
+    A file that cannot be read does not stop the others; the exit status is 1 then.
+    """
+    from normalmesh.inspection import inspect_file
+
+    failed = False
+    with compilation_announced(Console()):
+        for position, path in enumerate(normals):
+            try:
+                found = inspect_file(path, mask, camera, convention)
+            except NormalMeshError as error:
+                failed = True
+                click.echo(f"normalmesh: error: {error}", err=True)
+                if as_json:
+                    say_json({"file": str(path), "error": str(error)})
+                continue
+            for warning in found.warnings:
+                named = len(normals) == 1 or warning.startswith(str(path))
+                click.echo(f"normalmesh: warning: {warning if named else f'{path}: {warning}'}", err=True)
+            if as_json:
+                say_json(_figures(found))
+            else:
+                click.echo("\n" * (position > 0) + str(path))
+                _report(found)
+    if failed:
+        raise SystemExit(1)
+
+
+def _report(found: Inspection) -> None:
+    rows, columns = found.shape
+    say("file", f"{found.format}, {columns} × {rows} pixels, {found.kind}")
+    say("mask", _mask_text(found))
+    say("normals", _normals_text(found))
+    say("camera", camera_text(found.camera))
+    say("noise", _noise_text(found))
+    told, *reasons = str(found.diagnosis).splitlines()
+    say("convention", "\n".join([told.removeprefix("convention: "), *reasons]))
+    needs = Needs.of(found.mask.pixels, found.mask.foreground, USUAL)
+    say("needs", f"{needs}, for {needs.vertices} vertices (98 % saved)")
+    say("recommended", found.recommendation)
+
+
+def _mask_text(found: Inspection) -> str:
+    mask = found.mask
+    parts = [count_text(mask.components, "component")]
+    if mask.components > 1:
+        parts[0] += f", the largest {100 * mask.largest / mask.foreground:.1f} % of it"
+    parts.append(count_text(mask.holes, "hole"))
+    parts.append(f"{mask.border} pixels on the image's border" if mask.border else "clear of the image's border")
+    share = 100 * mask.foreground / mask.pixels
+    return f"{share:.1f} % foreground ({mask.foreground}), from {found.mask_source}\n{', '.join(parts)}"
+
+
+def _normals_text(found: Inspection) -> str:
+    repairs, total = found.repairs, found.mask.foreground
+    counted = {
+        "invalid, left out": repairs.invalid,
+        "rescaled": repairs.rescaled,
+        "back-facing, clamped to 85°": repairs.back_facing,
+        "grazing, clamped to 85°": repairs.grazing,
+    }
+    parts = [f"{number} ({100 * number / total:.2g} %) {what}" for what, number in counted.items() if number]
+    return f"read as {found.read_as.name}: {'; '.join(parts) or 'all usable as they are'}"
+
+
+def _noise_text(found: Inspection) -> str:
+    from normalmesh.noise import LOOP, NEGLIGIBLE
+
+    treated = "normals are taken as they are" if found.noise < NEGLIGIBLE else "which is averaged away"
+    gap = f"heights miss themselves by {found.closure_error:.3f} px around {LOOP} × {LOOP} pixels"
+    return f"{found.noise:.2f}°, {treated}; {gap}"
+
+
+def _figures(found: Inspection) -> dict[str, Any]:
+    diagnosis = found.diagnosis
+    needs = Needs.of(found.mask.pixels, found.mask.foreground, USUAL)
+    return {
+        "file": str(found.path),
+        "format": found.format,
+        "rows": found.shape[0],
+        "columns": found.shape[1],
+        "stored": found.kind,
+        "mask": {"source": found.mask_source, **dataclasses.asdict(found.mask)},
+        "repairs": dataclasses.asdict(found.repairs),
+        "camera": camera_figures(found.camera),
+        "noise_degrees": found.noise,
+        "closure_error_px": found.closure_error,
+        "convention": {
+            "stated": None if found.stated is None else found.stated.axes,
+            "read_as": found.read_as.axes,
+            "found": diagnosis.axes,
+            "candidates": diagnosis.candidates,
+            "confidence": diagnosis.confidence,
+            "contradicted": found.stated is not None and diagnosis.strongly_excludes(found.stated),
+            "srgb": diagnosis.srgb,
+            "world_space": diagnosis.world_space,
+        },
+        "needs": {"vertices": needs.vertices, "memory_bytes": needs.memory, "seconds": needs.seconds},
+        "recommendation": found.recommendation,
+        "warnings": found.warnings,
+    }

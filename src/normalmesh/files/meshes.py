@@ -93,7 +93,6 @@ def _stl(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
 
 
 def _obj(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
-    from trimesh.exchange.obj import export_obj
     from trimesh.visual import TextureVisuals
     from trimesh.visual.material import SimpleMaterial
 
@@ -101,9 +100,15 @@ def _obj(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
     material = SimpleMaterial(
         image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0, name=f"{path.stem}_texture"
     )
-    mesh = _trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material))
+    return obj_files(_trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material)), path)
+
+
+def obj_files(mesh: Trimesh, path: Path) -> Files:
+    """An OBJ file, after the material and the texture that it refers to."""
+    from trimesh.exchange.obj import export_obj
+
     # Decimals, not significant digits: a small surface needs more of them.
-    decimals = min(max(9 - math.floor(math.log10(np.abs(surface.vertices).max() or 1.0)), 8), 60)
+    decimals = min(max(9 - math.floor(math.log10(np.abs(mesh.vertices).max() or 1.0)), 8), 60)
     text, companions = export_obj(
         mesh,
         include_normals=False,

@@ -75,10 +75,10 @@ def read_normal_map(
     """
     path = Path(path)
     stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
-    ready = None if callable(camera) else _checked_camera(camera)
+    ready = None if callable(camera) else checked_camera(camera)
     vectors, foreground = _read_vectors(path, mask, variable)
-    camera = ready or _checked_camera(camera(foreground.shape) if callable(camera) else camera)
-    _to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
+    camera = ready or checked_camera(camera(foreground.shape) if callable(camera) else camera)
+    to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
     try:
         return NormalMap(vectors, foreground, camera)
     except NormalMeshError as error:
@@ -97,7 +97,7 @@ def read_foreground(path: str | PathLike[str], mask: str | PathLike[str] | None 
     return checked_mask(given := read_mask(Path(mask)), given.shape)
 
 
-def _checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
+def checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
     if camera is None:
         return Orthographic()
     if isinstance(camera, str | PathLike):
@@ -113,12 +113,17 @@ def _read_vectors(
     path: Path, mask: str | PathLike[str] | ArrayLike | None, variable: str | None
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Vectors (H, W, 3) in the file's own channels, and the foreground (H, W)."""
-    stored = _read_stored(path, variable)
+    stored = read_stored(path, variable)
+    return decode(path, stored, chosen_mask(stored, mask))
+
+
+def chosen_mask(stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None) -> NDArray[np.bool_] | None:
+    """The mask (H, W) that is given, as an array or a file, else that of the normals' own file, if it has any."""
     if isinstance(mask, str | PathLike):
-        return decode(path, stored, _mask_from_file(Path(mask), stored.shape))
+        return _mask_from_file(Path(mask), stored.shape)
     if mask is None:
         mask = stored.mask
-    return decode(path, stored, None if mask is None else checked_mask(mask, stored.shape))
+    return None if mask is None else checked_mask(mask, stored.shape)
 
 
 def _mask_from_file(path: Path, shape: tuple[int, int]) -> NDArray[np.bool_]:
@@ -129,7 +134,7 @@ def _mask_from_file(path: Path, shape: tuple[int, int]) -> NDArray[np.bool_]:
         raise unusable(path, str(error)) from error
 
 
-def _read_stored(path: Path, variable: str | None) -> StoredNormals:
+def read_stored(path: Path, variable: str | None = None) -> StoredNormals:
     """The file as it is, whatever its format."""
     name = file_format(path)
     if variable is not None and name in (*IMAGE_FORMATS, "NPY"):
@@ -191,7 +196,7 @@ def _chosen_convention(
     from normalmesh.diagnosis import diagnose
 
     diagnosis = diagnose(vectors, foreground, camera)
-    likely = _likely_convention(diagnosis)
+    likely = likely_convention(diagnosis)
     if stated is None:
         if diagnosis.axes is None:
             warnings.warn(
@@ -210,7 +215,7 @@ def _chosen_convention(
     return stated
 
 
-def _likely_convention(diagnosis: Diagnosis) -> Convention:
+def likely_convention(diagnosis: Diagnosis) -> Convention:
     """What the data show; where they leave several, the commonest of them."""
     if diagnosis.axes is not None:
         return Convention.parse(diagnosis.axes)
@@ -219,7 +224,7 @@ def _likely_convention(diagnosis: Diagnosis) -> Convention:
     return next((convention for convention in common if convention in left), (left or common)[0])
 
 
-def _to_project(vectors: NDArray[np.float32], convention: Convention) -> None:
+def to_project(vectors: NDArray[np.float32], convention: Convention) -> None:
     """Turn the file's channels (H, W, 3) into the project's frame, in place: a copy would be a third of all memory."""
     if convention == Convention.parse("opengl"):
         return

@@ -1,0 +1,33 @@
+"""What a reconstruction takes, by estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from normalmesh.cli.console import duration_text
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Vertices that are aimed at, bytes above the normal map, and seconds on one core."""
+
+    vertices: int
+    memory: int
+    seconds: float
+
+    @classmethod
+    def of(cls, pixels: int, foreground: int, rule: dict[str, Any]) -> Needs:
+        """For an image of so many pixels, by the one stopping rule given."""
+        from normalmesh.memory import estimate_memory
+        from normalmesh.progress import estimate_seconds
+        from normalmesh.stopping import expected_vertices
+
+        vertices = expected_vertices(foreground, **rule)
+        memory = estimate_memory(pixels, foreground, vertices)
+        return cls(vertices, memory, sum(estimate_seconds(foreground, vertices)))
+
+    def __str__(self) -> str:
+        from normalmesh.memory import bytes_text
+
+        return f"about {bytes_text(self.memory)} of memory and, on one core, {duration_text(self.seconds)}"

@@ -1,0 +1,127 @@
+"""``normalmesh render``: normals, mask and depth of a triangle model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from normalmesh.cli.figures import say, say_json
+from normalmesh.cli.models import rendered
+from normalmesh.cli.views import (
+    ImageSize,
+    camera_figures,
+    camera_text,
+    chosen_view,
+    refuse_two_cameras,
+    viewing,
+)
+
+if TYPE_CHECKING:
+    from normalmesh.evaluation.cases import Case
+    from normalmesh.files.meshes import Files
+
+
+@click.command()
+@click.argument("model")
+@click.option("--size", type=ImageSize(), default="512", show_default=True, help="Such as 512, or 640x480.")
+@viewing
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png, in this folder.",
+)
+@click.option("--depth", type=click.Path(path_type=Path), help="Write the depth, too: EXR, TIFF or NPY.")
+@click.option("--mask", type=click.Path(path_type=Path), help="Write the mask, too: PNG.")
+@click.option("--matrix", type=click.Path(path_type=Path), help="Write the matrix of a perspective camera, too.")
+@click.option("--flat", is_flag=True, help="Normals of the faces; default: between those of the vertices.")
+@click.option("--placed", is_flag=True, help="MODEL is in the camera's frame; default: fitted to the image.")
+@click.option("--json", "as_json", is_flag=True, help="The figures as a JSON object.")
+def render(
+    model: str,
+    size: tuple[int, int],
+    camera: str | None,
+    focal_px: float | None,
+    output: Path | None,
+    depth: Path | None,
+    mask: Path | None,
+    matrix: Path | None,
+    flat: bool,
+    placed: bool,
+    as_json: bool,
+) -> None:
+    """Render normals, and with them depth and mask, of the triangle model MODEL.
+
+    MODEL is a PLY, OBJ, STL or GLB file, or the name of a model that needs none: stone, vase or knot. Normals are
+    written with x right, y up, z towards the viewer (convention opengl). Depth counts as evaluate and reconstruct do:
+    height towards the viewer (orthographic), or distance along the optical axis (perspective).
+    """
+    from normalmesh.files.atomic import check_target, write_atomically
+
+    refuse_two_cameras(camera, focal_px)
+    output = output or Path(f"{Path(model).stem}_normals.png")
+    for target in filter(None, (output, depth, mask, matrix)):
+        check_target(target)
+    view = chosen_view(camera, focal_px, size)
+    case = rendered(model, size, view, placed=placed, smooth=not flat)
+    files = _files(case, output, depth, mask, matrix)
+    write_atomically(files)
+    if as_json:
+        say_json({**_figures(case), "files": list(map(str, files))})
+    else:
+        _report(case, ", ".join(map(str, files)))
+
+
+def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matrix: Path | None) -> Files:
+    """What is written where, the normals last."""
+    from normalmesh.files.encoding import encode_depth, encode_mask, encode_normals
+
+    files: Files = {}
+    if matrix is not None:
+        files[matrix] = _matrix_text(case).encode()
+    if mask is not None:
+        files[mask] = encode_mask(mask, case.normal_map.mask)
+    if depth is not None and case.depth is not None:
+        files[depth] = encode_depth(depth, case.depth)
+    files[output] = encode_normals(output, case.normals, case.normal_map.mask)
+    return files
+
+
+def _matrix_text(case: Case) -> str:
+    """The matrix as computer vision writes it: the centre of the first pixel is (0, 0)."""
+    from normalmesh.camera import Perspective
+
+    camera = case.normal_map.camera
+    if not isinstance(camera, Perspective):
+        raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
+    rows = ((camera.fx, camera.skew, camera.cx - 0.5), (0, camera.fy, camera.cy - 0.5), (0, 0, 1))
+    return "\n".join(" ".join(f"{value:.12g}" for value in row) for row in rows) + "\n"
+
+
+def _report(case: Case, written: str) -> None:
+    figures = _figures(case)
+    share = 100 * figures["foreground"] / (figures["rows"] * figures["columns"])
+    low, high = figures["depth_range"]
+    say("model", case.name)
+    say("size", f"{figures['columns']} × {figures['rows']} pixels, {share:.1f} % foreground ({figures['foreground']})")
+    say("camera", camera_text(case.normal_map.camera))
+    say("depth", f"{low:.4g} to {high:.4g} {case.units}")
+    say("wrote", written)
+
+
+def _figures(case: Case) -> dict[str, Any]:
+    import numpy as np
+
+    rows, columns = case.normal_map.shape
+    depth_range = [float(np.nanmin(case.depth)), float(np.nanmax(case.depth))]  # type: ignore[arg-type]
+    return {
+        "model": case.name,
+        "rows": rows,
+        "columns": columns,
+        "foreground": case.normal_map.foreground,
+        "camera": camera_figures(case.normal_map.camera),
+        "depth_range": depth_range,
+        "units": case.units,
+    }

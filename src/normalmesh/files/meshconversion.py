@@ -1,0 +1,89 @@
+"""From one mesh format to another: PLY, OBJ, GLB and STL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from normalmesh.files.atomic import write_atomically
+from normalmesh.files.encoding import checked_suffix
+from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.meshes import Files, obj_files
+
+if TYPE_CHECKING:
+    from trimesh import Trimesh
+
+#: Suffixes of meshes that can be written.
+MESH_SUFFIXES = (".ply", ".obj", ".glb", ".stl")
+
+#: Nothing is merged or sorted.
+AS_STORED: dict[str, Any] = {"process": False, "maintain_order": True, "fix_texture": False}
+
+
+def convert_mesh(source: Path, target: Path) -> Trimesh:
+    """Write the mesh of a file in the format of the target's suffix; returns the mesh.
+
+    Vertices keep their number and order, except to and from STL, which has none. The parts of a scene become one
+    mesh. Textures, their coordinates, and colours are kept where both formats have them; colours of vertices come
+    without texture coordinates.
+    """
+    suffix = checked_suffix(target, MESH_SUFFIXES, "meshes")
+    mesh = read_mesh(source)
+    write_atomically(_ENCODERS[suffix](mesh, target))
+    return mesh
+
+
+def read_mesh(path: Path) -> Trimesh:
+    """The mesh of a PLY, OBJ, STL or GLB file, its parts in their places."""
+    import trimesh
+
+    file_format(path)  # there is a file, and something in it
+    with reading(path, "a triangle mesh (PLY, OBJ, STL or GLB)"):
+        scene = trimesh.load_scene(path, **AS_STORED)
+        parts = []
+        for node in scene.graph.nodes_geometry:
+            placement, name = scene.graph[node]
+            if isinstance(scene.geometry[name], trimesh.Trimesh) and len(scene.geometry[name].faces):
+                part = scene.geometry[name].copy()
+                parts.append(part if np.array_equal(placement, np.eye(4)) else part.apply_transform(placement))
+        if not parts:
+            raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
+        mesh: Any = parts[0] if len(parts) == 1 else trimesh.util.concatenate(parts)
+        colours = mesh.vertex_attributes.pop("color", None)
+        if colours is not None:  # of a PLY: they say more than its coordinates into a texture that it lacks
+            mesh.visual = trimesh.visual.ColorVisuals(mesh, vertex_colors=colours)
+        if path.suffix.lower() == ".stl":
+            mesh.merge_vertices()
+    return mesh
+
+
+def _ply(mesh: Trimesh, path: Path) -> Files:
+    from trimesh.exchange.ply import export_ply
+
+    return {path: export_ply(mesh, vertex_normal=False)}
+
+
+def _stl(mesh: Trimesh, path: Path) -> Files:
+    from trimesh.exchange.stl import export_stl
+
+    return {path: export_stl(mesh)}
+
+
+def _glb(mesh: Trimesh, path: Path) -> Files:
+    from trimesh.exchange.gltf import export_glb
+    from trimesh.scene import Scene
+
+    return {path: export_glb(Scene(mesh))}
+
+
+def _obj(mesh: Trimesh, path: Path) -> Files:
+    material = getattr(mesh.visual, "material", None)
+    if material is not None:
+        material.name = f"{path.stem}_texture"  # its file is called so, and must not be another mesh's
+    return obj_files(mesh, path)
+
+
+_ENCODERS: dict[str, Callable[..., Files]] = {".ply": _ply, ".obj": _obj, ".glb": _glb, ".stl": _stl}

@@ -1,0 +1,127 @@
+"""``normalmesh convert``: the same mesh in another format, and its depth."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import trimesh
+
+import normalmesh as nm
+from invocation import SIZE, invoke, medallion, succeed, write_medallion
+from normalmesh.files.depth_maps import read_depth_map
+
+FORMATS = ("ply", "obj", "glb", "stl")
+
+
+@pytest.fixture(scope="module")
+def surface():
+    return nm.reconstruct(medallion().normal_map, vertices=150)
+
+
+@pytest.fixture(scope="module")
+def made(surface, tmp_path_factory):
+    """A folder with the surface in every format, and its normal map."""
+    folder = tmp_path_factory.mktemp("made")
+    write_medallion(folder / "n.png")
+    colours = np.random.default_rng(1).integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
+    for suffix in FORMATS:
+        surface.save(folder / f"s.{suffix}", texture=None if suffix == "stl" else colours)
+    return folder
+
+
+def load(path):
+    return trimesh.load_scene(path, process=False, maintain_order=True, fix_texture=False).to_mesh()
+
+
+@pytest.mark.parametrize(("source", "target"), [*product(FORMATS, FORMATS)])
+def test_meshes_stay_the_same(source, target, surface, made, tmp_path):
+    path = tmp_path / f"t.{target}"
+    result = succeed("convert", made / f"s.{source}", path)
+    assert result.stdout == f"mesh         150 vertices, {len(surface.faces)} faces\nwrote        {path}\n"
+    triangles = load(path).triangles
+    np.testing.assert_allclose(triangles, surface.vertices[surface.faces], rtol=1e-6, atol=1e-4)
+    if "stl" not in (source, target):
+        np.testing.assert_array_equal(load(path).faces, surface.faces)
+
+
+@pytest.mark.parametrize(("source", "target"), [("obj", "glb"), ("glb", "obj"), ("glb", "ply")])
+def test_texture_coordinates_are_kept(source, target, surface, made, tmp_path):
+    succeed("convert", made / f"s.{source}", tmp_path / f"t.{target}")
+    found = load(tmp_path / f"t.{target}").visual.uv
+    np.testing.assert_allclose(found, surface.texture_coordinates, atol=1e-6)
+    if target == "obj":
+        assert {path.name for path in tmp_path.iterdir()} == {"t.obj", "t.mtl", "t_texture.png"}
+
+
+@pytest.mark.parametrize("target", ["ply", "glb", "obj"])
+def test_colours_are_kept(target, made, tmp_path):
+    succeed("convert", made / "s.ply", tmp_path / f"t.{target}")
+    stored = trimesh.load_scene(made / "s.ply", process=False, prefer_color="vertex", fix_texture=False).to_mesh()
+    expected = stored.vertex_attributes["color"]
+    found = load(tmp_path / f"t.{target}").visual.vertex_colors
+    assert np.abs(found[:, :3].astype(int) - expected[:, :3]).max() <= 1
+
+
+@pytest.mark.parametrize("suffix", ["exr", "tiff", "npy"])
+@pytest.mark.parametrize("options", [["--normals"], ["--size", SIZE]], ids=["normals", "size"])
+def test_depth_of_a_mesh(suffix, options, surface, made, tmp_path):
+    pytest.importorskip("embreex")
+    if suffix == "exr":
+        pytest.importorskip("OpenEXR")
+    options = [*options, made / "n.png"] if options == ["--normals"] else options
+    result = succeed("convert", made / "s.ply", tmp_path / f"d.{suffix}", *options)
+    assert f"depth        {SIZE} × {SIZE} pixels" in result.stdout
+    found, expected = read_depth_map(tmp_path / f"d.{suffix}"), surface.depth_map()
+    assert np.mean(np.isfinite(found) != np.isfinite(expected)) < 1e-3
+    assert np.nanmax(np.abs(found - expected)) < 1e-3
+
+
+def test_depth_by_a_pinhole(tmp_path):
+    pytest.importorskip("embreex")
+    camera = nm.Perspective(150, 150, 48, 48)
+    surface = nm.reconstruct(
+        nm.NormalMap(medallion().normal_map.normals, medallion().normal_map.mask, camera), vertices=99
+    )
+    surface.save(tmp_path / "s.glb")
+    succeed("convert", tmp_path / "s.glb", tmp_path / "d.npy", "--size", SIZE, "--focal-px", 150)
+    found, expected = np.load(tmp_path / "d.npy"), surface.depth_map()
+    assert found.dtype == np.float32
+    assert np.nanmax(np.abs(found / expected - 1)) < 1e-4
+
+
+def test_depth_maps_between_formats(tmp_path):
+    np.savez(tmp_path / "d.npz", depth=medallion().height)
+    succeed("convert", tmp_path / "d.npz", tmp_path / "d.tif")
+    np.testing.assert_array_equal(read_depth_map(tmp_path / "d.tif"), medallion().height.astype(np.float32))
+
+
+def test_failures_leave_what_was_there(made, tmp_path):
+    pytest.importorskip("embreex")
+    (tmp_path / "t.npy").write_text("before")
+    result = invoke("convert", made / "s.ply", tmp_path / "t.npy", "--size", 64, "--camera", "perspective")
+    assert result.exit_code == 1
+    assert "nothing of it is seen in 64 × 64 pixels" in str(result.exception)
+    (tmp_path / "broken.ply").write_text("ply\nnonsense")
+    result = invoke("convert", tmp_path / "broken.ply", tmp_path / "t.npy", "--size", 64)
+    assert result.exit_code == 1
+    assert (tmp_path / "t.npy").read_text() == "before"
+    assert invoke("convert", tmp_path / "missing.ply", tmp_path / "t.glb").exit_code == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"t.npy", "broken.ply"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["s.ply", "t.blend"], "the suffix must be one of .ply, .obj, .glb, .stl, .exr, .tif, .tiff, .npy"),
+        (["d.npy", "t.ply"], "d.npy is no mesh, and t.ply would be: reconstruct makes meshes, from normals"),
+        (["s.ply", "t.npy"], "needs its size: add --normals FILE or --size"),
+        (["s.ply", "t.npy", "--size", "9", "--normals", "n.png"], "give only one of --normals, --size"),
+        (["s.ply", "t.glb", "--size", "9"], "are for a mesh that becomes a depth map"),
+        (["d.npy", "t.tif", "--camera", "K.txt"], "are for a mesh that becomes a depth map"),
+    ],
+    ids=str,
+)
+def test_impossible_combinations(arguments, message):
+    result = invoke("convert", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr

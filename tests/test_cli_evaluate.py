@@ -1,0 +1,126 @@
+"""``normalmesh evaluate``: the figures of the library, for files."""
+
+import json
+
+import imagecodecs
+import numpy as np
+import pytest
+
+import normalmesh as nm
+from invocation import SIZE, invoke, medallion, succeed, write_medallion
+
+NAMES = ("rmse", "made", "mae", "vertices", "compression", "covered", "spilled")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with normals, their true depth, and a reconstruction as a mesh and as a depth map."""
+    folder = tmp_path_factory.mktemp("made")
+    normal_map = nm.read_normal_map(write_medallion(folder / "n.png"))
+    surface = nm.reconstruct(normal_map, compression=0.95)
+    surface.save(folder / "s.ply")
+    np.save(folder / "s.npy", surface.depth_map())
+    np.save(folder / "truth.npy", medallion().height)
+    return folder
+
+
+def figures(*arguments):
+    return json.loads(succeed("evaluate", *arguments, "--json").stdout)
+
+
+def expected(result, folder, depth):
+    found = nm.evaluate(result, nm.read_normal_map(folder / "n.png"), depth)
+    return {name: pytest.approx(getattr(found, name)) for name in NAMES}
+
+
+@pytest.mark.parametrize("result", ["s.ply", "s.npy"])
+def test_figures_are_those_of_the_library(result, made):
+    if result.endswith("ply"):
+        pytest.importorskip("embreex")
+    found = figures(made / result, "--normals", made / "n.png", "--truth", made / "truth.npy")
+    assert {name: found[name] for name in NAMES} == expected(made / result, made, medallion().height)
+    assert found["units"] == "px"
+
+
+def test_report(made):
+    result = succeed("evaluate", made / "s.npy", "--normals", made / "n.png", "--truth", made / "truth.npy")
+    labels = [line.split()[0] for line in result.stdout.splitlines()]
+    assert labels == ["RMSE", "MADE", "MAE", "vertices", "compression", "coverage"]
+
+
+def test_without_truth_there_is_the_angle(made):
+    result = succeed("evaluate", made / "s.npy", "--normals", made / "n.png")
+    assert result.stdout.startswith("MAE ")
+    assert "no truth given" in result.stderr
+    found = figures(made / "s.npy", "--normals", made / "n.png")
+    assert (found["rmse"], found["made"]) == (None, None)
+
+
+def test_truth_may_count_away_from_the_viewer(made, tmp_path):
+    np.save(tmp_path / "away.npy", -medallion().height)
+    common = (made / "s.npy", "--normals", made / "n.png", "--truth")
+    assert figures(*common, tmp_path / "away.npy", "--away") == figures(*common, made / "truth.npy")
+    assert figures(*common, tmp_path / "away.npy")["rmse"] > figures(*common, made / "truth.npy")["rmse"]
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_error_map(truth, made, tmp_path):
+    options = ("--truth", made / "truth.npy") if truth else ()
+    common = (made / "s.npy", "--normals", made / "n.png", *options, "--error-map", tmp_path / "e.png")
+    result = succeed("evaluate", *common, "--scale", 0.5)
+    assert f"pale yellow 0.5{' px' if truth else '°'}" in result.stderr
+    picture = imagecodecs.imread(tmp_path / "e.png")
+    assert picture.shape == (SIZE, SIZE, 3)
+    white = (picture == 255).all(axis=-1)
+    assert white[~medallion().normal_map.mask].mean() > 0.99
+    assert white[medallion().normal_map.mask].mean() < 0.05
+
+
+@pytest.mark.parametrize("camera", [[], ["--camera", "perspective"], ["--focal-px", 200]], ids=str)
+def test_a_rendered_model_is_its_own_truth(camera, tmp_path):
+    pytest.importorskip("embreex")
+    normals, depth = tmp_path / "n.png", tmp_path / "d.npy"
+    succeed("render", "stone", "--size", 64, *camera, "-o", normals, "--depth", depth)
+    found = figures(depth, "--normals", normals, "--truth-model", "stone", *camera)
+    assert found["rmse"] < 1e-4
+    assert (found["covered"], found["spilled"]) == (1, 0)
+    assert found["units"] == ("units" if camera else "px")
+    assert figures(depth, "--normals", normals, "--truth", depth, "--units", "mm")["units"] == "mm"
+
+
+def test_a_truth_of_something_else_is_noticed(made):
+    pytest.importorskip("embreex")
+    result = succeed("evaluate", made / "s.npy", "--normals", made / "n.png", "--truth-model", "knot")
+    assert "% of the foreground; does it belong to these normals?" in result.stderr
+
+
+def test_a_mesh_is_its_own_truth_where_it_is_placed(made):
+    pytest.importorskip("embreex")
+    found = figures(made / "s.ply", "--normals", made / "n.png", "--truth-model", made / "s.ply", "--placed")
+    assert found["rmse"] == 0
+
+
+def test_nothing_in_common_is_a_failure(made, tmp_path):
+    np.save(tmp_path / "nothing.npy", np.full((SIZE, SIZE), np.nan))
+    result = invoke("evaluate", tmp_path / "nothing.npy", "--normals", made / "n.png")
+    assert result.exit_code == 1
+    assert "covers no foreground pixel" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--truth", "a", "--truth-model", "b"], 2, "give only one of --truth, --truth-model"),
+        (["--away"], 2, "--away is about --truth: give that, too"),
+        (["--placed"], 2, "--placed is about --truth-model"),
+        (["--scale", 1], 2, "--scale is about --error-map"),
+        (["--camera", "perspective", "--focal-px", 5], 2, "give only one of --camera, --focal-px"),
+        (["--truth", "missing.npy"], 1, "missing.npy: there is no such file"),
+        (["--error-map", "no/where.png"], 1, "does not exist"),
+    ],
+    ids=str,
+)
+def test_refusals(options, status, message, made):
+    result = invoke("evaluate", made / "s.npy", "--normals", made / "n.png", *options)
+    assert result.exit_code == status
+    assert message in (result.stderr if status == 2 else str(result.exception))
