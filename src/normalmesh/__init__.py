@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from normalmesh.progress import Step
     from normalmesh.raster import pixel_faces
     from normalmesh.reconstruction import reconstruct
+    from normalmesh.report.page import write_report
     from normalmesh.screenmesh import MeshCheck, ScreenMesh
     from normalmesh.surface import Surface
 
@@ -62,6 +63,7 @@ _HOMES = {
     "reconstruct": "reconstruction",
     "remesh_isotropic": "evaluation.isotropic",
     "render_normal_map": "evaluation.rendering",
+    "write_report": "report.page",
 }
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "reconstruct",
     "remesh_isotropic",
     "render_normal_map",
+    "write_report",
 ]
 
 

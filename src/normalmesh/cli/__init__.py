@@ -12,6 +12,7 @@ from normalmesh.cli.bench import bench
 from normalmesh.cli.demo import demo
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
+from normalmesh.cli.view import view
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,6 +23,7 @@ def normalmesh() -> None:
 
 normalmesh.add_command(inspect)
 normalmesh.add_command(reconstruct)
+normalmesh.add_command(view)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)
 

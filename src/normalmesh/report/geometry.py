@@ -51,7 +51,7 @@ class Geometry:
         order = np.argsort(_along_curve(places), kind="stable")
         number = np.empty(len(order), np.int64)
         number[order] = np.arange(len(order))
-        arrays = {"position": _differences(places[order]), "index": _face_steps(number[self.faces])}
+        arrays: dict[str, NDArray] = {"position": _differences(places[order]), "index": _face_steps(number[self.faces])}
         if self.coordinates is not None:
             arrays["uv"] = _differences(_counted(self.coordinates)[order])
         if self.cuts is not None and len(self.cuts):

@@ -2,7 +2,6 @@
 export {
   BufferAttribute,
   BufferGeometry,
-  Color,
   DoubleSide,
   LinearMipmapLinearFilter,
   LineBasicMaterial,
