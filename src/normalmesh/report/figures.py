@@ -137,17 +137,19 @@ def _stages(surface: Surface) -> dict[str, float]:
 
 def _own_warnings(surface: Surface, diagnosis: Diagnosis | None) -> list[str]:
     found = []
-    if diagnosis is not None and (diagnosis.world_space or diagnosis.strongly_excludes(Convention("+x+y+z"))):
-        found.append(f"The data contradict the convention that the normals were read with. {_first_line(diagnosis)}")
-    if surface.decimation is not None and not surface.decimation.target_met and surface.decimation.target is not None:
-        found.append(f"{surface.decimation.target} vertices were asked for; {len(surface.vertices)} are left.")
+    if diagnosis is not None and diagnosis.world_space:
+        found.append(diagnosis.summary().splitlines()[0])
+    elif diagnosis is not None and diagnosis.strongly_excludes(Convention("+x+y+z")):
+        fitting = " or ".join(diagnosis.candidates)
+        found.append(
+            "The data contradict the convention that the normals were read with: relative to that, "
+            f"{fitting} fits. Read them with another convention."
+        )
+    made = surface.decimation
+    if made is not None and made.target is not None and not made.target_met:
+        found.append(f"{count(made.target)} vertices were asked for, which this mask does not allow.")
     loose = 0 if surface.discontinuities is None else np.count_nonzero(surface.discontinuities.undetermined)
     if loose:
-        found.append(f"The distance of {loose} parts from the rest is a guess: a prior on them settles it.")
+        parts = "one part" if loose == 1 else f"{loose} parts"
+        found.append(f"The distance of {parts} from the rest is a guess; a control point there (prior) settles it.")
     return found
-
-
-def _first_line(diagnosis: Diagnosis) -> str:
-    """The verdict, relative to the axes as read."""
-    line = diagnosis.summary().splitlines()[0].removeprefix("convention: ")
-    return f"Relative to how they were read: {line}" if diagnosis.axes else f"The diagnosis: {line}"

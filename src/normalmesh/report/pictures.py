@@ -40,7 +40,7 @@ def photo_address(texture: Texture) -> str:
 
 def _address(image: Image) -> str:
     image.thumbnail((LONGEST, LONGEST))
-    content, kind = _encoded(image, "PNG", optimize=True), "png"
+    content, kind = _encoded(image, "PNG"), "png"
     if len(content) > EXACT:
         if image.mode == "RGBA":
             content, kind = _encoded(image, "WEBP", quality=92), "webp"
