@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from normalmesh.progress import Step
     from normalmesh.raster import pixel_faces
     from normalmesh.reconstruction import reconstruct
+    from normalmesh.report.page import write_report
     from normalmesh.screenmesh import MeshCheck, ScreenMesh
     from normalmesh.surface import Surface
     from normalmesh.tolerance import reconstruct_within
@@ -75,6 +76,7 @@ _HOMES = {
     "reconstruct_within": "tolerance",
     "remesh_isotropic": "evaluation.isotropic",
     "render_normal_map": "evaluation.rendering",
+    "write_report": "report.page",
 }
 
 __all__ = [
@@ -117,6 +119,7 @@ __all__ = [
     "reconstruct_within",
     "remesh_isotropic",
     "render_normal_map",
+    "write_report",
 ]
 
 

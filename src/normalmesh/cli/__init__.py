@@ -17,6 +17,7 @@ from normalmesh.cli.evaluate import evaluate
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
 from normalmesh.cli.render import render
+from normalmesh.cli.view import view
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,6 +32,7 @@ normalmesh.add_command(reconstruct)
 normalmesh.add_command(evaluate)
 normalmesh.add_command(convert)
 normalmesh.add_command(render)
+normalmesh.add_command(view)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)
 normalmesh.add_command(completion)

@@ -62,7 +62,7 @@ def write_surface(
     if normals is not None and suffix != ".glb":
         warnings.warn(f"normals are left out of {path.name}: only GLB embeds them", NormalMeshWarning, stacklevel=3)
     check_target(path)
-    image = None if texture is None else _colour_image(texture)
+    image = None if texture is None else colour_image(texture)
     if image is not None:
         _check_same_image(image, surface.shape)
     write_atomically(_ENCODERS[suffix](surface, path, image, normals))
@@ -220,7 +220,7 @@ def _reduced(image: Image) -> Image:
     return image if (columns, rows) == image.size else image.resize((columns, rows), Resampling.BOX)
 
 
-def _colour_image(texture: Texture) -> Image:
+def colour_image(texture: Texture) -> Image:
     """An RGB or RGBA image from an array or a file, or an error."""
     import PIL.Image
     import PIL.ImageOps

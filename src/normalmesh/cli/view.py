@@ -1,0 +1,83 @@
+"""``normalmesh view``: a mesh, a normal map or a report in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from normalmesh.cli.console import Console, compilation_announced, ended_cleanly
+from normalmesh.cli.options import reading
+from normalmesh.cli.reconstruct import DEFAULT_COMPRESSION
+
+if TYPE_CHECKING:
+    from normalmesh.report.server import PageServer
+
+MESHES = (".ply", ".obj", ".glb", ".stl")
+PAGES = (".html", ".htm")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@reading
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve at; default: a free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+def view(file: Path, mask: str | None, camera: str | None, convention: str, port: int, no_browser: bool) -> None:
+    """Show FILE in the browser: a mesh (PLY, OBJ, GLB, STL), a normal map, which is reconstructed, or a report.
+
+    The page is served on this machine only, until Ctrl-C. --mask, --camera and --convention are for normal maps.
+    """
+    from normalmesh.report.server import PageServer
+
+    console = Console()
+    # The port first: that it is taken should not be found out after long work.
+    with ended_cleanly(console, []), PageServer(port) as server:
+        server.page = _page(file, mask, camera, convention, console)
+        _serve(server, console, no_browser)
+
+
+def _page(file: Path, mask: str | None, camera: str | None, convention: str, console: Console) -> bytes:
+    from normalmesh.files.formats import file_format
+
+    file_format(file)  # there is a file, and something in it
+    if file.suffix.lower() in PAGES:
+        return file.read_bytes()
+    if file.suffix.lower() in MESHES:
+        from normalmesh.evaluation.trianglemodel import TriangleModel
+        from normalmesh.report.page import mesh_page
+
+        return mesh_page(TriangleModel.of(file), file)
+    return _reconstructed(file, mask, camera, convention, console)
+
+
+def _reconstructed(file: Path, mask: str | None, camera: str | None, convention: str, console: Console) -> bytes:
+    import warnings
+
+    import normalmesh as nm
+    from normalmesh.report.page import surface_page
+
+    with compilation_announced(console), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", nm.NormalMeshWarning)
+        normal_map = nm.read_normal_map(file, mask=mask, camera=camera, convention=convention)
+        surface = nm.reconstruct(normal_map, compression=DEFAULT_COMPRESSION, progress=console.progress)
+    for each in caught:
+        warnings.showwarning(each.message, each.category, each.filename, each.lineno)
+    said = [each.message for each in caught if issubclass(each.category, nm.NormalMeshWarning)]
+    settings = {"compression": DEFAULT_COMPRESSION, "convention": convention, "mask": mask, "camera": camera}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return surface_page(surface, normal_map, source=file, settings=given, warnings=said)
+
+
+def _serve(server: PageServer, console: Console, no_browser: bool) -> None:
+    """Serve until Ctrl-C."""
+    import webbrowser
+
+    click.echo(server.address)
+    console.notice("press Ctrl-C to stop")
+    if not no_browser and not webbrowser.open(server.address):
+        console.notice("no browser could be opened: open the address yourself")
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        console.notice("stopped")

@@ -1,0 +1,155 @@
+"""Figures: what a report says in words and numbers."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from normalmesh import __version__
+from normalmesh.conventions import Convention
+from normalmesh.diagnosis import Diagnosis
+from normalmesh.normalmap import NormalMap
+from normalmesh.report.shadings import AngularErrors
+from normalmesh.surface import Surface
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Rows = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Rows of names and values.
+
+    Attributes
+    ----------
+    headline
+        The few that matter most.
+    details
+        All others.
+    stages
+        Seconds of the stages of the run.
+    warnings, convention
+        Sentences; what the data say about the convention.
+    """
+
+    headline: Rows
+    details: Rows
+    stages: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    convention: str = ""
+
+    @classmethod
+    def of_mesh(cls, vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> Figures:
+        """Of a mesh of which nothing else is known."""
+        return cls([("Vertices", count(len(vertices))), ("Faces", count(len(faces)))], [("Extent", _extent(vertices))])
+
+    @classmethod
+    def of_surface(
+        cls,
+        surface: Surface,
+        normal_map: NormalMap | None,
+        errors: AngularErrors | None,
+        diagnosis: Diagnosis | None,
+        warnings: Iterable[object],
+    ) -> Figures:
+        headline = [("Vertices", count(len(surface.vertices))), ("Faces", count(len(surface.faces)))]
+        rows, columns = surface.shape
+        details = [("Image size", f"{columns} × {rows} pixels")]
+        if normal_map is not None:
+            headline.append(("Compression", f"{100 * (1 - len(surface.vertices) / normal_map.foreground):.2f} %"))
+            details += _about_map(normal_map)
+        if errors is not None and np.isfinite(errors.mean):
+            headline.append(("Mean angular error", f"{errors.mean:.2f}°"))
+            details.append(("Angular error", f"median {errors.median:.2f}°, 95 % below {errors.high:.2f}°"))
+        if surface.discontinuities is not None:
+            headline.append(("Edges cut at jumps", count(np.count_nonzero(surface.discontinuities.cut))))
+            details.append(("Jumps", str(surface.discontinuities)))
+        details += _about_surface(surface)
+        stages = _stages(surface)
+        if stages:
+            headline.append(("Time", f"{sum(stages.values()):.2f} s"))
+        said = (*map(str, warnings), *_own_warnings(surface, diagnosis))
+        return cls(headline, details, stages, tuple(dict.fromkeys(said)), "" if diagnosis is None else str(diagnosis))
+
+
+def versions() -> Rows:
+    """What the run depended on."""
+    packages = [(name, version(name)) for name in ("numpy", "numba")]
+    return [("normalmesh", __version__), *packages, ("Python", platform.python_version())]
+
+
+def count(number: int | np.integer) -> str:
+    """A number with narrow spaces between groups of three digits."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def _about_map(normal_map: NormalMap) -> Rows:
+    repairs, share = normal_map.repairs, 100 * normal_map.foreground / normal_map.mask.size
+    rows = [("Foreground", f"{count(normal_map.foreground)} pixels ({share:.1f} %)")]
+    mended = {
+        "invalid": repairs.invalid,
+        "rescaled": repairs.rescaled,
+        "back-facing": repairs.back_facing,
+        "grazing": repairs.grazing,
+    }
+    told = ", ".join(f"{count(number)} {name}" for name, number in mended.items() if number)
+    return [*rows, ("Normals repaired", told or "none")]
+
+
+def _about_surface(surface: Surface) -> Rows:
+    rows = [
+        ("Camera", str(surface.camera)),
+        ("Components", count(int(surface.components.max()) + 1)),
+        ("Extent", _extent(surface.vertices, surface.units)),
+    ]
+    if surface.decimation is not None:
+        rows.append(("Decimation", f"{len(surface.decimation.rounds)} rounds"))
+    if surface.integration is not None:
+        done = surface.integration
+        flips, moves = (sum(each[k] for each in done.refinements) for k in (0, 1))
+        rows += [
+            ("Noise of the normals", f"{done.noise:.2f}°"),
+            ("Solver", f"{done.method}, residual {done.residual:.1e}"),
+            ("Refinement", f"{len(done.refinements)} rounds, {count(flips)} flips, {count(moves)} moves"),
+        ]
+    return rows
+
+
+def _extent(vertices: NDArray[np.float64], units: str = "") -> str:
+    return " × ".join(f"{length:.4g}" for length in np.ptp(vertices, axis=0)) + f" {units}".rstrip()
+
+
+def _stages(surface: Surface) -> dict[str, float]:
+    """Seconds by stage, in the order of the work."""
+    stages: dict[str, float] = {}
+    for name, work in (("decimation", surface.decimation), ("integration", surface.integration)):
+        if work is not None:
+            stages |= {f"{name}: {stage}": seconds for stage, seconds in work.seconds.items()}
+    return stages
+
+
+def _own_warnings(surface: Surface, diagnosis: Diagnosis | None) -> list[str]:
+    found = []
+    if diagnosis is not None and diagnosis.world_space:
+        found.append(diagnosis.summary().splitlines()[0])
+    elif diagnosis is not None and diagnosis.strongly_excludes(Convention("+x+y+z")):
+        fitting = " or ".join(diagnosis.candidates)
+        found.append(
+            "The data contradict the convention that the normals were read with: relative to that, "
+            f"{fitting} fits. Read them with another convention."
+        )
+    made = surface.decimation
+    if made is not None and made.target is not None and not made.target_met:
+        found.append(f"{count(made.target)} vertices were asked for, which this mask does not allow.")
+    loose = 0 if surface.discontinuities is None else np.count_nonzero(surface.discontinuities.undetermined)
+    if loose:
+        parts = "one part" if loose == 1 else f"{loose} parts"
+        found.append(f"The distance of {parts} from the rest is a guess; a control point there (prior) settles it.")
+    return found

@@ -1,0 +1,186 @@
+"""write_report: one HTML file with a surface to turn around, its normal map, and the figures of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+from os import PathLike, fspath
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from normalmesh import __version__
+from normalmesh.diagnosis import diagnose
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.files.atomic import check_target, write_atomically
+from normalmesh.normalmap import NormalMap
+from normalmesh.report.figures import Figures, Rows, versions
+from normalmesh.report.geometry import Geometry
+from normalmesh.report.pictures import normals_address, photo_address
+from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density
+from normalmesh.surface import Surface
+
+if TYPE_CHECKING:
+    from normalmesh.files.meshes import Texture
+
+#: Shadings in the order of their buttons.
+LABELS = {"light": "Light", "normal": "Normal", "error": "Angular error", "density": "Vertex density", "photo": "Photo"}
+
+
+def write_report(
+    path: str | PathLike[str],
+    surface: Surface,
+    normal_map: NormalMap | None = None,
+    *,
+    source: str | PathLike[str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    warnings: Iterable[object] = (),
+    texture: Texture | None = None,
+) -> None:
+    """Write a report as one HTML file that any browser opens, without a network.
+
+    It shows the surface in 3D, as wireframe and shaded by light, normals, angular error, vertex density or photo,
+    beside the normal map; and size, compression, errors, jumps, seconds, settings, versions and warnings.
+
+    Parameters
+    ----------
+    path
+        The file to write, usually ``….html``.
+    surface
+    normal_map
+        What the surface was made from; without it, all that compares with it is left out.
+    source
+        Name of the input, for the title.
+    settings
+        What the run was asked for, by name.
+    warnings
+        What went wrong on the way: text or warnings. Those of :func:`diagnose` are added.
+    texture
+        A photo of the same view: uint8 (H', W', 3 or 4), or a file.
+
+    Raises
+    ------
+    NormalMeshError
+        Normal map and surface of different sizes, an unusable texture, or a path that cannot be written.
+    """
+    check_target(path)
+    page = surface_page(surface, normal_map, source=source, settings=settings, warnings=warnings, texture=texture)
+    write_atomically({path: page})
+
+
+def surface_page(
+    surface: Surface,
+    normal_map: NormalMap | None = None,
+    *,
+    source: str | PathLike[str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    warnings: Iterable[object] = (),
+    texture: Texture | None = None,
+) -> bytes:
+    """The page that :func:`write_report` writes."""
+    shadings, errors, diagnosis = {}, None, None
+    if normal_map is not None:
+        if normal_map.shape != surface.shape:
+            raise NormalMeshError(
+                f"the normal map is {shape_text(normal_map.shape)} but the surface was seen on "
+                f"{shape_text(surface.shape)} pixels: give the map that the surface was made from"
+            )
+        errors, diagnosis = AngularErrors.of(surface, normal_map), diagnose(normal_map)
+        shadings["error"] = errors.shading()
+    shadings["density"] = density(surface.screen, surface.faces, "px")
+    geometry = Geometry(
+        surface.vertices,
+        surface.faces,
+        {name: shading.values for name, shading in shadings.items()},
+        None if texture is None else surface.texture_coordinates,
+        cut_edges(surface),
+    )
+    figures = Figures.of_surface(surface, normal_map, errors, diagnosis, warnings)
+    pictures = {
+        "map": None if normal_map is None else normals_address(normal_map),
+        "photo": None if texture is None else photo_address(texture),
+    }
+    return _page(geometry, shadings, figures, pictures, source, settings or {})
+
+
+def mesh_page(model: TriangleModel, source: str | PathLike[str] | None = None) -> bytes:
+    """The page of a mesh of which only vertices and faces are known."""
+    shadings = {"density": density(model.vertices, model.faces, None)}
+    geometry = Geometry(model.vertices, model.faces, {"density": shadings["density"].values})
+    return _page(geometry, shadings, Figures.of_mesh(model.vertices, model.faces), {}, source, {})
+
+
+def _page(
+    geometry: Geometry,
+    shadings: Mapping[str, Shading],
+    figures: Figures,
+    pictures: Mapping[str, str | None],
+    source: str | PathLike[str] | None,
+    settings: Mapping[str, object],
+) -> bytes:
+    packed, layout = geometry.packed()
+    scales = {name: {"low": shading.low, "high": shading.high} for name, shading in shadings.items()}
+    shown = ["light", "normal", *shadings, *(["photo"] if pictures.get("photo") else [])]
+    title = "Surface" if source is None else Path(fspath(source)).name or fspath(source)
+    about = {**layout, "scales": scales, "photo": pictures.get("photo")}
+    page = Template(_resource("page.html")).substitute(
+        title=escape(title),
+        version=escape(__version__),
+        style=_resource("page.css"),
+        three=_resource("three.bundle.min.js"),
+        viewer=_resource("viewer.js"),
+        shadings="".join(_radio(name) for name in shown),
+        jumps_hidden="" if "cuts" in layout["arrays"] else "hidden",
+        map_hidden="" if pictures.get("map") else "hidden",
+        map=escape(pictures.get("map") or "data:,"),
+        headline="".join(
+            f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in figures.headline
+        ),
+        warnings=_warnings(figures.warnings),
+        tables=_tables(figures, settings),
+        about=_json(about),
+        geometry=packed,
+    )
+    return page.encode()
+
+
+def _resource(name: str) -> str:
+    return (files("normalmesh.report") / name).read_text("utf-8")
+
+
+def _json(value: Any) -> str:
+    """JSON that may stand in a script element: nothing in it can end that."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _radio(name: str) -> str:
+    checked = " checked" if name == "light" else ""
+    return f'<label><input type="radio" name="shading" value="{name}"{checked}><span>{LABELS[name]}</span></label>'
+
+
+def _warnings(texts: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return (
+        f'<section class="warnings" aria-label="Warnings"><h2>Warnings</h2><ul>{items}</ul></section>' if items else ""
+    )
+
+
+def _tables(figures: Figures, settings: Mapping[str, object]) -> str:
+    chosen: Rows = [(str(name), str(value)) for name, value in settings.items()]
+    seconds = [(name, f"{value:.3f} s") for name, value in figures.stages.items()]
+    tables = [_table("Figures", figures.details), _table("Time", seconds), _table("Settings", chosen)]
+    if figures.convention:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in figures.convention.splitlines())
+        tables.append(f'<section class="card"><h2>Convention, relative to how it was read</h2>{lines}</section>')
+    return "".join([*tables, _table("Versions", versions())])
+
+
+def _table(title: str, rows: Rows) -> str:
+    if not rows:
+        return ""
+    cells = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in rows)
+    return f'<section class="card"><h2>{escape(title)}</h2><table><tbody>{cells}</tbody></table></section>'

@@ -1,0 +1,125 @@
+"""Shadings: values at the vertices that the viewer turns into colours, and the ends of their scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.evaluation.metrics import angles_between
+from normalmesh.normalmap import NormalMap
+from normalmesh.rowblocks import row_blocks
+from normalmesh.surface import Surface
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shading:
+    """Values (N,) from 0 to 1 along a scale of colours, NaN where unknown, and what stands at the scale's two ends."""
+
+    values: Float
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, eq=False)
+class AngularErrors:
+    """Degrees between the faces of a surface and the normals of the pixels that they cover.
+
+    Attributes
+    ----------
+    mean, median, high
+        Over the pixels; ``high``: 95 of 100 are below it. NaN where no pixel is covered.
+    at_vertices
+        (N,) means over the pixels of the faces around a vertex; NaN where there are none.
+    """
+
+    mean: float
+    median: float
+    high: float
+    at_vertices: Float
+
+    @classmethod
+    def of(cls, surface: Surface, normal_map: NormalMap) -> AngularErrors:
+        _, owners = surface.owners(normal_map.shape)
+        count, total = np.zeros(len(surface.faces)), np.zeros(len(surface.faces))
+        found = []
+        for rows in row_blocks(owners.shape):
+            here = (owners[rows] >= 0) & normal_map.mask[rows]
+            faces = owners[rows][here]
+            angles = np.nan_to_num(angles_between(surface.face_normals[faces], normal_map.normals[rows][here]))
+            count += np.bincount(faces, minlength=len(count))
+            total += np.bincount(faces, angles, len(count))
+            found.append(angles.astype(np.float32))
+        angles = np.concatenate(found)
+        median, high = np.percentile(angles, (50, 95)) if len(angles) else (np.nan, np.nan)
+        pixels, sums = (_sums_at_vertices(surface.faces, each, len(surface.vertices)) for each in (count, total))
+        at_vertices = np.divide(sums, pixels, out=np.full(len(pixels), np.nan), where=pixels > 0)
+        mean = float(angles.mean(dtype=np.float64)) if len(angles) else np.nan
+        return cls(mean, float(median), float(high), at_vertices)
+
+    def shading(self) -> Shading:
+        """From 0° to what nearly all vertices are below, rounded up."""
+        known = self.at_vertices[np.isfinite(self.at_vertices)]
+        end = round_up(float(np.percentile(known, 95))) if len(known) else 1.0
+        return Shading(self.at_vertices / end, "0°", f"{end:g}°")
+
+
+def density(points: Float, faces: NDArray[np.int32], unit: str | None) -> Shading:
+    """How many vertices there are in an area around each, on a logarithmic scale.
+
+    Parameters
+    ----------
+    points
+        (N, 2 or 3): on the screen or in space.
+    unit
+        Unit of the points, for a scale in vertices for 100 of its squares; None: relative to the mean.
+    """
+    sides = [points[faces[:, k]] - points[faces[:, 0]] for k in (1, 2)]
+    squares = [(a * b).sum(axis=1) for a, b in ((sides[0], sides[0]), (sides[1], sides[1]), (sides[0], sides[1]))]
+    areas = np.sqrt(np.maximum(squares[0] * squares[1] - squares[2] ** 2, 0)) / 2
+    around = _sums_at_vertices(faces, areas, len(points)) / 3
+    known = around > 0
+    if not known.any():
+        return Shading(np.full(len(points), np.nan), "", "")
+    found = np.full(len(points), np.nan)
+    found[known] = np.log((around.mean() if unit is None else 100.0) / around[known])
+    low, high = np.percentile(found[known], (1, 99))
+    if high - low < np.log(1.5):
+        low, high = low - np.log(2), high + np.log(2)
+    texts = [f"{np.exp(end):.2g}" for end in (low, high)]
+    after = "× the mean" if unit is None else f" vertices per 100 {unit}²"
+    return Shading((found - low) / (high - low), texts[0], texts[1] + after)
+
+
+def cut_edges(surface: Surface) -> NDArray[np.int32]:
+    """Ends (K, 2) of the edges along which a surface is cut: those of one face that lie on another on the screen."""
+    sides = np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)])
+    place = np.unique(surface.screen, axis=0, return_inverse=True)[1].reshape(-1)
+    if place.max() + 1 == len(place):
+        return np.zeros((0, 2), np.int32)
+    alone = _how_often(sides) == 1
+    border = sides[alone]
+    return border[_how_often(place[border]) > 1].astype(np.int32)
+
+
+def round_up(value: float) -> float:
+    """The next number of one digit, such as 0.3, 4 or 50; at least 0.1."""
+    value = max(value, 0.1)
+    power = 10.0 ** np.floor(np.log10(value) + 1e-9)
+    return float(np.ceil(value / power - 1e-9) * power)
+
+
+def _sums_at_vertices(faces: NDArray[np.int32], values: Float, vertices: int) -> Float:
+    """Sums (N,) of values (M,) of the faces around each vertex."""
+    return np.bincount(faces.ravel(), np.repeat(values, 3), vertices).astype(np.float64)
+
+
+def _how_often(pairs: NDArray[np.integer]) -> NDArray[np.intp]:
+    """How often each pair (K, 2) occurs, in either direction (K,)."""
+    ends = np.sort(pairs.astype(np.int64), axis=1)
+    keys = ends[:, 0] * (ends.max(initial=0) + 1) + ends[:, 1]
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return counts[which.reshape(-1)]
