@@ -9,11 +9,10 @@ import click
 from normalmesh import NormalMeshWarning, __version__
 from normalmesh.cli.bench import bench
 from normalmesh.cli.completion import completion
-from normalmesh.cli.demo import demo
-from normalmesh.cli.failures import Commands, debugging
 from normalmesh.cli.convert import convert
 from normalmesh.cli.demo import demo
 from normalmesh.cli.evaluate import evaluate
+from normalmesh.cli.failures import Commands, debugging
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
 from normalmesh.cli.render import render

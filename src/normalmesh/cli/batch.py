@@ -15,7 +15,7 @@ from normalmesh.cli.console import Console, compilation_announced, ended_cleanly
 from normalmesh.cli.failures import failure_text, print_trace
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.outcome import Outcome
-from normalmesh.cli.plan import needs
+from normalmesh.cli.needs import Needs
 from normalmesh.cli.results import check_targets, written
 from normalmesh.cli.settings import Settings
 
@@ -88,7 +88,8 @@ class _Batch:
             check_texture(task.texture, normal_map.shape)
         outcome.seconds["read"] = time.perf_counter() - began
         tell = console.detail if self.several else console.notice
-        tell(needs(normal_map.mask.size, normal_map.foreground, settings))
+        vertices, _ = settings.aimed_at(normal_map.foreground)
+        tell(f"needs        {Needs.of(normal_map.mask.size, normal_map.foreground, vertices)}")
         surfaces = settings.surfaces(normal_map, prior, progress)
         outcome.made(surfaces)
         if self.as_json or not console.quiet:

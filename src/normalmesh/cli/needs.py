@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from normalmesh.cli.console import duration_text
 
@@ -17,13 +16,11 @@ class Needs:
     seconds: float
 
     @classmethod
-    def of(cls, pixels: int, foreground: int, rule: dict[str, Any]) -> Needs:
-        """For an image of so many pixels, by the one stopping rule given."""
+    def of(cls, pixels: int, foreground: int, vertices: int) -> Needs:
+        """For an image of so many pixels."""
         from normalmesh.memory import estimate_memory
         from normalmesh.progress import estimate_seconds
-        from normalmesh.stopping import expected_vertices
 
-        vertices = expected_vertices(foreground, **rule)
         memory = estimate_memory(pixels, foreground, vertices)
         return cls(vertices, memory, sum(estimate_seconds(foreground, vertices)))
 

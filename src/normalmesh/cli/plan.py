@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from normalmesh.cli.console import Console, duration_text
+from normalmesh.cli.console import Console
 from normalmesh.cli.failures import failure_text, print_trace
 from normalmesh.cli.inputs import Task
+from normalmesh.cli.needs import Needs
 from normalmesh.cli.settings import Settings
 
 
@@ -39,30 +40,13 @@ def _plan(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]
     rows, columns = foreground.shape
     vertices, guessed = settings.aimed_at(count)
     counts = settings.levels(count) if settings.lod is not None else [vertices]
-    available = available_memory()
+    available, needs = available_memory(), Needs.of(pixels, count, vertices)
     lines = [
         f"size         {columns} × {rows} pixels, {100 * count / pixels:.1f} % foreground ({count})",
         f"vertices     {'about ' * guessed}{', '.join(map(str, counts))}",
-        needs(pixels, count, settings),
+        f"needs        {needs}",
         f"available    {'unknown' if available is None else bytes_text(available)}",
     ]
-    memory, seconds = _estimates(pixels, count, vertices)
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
-    content |= {"vertices": counts, "memory": memory, "seconds": seconds, "available": available, "error": None}
+    content |= {"vertices": counts, "memory": needs.memory, "seconds": needs.seconds, "available": available, "error": None}
     return lines, content
-
-
-def needs(pixels: int, foreground: int, settings: Settings) -> str:
-    """What a reconstruction takes, by estimate, in a line."""
-    from normalmesh.memory import bytes_text
-
-    memory, seconds = _estimates(pixels, foreground, settings.aimed_at(foreground)[0])
-    return f"needs        about {bytes_text(memory)} of memory and, on one core, {duration_text(seconds)}"
-
-
-def _estimates(pixels: int, foreground: int, vertices: int) -> tuple[int, float]:
-    """Bytes and seconds."""
-    from normalmesh.memory import estimate_memory
-    from normalmesh.progress import estimate_seconds
-
-    return estimate_memory(pixels, foreground, vertices), sum(estimate_seconds(foreground, vertices))

@@ -9,7 +9,7 @@ import click
 
 from normalmesh.cli.console import Console, compilation_announced, ended_cleanly
 from normalmesh.cli.options import reading
-from normalmesh.cli.reconstruct import DEFAULT_COMPRESSION
+from normalmesh.cli.settings import DEFAULT_COMPRESSION
 
 if TYPE_CHECKING:
     from normalmesh.report.server import PageServer

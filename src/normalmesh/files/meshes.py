@@ -70,7 +70,7 @@ def write_surface(
 
 def check_texture(texture: Texture, shape: tuple[int, int]) -> None:
     """Raise a :class:`NormalMeshError` if this cannot be the texture of a map of the given shape."""
-    _check_same_image(_colour_image(texture), shape)
+    _check_same_image(colour_image(texture), shape)
 
 
 def _ply(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
