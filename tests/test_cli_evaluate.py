@@ -60,7 +60,9 @@ def test_truth_may_count_away_from_the_viewer(made, tmp_path):
     np.save(tmp_path / "away.npy", -medallion().height)
     common = (made / "s.npy", "--normals", made / "n.png", "--truth")
     assert figures(*common, tmp_path / "away.npy", "--away") == figures(*common, made / "truth.npy")
-    assert figures(*common, tmp_path / "away.npy")["rmse"] > figures(*common, made / "truth.npy")["rmse"]
+    assert "opposite directions: try it with --away" in succeed("evaluate", *common, tmp_path / "away.npy").stderr
+    assert "try it without --away" in succeed("evaluate", *common, made / "truth.npy", "--away").stderr
+    assert succeed("evaluate", *common, made / "truth.npy").stderr == ""
 
 
 @pytest.mark.parametrize("truth", [True, False])

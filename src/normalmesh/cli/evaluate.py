@@ -81,6 +81,8 @@ def evaluate(
         found = compare(result, case)
     if found.covered == 0:
         raise NormalMeshError(f"{result}: covers no foreground pixel of {normals}; is it of this image and camera?")
+    if truth is not None and _runs_backwards(found, case):
+        console.notice(f"result and truth run in opposite directions: try it {'without' if away else 'with'} --away")
     if as_json:
         say_json(_figures(result, found))
     else:
@@ -132,6 +134,18 @@ def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, 
             f"the true depth is known for only {100 * known:.1f} % of the foreground; does it belong to these normals?"
         )
     return case
+
+
+def _runs_backwards(found: Evaluation, case: Case) -> bool:
+    """Whether the result goes down where the truth goes up, as where one counts towards, the other from the viewer."""
+    import numpy as np
+
+    both = np.isfinite(found.depth_error)
+    if case.depth is None or not both.any():
+        return False
+    true = case.depth[both] - case.depth[both].mean()
+    result = found.depth_error[both] + true
+    return bool(true @ result < -0.5 * np.linalg.norm(true) * np.linalg.norm(result))
 
 
 def _report(found: Evaluation) -> None:
