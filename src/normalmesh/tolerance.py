@@ -17,6 +17,7 @@ from normalmesh.normalmap import NormalMap
 from normalmesh.progress import Progress, Teller
 from normalmesh.reconstruction import reconstruct
 from normalmesh.surface import Surface
+from normalmesh.threads import limited_threads
 
 #: Vertices for each foreground pixel: of the first surface tried, of the finest one, and of the finest one that is
 #: compared with it. Closer to it, deviations would say nothing about the truth.
@@ -36,6 +37,7 @@ def reconstruct_within(
     *,
     max_angle: float | None = None,
     max_error: float | None = None,
+    threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Surface:
@@ -55,6 +57,8 @@ def reconstruct_within(
         costs: errors that the fine surface has as well, such as those of the normals, are not in it. Pixels beside a
         cut do not count; a constant or scale is taken out for each component, and for each part whose distance
         normals leave open.
+    threads
+        Threads to use; default: as many as Numba may. The surface is the same.
     progress
         Called with a :class:`Step` again and again; what it raises ends the work.
     **options
@@ -74,26 +78,33 @@ def reconstruct_within(
     given = {name: positive_number(value, name) for name, value in bounds.items() if value is not None}
     if not given:
         raise NormalMeshError("give max_angle, max_error or both")
-    if options.get("noise") is None and options.get("preset", "default") == "default":
-        options["noise"] = estimate_noise(normal_map)
     teller = Teller(progress, _USUAL_TRIALS)
+    with limited_threads(threads):
+        if options.get("noise") is None and options.get("preset", "default") == "default":
+            options["noise"] = estimate_noise(normal_map)
+        best = _fewest(normal_map, given, teller, options)
+    teller.finish(len(best.vertices))
+    return best
+
+
+def _fewest(normal_map: NormalMap, bounds: dict[str, float], teller: Teller, options: dict[str, Any]) -> Surface:
+    """The surface with the fewest vertices within bounds by their names, or an error."""
 
     def surface_of(vertices: int) -> Surface:
         return reconstruct(normal_map, vertices=vertices, progress=teller.part(1.0), **options)
 
     finest = max(round(FINEST * normal_map.foreground), 3)
     measures: list[Callable[[Surface], float]] = []
-    if max_angle is not None:
-        measures.append(lambda surface: mean_angle(surface, normal_map) / given["max_angle"])
-    if max_error is not None:
+    if "max_angle" in bounds:
+        measures.append(lambda surface: mean_angle(surface, normal_map) / bounds["max_angle"])
+    if "max_error" in bounds:
         reference = _Reference.of(surface_of(finest), normal_map)
         finest = max(round(FINEST_COMPARED * normal_map.foreground), 3)
-        measures.append(lambda surface: reference.deviation(surface) / given["max_error"])
+        measures.append(lambda surface: reference.deviation(surface) / bounds["max_error"])
     search = _Search(surface_of, lambda surface: max(measure(surface) for measure in measures), finest)
     best = search.run(max(round(FIRST * normal_map.foreground), 3))
     if best is None:
-        raise NormalMeshError(_out_of_reach(given, search.lowest.ratio, finest))
-    teller.finish(len(best.vertices))
+        raise NormalMeshError(_out_of_reach(bounds, search.lowest.ratio, finest))
     return best
 
 
