@@ -14,8 +14,8 @@ from normalmesh import NormalMeshError, NormalMeshWarning
 from normalmesh.cli.console import Console, compilation_announced, ended_cleanly
 from normalmesh.cli.failures import failure_text, print_trace
 from normalmesh.cli.inputs import Task
-from normalmesh.cli.outcome import Outcome
 from normalmesh.cli.needs import Needs
+from normalmesh.cli.outcome import Outcome
 from normalmesh.cli.results import check_targets, written
 from normalmesh.cli.settings import Settings
 

@@ -12,6 +12,7 @@ from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.figures import count_text, say, say_json
 from normalmesh.cli.needs import Needs
 from normalmesh.cli.options import reading
+from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.views import camera_figures, camera_text
 from normalmesh.errors import NormalMeshError
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from normalmesh.inspection import Inspection
 
 #: What ``reconstruct`` does unless it is told otherwise.
-USUAL = {"compression": 0.98}
 
 
 @click.command()
@@ -65,7 +65,7 @@ def _report(found: Inspection) -> None:
     say("noise", _noise_text(found))
     told, *reasons = str(found.diagnosis).splitlines()
     say("convention", "\n".join([told.removeprefix("convention: "), *reasons]))
-    needs = Needs.of(found.mask.pixels, found.mask.foreground, USUAL)
+    needs = _needs(found)
     say("needs", f"{needs}, for {needs.vertices} vertices (98 % saved)")
     say("recommended", found.recommendation)
 
@@ -103,7 +103,7 @@ def _noise_text(found: Inspection) -> str:
 
 def _figures(found: Inspection) -> dict[str, Any]:
     diagnosis = found.diagnosis
-    needs = Needs.of(found.mask.pixels, found.mask.foreground, USUAL)
+    needs = _needs(found)
     return {
         "file": str(found.path),
         "format": found.format,
@@ -129,3 +129,11 @@ def _figures(found: Inspection) -> dict[str, Any]:
         "recommendation": found.recommendation,
         "warnings": found.warnings,
     }
+
+
+def _needs(found: Inspection) -> Needs:
+    """Of a reconstruction at the usual compression."""
+    from normalmesh.stopping import expected_vertices
+
+    vertices = expected_vertices(found.mask.foreground, compression=DEFAULT_COMPRESSION)
+    return Needs.of(found.mask.pixels, found.mask.foreground, vertices)

@@ -48,5 +48,11 @@ def _plan(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]
         f"available    {'unknown' if available is None else bytes_text(available)}",
     ]
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
-    content |= {"vertices": counts, "memory": needs.memory, "seconds": needs.seconds, "available": available, "error": None}
+    content |= {
+        "vertices": counts,
+        "memory": needs.memory,
+        "seconds": needs.seconds,
+        "available": available,
+        "error": None,
+    }
     return lines, content
