@@ -153,8 +153,10 @@ def test_side_by_side(page):
     page.click("#beside")
     assert image.is_displayed()
     assert page.run("return arguments[0].naturalWidth", image) == 96
-    page.picture()
+    picture = page.picture()
     assert page.run("return document.getElementById('canvas').clientWidth") == pytest.approx(whole / 2, abs=2)
+    # The surface still fits: there is nothing but background along the sides.
+    assert np.ptp(picture[5:-5, [3, -4]], axis=1).max() <= 2
 
 
 def test_mouse_and_keys_move_the_view_and_reset_brings_it_back(page):

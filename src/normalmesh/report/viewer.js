@@ -183,6 +183,8 @@
     controls.screenSpacePanning = true;
 
     let waiting = false, wires = null;
+    // The angles that were last asked for; null once the viewer has been turned by hand.
+    let angles = [22, 12];
     function draw() {
       if (waiting) return;
       waiting = true;
@@ -197,11 +199,13 @@
       renderer.setSize(stage.clientWidth, stage.clientHeight, false);
       camera.aspect = stage.clientWidth / Math.max(stage.clientHeight, 1);
       camera.updateProjectionMatrix();
+      if (angles) look(...angles);
       draw();
     }
 
     // From the given angles in degrees, so far away that the corners of the box are just seen.
     function look(right, above) {
+      angles = [right, above];
       const sphere = new THREE.Spherical(1, ((90 - above) * Math.PI) / 180, (right * Math.PI) / 180);
       controls.target.set(0, 0, 0);
       camera.position.setFromSpherical(sphere);
@@ -252,6 +256,7 @@
 
     // Right, up: turned by that many steps, or moved; nearer: a factor of the distance.
     function step(right, up, moved, nearer = 1) {
+      angles = null;
       const offset = camera.position.clone().sub(controls.target);
       if (moved) {
         const along = new THREE.Vector3(right, up, 0).multiplyScalar(-0.04 * offset.length());
@@ -301,10 +306,10 @@
     }
     element("front").addEventListener("click", () => look(0, 0));
     element("reset").addEventListener("click", start);
+    controls.addEventListener("start", () => { angles = null; });
     controls.addEventListener("change", draw);
     new ResizeObserver(fit).observe(stage);
     fit();
-    start();
     say("");
     document.documentElement.dataset.state = "ready";
   }
