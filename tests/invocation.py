@@ -15,7 +15,7 @@ SIZE = 96
 
 
 def invoke(*arguments: object) -> Result:
-    """Run a command; an error of the project's own is the result's exception."""
+    """Run a command."""
     return CliRunner().invoke(normalmesh, [str(argument) for argument in arguments])
 
 

@@ -100,7 +100,7 @@ def test_failures_leave_what_was_there(made, tmp_path):
     (tmp_path / "t.npy").write_text("before")
     result = invoke("convert", made / "s.ply", tmp_path / "t.npy", "--size", 64, "--camera", "perspective")
     assert result.exit_code == 1
-    assert "nothing of it is seen in 64 × 64 pixels" in str(result.exception)
+    assert "nothing of it is seen in 64 × 64 pixels" in result.stderr
     (tmp_path / "broken.ply").write_text("ply\nnonsense")
     result = invoke("convert", tmp_path / "broken.ply", tmp_path / "t.npy", "--size", 64)
     assert result.exit_code == 1

@@ -211,12 +211,10 @@ def test_debug_shows_the_trace_from_either_place(tmp_path):
 
 
 def test_unexpected_errors_are_one_line(monkeypatch, tmp_path):
-    import normalmesh as package
-
     def broken(*arguments, **options):
         raise KeyError("wheel")
 
-    monkeypatch.setattr(package, "read_normal_map", broken)
+    monkeypatch.setattr("normalmesh.inspection.inspect_file", broken)
     result = run("inspect", tmp_path / "a.png")
     assert result.exit_code == 1
     assert result.stderr == "normalmesh: internal error: KeyError: 'wheel'; --debug shows where\n"

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.failures import failure_text, print_trace
 from normalmesh.cli.figures import count_text, say, say_json
 from normalmesh.cli.needs import Needs
 from normalmesh.cli.options import reading
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.views import camera_figures, camera_text
-from normalmesh.errors import NormalMeshError
 
 if TYPE_CHECKING:
     from normalmesh.inspection import Inspection
-
-#: What ``reconstruct`` does unless it is told otherwise.
 
 
 @click.command()
@@ -38,9 +36,10 @@ def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, con
         for position, path in enumerate(normals):
             try:
                 found = inspect_file(path, mask, camera, convention)
-            except NormalMeshError as error:
+            except Exception as error:
                 failed = True
-                click.echo(f"normalmesh: error: {error}", err=True)
+                print_trace(error)
+                click.echo(f"normalmesh: {failure_text(error, path if len(normals) > 1 else None)}", err=True)
                 if as_json:
                     say_json({"file": str(path), "error": str(error)})
                 continue
