@@ -92,7 +92,7 @@ class Settings:
 
     def surfaces(self, normal_map: NormalMap, prior: Any, progress: Progress) -> list[Surface]:
         """The surface of a normal map, or those of its levels."""
-        from normalmesh import reconstruct, reconstruct_levels, reconstruct_within
+        import normalmesh as nm
 
         options: dict[str, Any] = {
             "discontinuities": not self.continuous,
@@ -104,10 +104,10 @@ class Settings:
             **self._chosen("distance"),
         }
         if self.lod is not None:
-            return reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
+            return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.max_angle is not None or self.max_error is not None:
-            return [reconstruct_within(normal_map, **self.rule, **options)]
-        return [reconstruct(normal_map, **self.rule, **options)]
+            return [nm.reconstruct_within(normal_map, **self.rule, **options)]
+        return [nm.reconstruct(normal_map, **self.rule, **options)]
 
 
 def _refuse_several(given: dict[str, Any]) -> None:

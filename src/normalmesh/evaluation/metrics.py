@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.errors import NormalMeshError, shape_text
@@ -148,10 +148,12 @@ def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
     normals = surface.normal_map()
     total, count = 0.0, 0
     for rows in row_blocks(normal_map.shape):
-        angles = angles_between(normals[rows], normal_map.normals[rows])[normal_map.mask[rows]]
-        total += float(np.nansum(angles))
-        count += int(np.count_nonzero(np.isfinite(angles)))
-    return total / count if count else np.nan
+        covered = normal_map.mask[rows] & normals[rows].any(axis=-1)
+        # Half the chord between unit vectors is the sine of half their angle.
+        chords = np.linalg.norm(normals[rows][covered] - normal_map.normals[rows][covered], axis=-1)
+        total += float(np.arcsin(np.minimum(0.5 * chords, 1)).sum(dtype=np.float64))
+        count += len(chords)
+    return math.degrees(2 * total / count) if count else np.nan
 
 
 def angles_between(first: NDArray[np.floating], second: NDArray[np.floating]) -> Float:
@@ -250,6 +252,8 @@ class DepthGauge:
 
     def absolutes(self) -> Float:
         """Errors (K,) after the median difference or ratio."""
+        from scipy import ndimage
+
         which = np.unique(self.component)
         if self.is_height:
             shift = ndimage.median(self.found - self.truth, self.component, which)
@@ -260,6 +264,8 @@ class DepthGauge:
 
 def pixel_components(mask: Mask) -> NDArray[np.int32]:
     """(H, W): 4-connected components of a mask from 1 on, 0 outside."""
+    from scipy import ndimage
+
     return ndimage.label(mask, output=np.int32)[0]
 
 
