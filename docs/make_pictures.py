@@ -1,4 +1,4 @@
-"""Make the pictures of the README: ``python docs/make_pictures.py``."""
+"""Make the pictures of README and commands: ``python docs/make_pictures.py``."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def main() -> None:
     normal_map = Medallion(1024).normal_map
     surface = reconstruct(normal_map, compression=0.995)
     write(strip(surface, normal_map), DOCS / "medallion.png")
-    write(preview(surface, normal_map), DOCS / "images" / "preview.png")
+    write(reduced(preview(surface, normal_map), (1200, 833)), DOCS / "images" / "preview.png")
 
 
 if __name__ == "__main__":

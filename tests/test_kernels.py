@@ -38,19 +38,9 @@ def shared_out(whole, parts):
     return whole // parts
 
 
-def test_kernels_call_inner_kernels_that_call_others():
-    @kernel(cache=False)
-    def all_rows(table):
-        for row in range(len(table)):
-            doubled_row(table, row)
-
-    table = np.arange(6.0).reshape(2, 3)
-    all_rows(table)
-    assert np.array_equal(table, 2 * np.arange(6.0).reshape(2, 3))
-
-
-def test_parallel_loops_call_inner_kernels_that_call_others():
-    @kernel(cache=False, parallel=True)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_kernels_call_inner_kernels_that_call_others(parallel):
+    @kernel(cache=False, parallel=parallel)
     def all_rows(table):
         for row in prange(len(table)):
             doubled_row(table, row)

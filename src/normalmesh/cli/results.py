@@ -82,8 +82,7 @@ def written(
 
 
 def _write_picture(path: Path, image: NDArray[np.uint8]) -> None:
-    import imagecodecs
-
     from normalmesh.files.atomic import write_atomically
+    from normalmesh.files.encoding import encode_png
 
-    write_atomically({path: bytes(imagecodecs.png_encode(image))})
+    write_atomically({path: encode_png(image)})

@@ -57,7 +57,7 @@ def chosen_view(camera: str | None, focal_px: float | None, shape: tuple[int, in
     from normalmesh.evaluation.screens import chosen_camera
 
     if focal_px is not None:
-        return Perspective(focal_px, focal_px, shape[1] / 2, shape[0] / 2)
+        return Perspective.centred(focal_px, shape)
     if camera is None or (camera in NAMED_CAMERAS and not Path(camera).exists()):
         return chosen_camera(camera or "orthographic", shape)
     return Perspective.from_file(camera)

@@ -25,7 +25,9 @@ def encode_normals(path: Path, normals: NDArray[np.floating], mask: NDArray[np.b
     suffix = checked_suffix(path, NORMALS_SUFFIXES, "normals")
     inside = np.where(mask[..., None], normals, 0).astype(np.float32)
     if suffix == ".png":
-        return _png(np.dstack([np.round((inside.astype(np.float64) + 1) / 2 * 65535), 65535 * mask]).astype(np.uint16))
+        return encode_png(
+            np.dstack([np.round((inside.astype(np.float64) + 1) / 2 * 65535), 65535 * mask]).astype(np.uint16)
+        )
     if suffix == ".exr":
         channels = dict(zip("RGB", np.moveaxis(inside, -1, 0), strict=True))
         return _exr(path, {**channels, "A": mask.astype(np.float32)})
@@ -44,13 +46,13 @@ def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
 def encode_mask(path: Path, mask: NDArray[np.bool_]) -> bytes:
     """A mask (H, W) as a grey PNG: foreground white."""
     checked_suffix(path, (".png",), "masks")
-    return _png(255 * mask.astype(np.uint8))
+    return encode_png(255 * mask.astype(np.uint8))
 
 
 def encode_picture(path: Path, image: NDArray[np.uint8]) -> bytes:
     """A picture (H, W, 3) as PNG."""
     checked_suffix(path, (".png",), "pictures")
-    return _png(image)
+    return encode_png(image)
 
 
 def checked_suffix(path: Path, suffixes: tuple[str, ...], what: str) -> str:
@@ -61,7 +63,8 @@ def checked_suffix(path: Path, suffixes: tuple[str, ...], what: str) -> str:
     return suffix
 
 
-def _png(image: NDArray[np.unsignedinteger]) -> bytes:
+def encode_png(image: NDArray[np.unsignedinteger]) -> bytes:
+    """An image (H, W) or (H, W, C) as PNG, whatever its file is called."""
     import imagecodecs
 
     return bytes(imagecodecs.png_encode(np.ascontiguousarray(image)))
