@@ -1,11 +1,14 @@
 """Kernels compile, with our compiler or Numba's alone, to what they say."""
 
+import sys
+
 import numpy as np
 import pytest
 from numba import njit, prange
+from numba.core.runtime import _nrt_python, rtsys
 
 from normalmesh import _kernels
-from normalmesh._kernels import KernelCompiler, inner, kernel
+from normalmesh._kernels import inner, kernel
 
 
 @inner
@@ -60,6 +63,69 @@ def test_errors_reach_the_caller():
         half(7, 0)
 
 
+@inner
+def first_row(table):
+    return table[0]
+
+
+@inner
+def summed(row):
+    total = row[0] * 0
+    for value in row[1:]:
+        total += value
+    return total + row[0]
+
+
+def borrowing(table):
+    return summed(table[1]) + summed(table[:, 0])
+
+
+def handing_back(table):
+    return first_row(table), table.T
+
+
+def picking(table):
+    odd = table[0][np.array([1, 2])]
+    return summed(odd)
+
+
+def making(table):
+    rows = np.zeros(len(table))
+    for i in range(len(table)):
+        rows[i] = summed(table[i])
+    return rows
+
+
+@pytest.mark.parametrize("function", [borrowing, handing_back, picking, making])
+def test_no_reference_is_lost_or_left(function):
+    compiled = kernel(cache=False)(function)
+    table = np.arange(6.0).reshape(2, 3)
+    compiled(table)
+    _nrt_python.memsys_enable_stats()
+    references, before = sys.getrefcount(table), rtsys.get_allocation_stats()
+    for _ in range(10):
+        results, expected = compiled(table), function(table)
+        assert str(results) == str(expected)
+    del results, expected
+    after = rtsys.get_allocation_stats()
+    _nrt_python.memsys_disable_stats()
+    assert sys.getrefcount(table) == references
+    assert after.alloc - before.alloc == after.free - before.free
+
+
+def test_only_inner_kernels_are_called_by_kernels():
+    @kernel(cache=False)
+    def outer(value):
+        return value + 1
+
+    @kernel(cache=False)
+    def caller(value):
+        return outer(value)
+
+    with pytest.raises(TypeError, match=r"outer.* called by another kernel"):
+        caller(1)
+
+
 def test_the_same_expression_on_other_types_is_another_one():
     @kernel(cache=False)
     def total(a, b):
@@ -70,9 +136,7 @@ def test_the_same_expression_on_other_types_is_another_one():
 
 
 def test_releases_of_numba_that_were_not_tested_compile_alone(monkeypatch):
-    assert KernelCompiler in _kernels._compiled_by(KernelCompiler).values()
     monkeypatch.setattr(_kernels, "TESTED", ((0, 1), (0, 2)))
-    assert _kernels._compiled_by(KernelCompiler) == {}
 
     @inner
     def tripled(value):

@@ -1,13 +1,15 @@
 """``kernel`` and ``inner``: the decorators of all kernels, which compile them faster than Numba on its own.
 
-Compiling is what a first run mostly does, and most of that is not translating our code. Left out here, with the same
-machine code in the end:
+Compiling is what a first run mostly does, and most of that is not translating our code. :mod:`normalmesh._compiler`
+leaves out, with the same machine code in the end:
 
 - What lets Python call a kernel, a file of its own in the cache, machine code and optimisation of its own, for *inner*
-  kernels, which only other kernels call and which are optimised within those.
+  kernels, which only other kernels call and which are optimised within those; for Numba's own functions, too.
 - Passes for closures, generators, objects and array expressions, of which our kernels have none.
+- Counting references to arrays in kernels that only work on those they are given.
 - Optimising in several rounds, made for code that counts references in loops.
 - Finding out again for each ``+`` and each ``[]`` which one belongs to these types.
+- In later runs, importing all that compiling needs.
 
 This relies on parts of Numba that are not documented. With releases where it was not tested, Numba compiles alone.
 """
@@ -15,43 +17,35 @@ This relies on parts of Numba that are not documented. With releases where it wa
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Mapping
-from functools import update_wrapper
+from collections.abc import Callable, Mapping
+from functools import partial, update_wrapper
 from threading import Lock
 from typing import Any
 
 import numba
-from llvmlite.binding import Linkage
 from numba import njit, types
-from numba.core import event, typed_passes, typing, untyped_passes
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, PassManager
+from numba.core import event
 from numba.core.datamodel import models, register_default
 from numba.core.typing import Signature
 
 #: First and last release of Numba with which our compiler was tested.
 TESTED = ((0, 68), (0, 68))
-PASSES = (
-    untyped_passes.TranslateByteCode,
-    untyped_passes.FixupArgs,
-    untyped_passes.IRProcessing,
-    untyped_passes.GenericRewrites,
-    untyped_passes.ReconstructSSA,
-    typed_passes.NopythonTypeInference,
-    typed_passes.PreLowerStripPhis,
-    typed_passes.IRLegalization,
-    typed_passes.AnnotateTypes,
-    typed_passes.NativeLowering,
-    typed_passes.NoPythonBackend,
-)
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a kernel that Python calls, with options as of :func:`numba.njit`, and keep it for later runs."""
+    if function is None:
+        return partial(kernel, **options)
     settings: dict[str, Any] = {"cache": True, "nogil": True, **options}
-    if not options.get("parallel"):
-        settings |= {"no_cfunc_wrapper": True, **_compiled_by(KernelCompiler)}
-    return njit(**settings) if function is None else njit(**settings)(function)
+    if options.get("parallel") or not _is_tested():
+        return njit(**settings)(function)
+    from normalmesh._compiler import KernelCache, KernelCompiler
+
+    settings |= {"no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
+    compiled: Any = njit(**settings)(function)
+    if settings["cache"]:
+        compiled._cache = KernelCache(function)
+    return compiled
 
 
 def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -60,14 +54,12 @@ def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     ``forceinline=True``, for kernels that are called in one place, or so often that handing over arrays matters, makes
     them part of their callers.
     """
-    if function is not None:
-        return InnerKernel(function, options)
-    return lambda function: InnerKernel(function, options)
+    return partial(inner, **options) if function is None else InnerKernel(function, options)
 
 
-def _compiled_by(compiler: type[Compiler]) -> dict[str, Any]:
+def _is_tested() -> bool:
     release = tuple(int(part) for part in numba.__version__.split(".")[:2])
-    return {"pipeline_class": compiler} if TESTED[0] <= release <= TESTED[1] else {}
+    return TESTED[0] <= release <= TESTED[1]
 
 
 class InnerKernel:
@@ -79,8 +71,12 @@ class InnerKernel:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # Numba would pass forceinline on to all that such a kernel calls.
-        bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False}
-        self._kernel = njit(**{**bare, **_compiled_by(InnerCompiler), **options})(function)
+        settings = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False, **options}
+        if _is_tested():
+            from normalmesh._compiler import InnerCompiler
+
+            settings["pipeline_class"] = InnerCompiler
+        self._kernel = njit(**settings)(function)
         self.py_func = function
         update_wrapper(self, function)
 
@@ -108,129 +104,6 @@ def _widened(kind: types.Type) -> types.Type:
     """int64 for whole numbers, and no type that stands for one value only."""
     kind = types.unliteral(kind)
     return types.int64 if isinstance(kind, types.Integer) else kind
-
-
-class _Library(JITCodeLibrary):
-    """The code of a kernel and of all that it calls, optimised once, when it is complete."""
-
-    def finalize(self) -> None:
-        reached = self.reached()
-        self._link(self._final_module, reached)
-        # So that Numba does not link them again.
-        self._linking_libraries = []
-        super().finalize()
-        for library in reached:
-            if isinstance(library, _InnerLibrary):
-                self.codegen.set_env(*library.environment)
-
-    def _link(self, module: Any, libraries: Iterable[Any]) -> None:
-        """Add the code of libraries to a module."""
-        for library in libraries:
-            self._reload_init.update(library._reload_init)
-            own = isinstance(library, _InnerLibrary)
-            module.link_in(library._final_module if own else library._get_module_for_linking(), preserve=True)
-
-    def reached(self) -> dict[Any, None]:
-        """The libraries of all kernels that this one calls, directly or not."""
-        found: dict[Any, None] = {}
-        waiting = list(self._linking_libraries)
-        while waiting:
-            library = waiting.pop()
-            if library not in found:
-                found[library] = None
-                if isinstance(library, _InnerLibrary):
-                    waiting += library._linking_libraries
-        return found
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-
-class _InnerLibrary(_Library):
-    """The code of an inner kernel alone, for the libraries of its callers. It is never run from here.
-
-    Attributes
-    ----------
-    environment
-        Name, and where Numba keeps a kernel's constant objects; set in the caller's code.
-    """
-
-    environment: tuple[str, Any]
-
-    @property
-    def codegen(self) -> _InnerLibrary:
-        """Numba asks it for :meth:`set_env` only."""
-        return self
-
-    def set_env(self, name: str, environment: Any) -> None:
-        self.environment = (name, environment)
-
-    def get_pointer_to_function(self, name: str) -> int:
-        self._ensure_finalized()
-        return 0
-
-    def finalize(self) -> None:
-        self._finalize_dynamic_globals()
-        # Many callers may bring a copy of the same code.
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == Linkage.external:
-                function.linkage = "linkonce_odr"
-        self._finalized = True
-
-    def _get_module_for_linking(self) -> Any:
-        """For callers that Numba compiles alone, such as parallel loops: all that this kernel calls, too."""
-        if self._shared_module is None:
-            self._shared_module = self._final_module.clone()
-            self._link(self._shared_module, self.reached())
-        return self._shared_module
-
-
-class _RememberingContext(typing.Context):
-    """Numba's table of types and functions, which also remembers what an operator or function gives on some types."""
-
-    signatures: dict[Any, Signature] = {}  # noqa: RUF012  # one for all
-
-    def __init__(self, context: typing.Context) -> None:
-        self.__dict__ = context.__dict__
-
-    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Signature | None:
-        on_values = isinstance(func, str)  # such as an index written in the code
-        if on_values or (isinstance(func, types.Callable) and not isinstance(func, types.Function)):
-            return super().resolve_function_type(func, args, kws)
-        key = (func, tuple(args), tuple(kws.items()) if kws else ())
-        signature = self.signatures.get(key)
-        if signature is None:
-            signature = super().resolve_function_type(func, args, kws)
-            if signature is not None:
-                self.signatures[key] = signature
-        return signature
-
-
-class KernelCompiler(Compiler):
-    library_class: type[_Library] = _Library
-
-    def __init__(self, typingctx: typing.Context, targetctx: Any, library: Any, *rest: Any) -> None:
-        super().__init__(_RememberingContext(typingctx), targetctx, library, *rest)
-
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = self.library_class(self.state.targetctx.codegen(), func.__qualname__)
-        self.state.library.enable_object_caching()
-        return super().compile_extra(func)
-
-    def define_pipelines(self) -> list[PassManager]:
-        manager = PassManager("kernel")
-        for step in PASSES:
-            manager.add_pass(step, step.__name__)
-        manager.finalize()
-        return [manager]
-
-
-class InnerCompiler(KernelCompiler):
-    library_class = _InnerLibrary
 
 
 class _PauseCollector(event.Listener):

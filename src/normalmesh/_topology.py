@@ -180,28 +180,31 @@ def vertex_corners(faces, opposite, vertex_count):
 
 
 @kernel
-def component_labels(faces, vertex_count):
-    """Connected component (N,) int32 of each vertex, numbered in the order of their first vertices."""
-    parent = np.empty(vertex_count, np.int32)
-    for vertex in range(vertex_count):
+def component_labels(groups, count):
+    """Connected component (count,) int32 of each vertex, numbered in the order of their first vertices.
+
+    Vertices of a group, a row of ``groups`` (M, K) int32 such as a face or an edge, are connected.
+    """
+    parent = np.empty(count, np.int32)
+    for vertex in range(count):
         parent[vertex] = vertex
-    for f in range(faces.shape[0]):
-        a = _root(parent, faces[f, 0])
-        for k in (1, 2):
-            b = _root(parent, faces[f, k])
+    for row in range(groups.shape[0]):
+        a = _root(parent, groups[row, 0])
+        for k in range(1, groups.shape[1]):
+            b = _root(parent, groups[row, k])
             if a < b:
                 parent[b] = a
             else:
                 parent[a] = b
                 a = b
-    count = 0
     labels = parent
-    for vertex in range(vertex_count):
+    components = 0
+    for vertex in range(count):
         # Roots are the smallest vertex of their component, so labels before this one are final already.
         root = parent[vertex]
         if root == vertex:
-            labels[vertex] = count
-            count += 1
+            labels[vertex] = components
+            components += 1
         else:
             labels[vertex] = labels[root]
     return labels

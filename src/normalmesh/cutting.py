@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
+from normalmesh.components import components
 from normalmesh.screenmesh import ScreenMesh
 
 #: Strain, in pixels or larger units (:mod:`normalmesh.gluing`), from which on an edge is cut.
@@ -60,8 +59,8 @@ class CutMesh:
         other = opposite[one]
         first = np.concatenate([following(one), preceding(one)])
         second = np.concatenate([preceding(other), following(other)])
-        joined = csr_matrix((np.ones(len(first), np.int8), (first, second)), shape=(count, count))
-        fans, fan = connected_components(joined, directed=False)
+        fan = components(np.stack([first, second], axis=1), count)
+        fans = int(fan.max()) + 1
         fan_vertex = np.empty(fans, np.int32)
         fan_vertex[fan] = vertex
         by_vertex = np.argsort(fan_vertex, kind="stable")
@@ -91,9 +90,8 @@ def without_specks(mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArr
     """Strain (E,) of edges, lowered to just hold on lines of cut edges that open nothing or are nowhere clear."""
     cut = strain >= CUT
     ends, count = edge_ends(mesh, corners[cut]), len(mesh.vertices)
-    graph = csr_matrix((np.ones(len(ends), np.int8), ends.T), shape=(count, count))
-    lines, line_of = connected_components(graph, directed=False)
-    line = line_of[ends[:, 0]]
+    line_of = components(ends, count)
+    lines, line = int(line_of.max()) + 1, line_of[ends[:, 0]]
     strongest = np.zeros(lines)
     np.maximum.at(strongest, line, strain[cut])
     outline = np.zeros(count, np.bool_)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from normalmesh.camera import Perspective
+from normalmesh.components import components
 from normalmesh.cutting import CUT, CutMesh, along_cuts
 from normalmesh.facets import FacetSystem
 from normalmesh.gluing import WIDTH, Glued
@@ -108,8 +107,7 @@ def _parts(
     firm: NDArray[np.bool_] = np.logical_not(seam[faces].any(axis=1))
     firm[system.pairs[weak]] = False
     joined = system.pairs[firm[system.pairs].all(axis=1)]
-    graph = csr_matrix((np.ones(len(joined), np.int8), joined.T), shape=(count, count))
-    _, label = connected_components(graph, directed=False)
+    label = components(joined, count)
     _, label[firm] = np.unique(label[firm], return_inverse=True)
     label[~firm] = -1
     areas = np.zeros(label.max() + 1)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
+
+from normalmesh.components import components
 
 Float = NDArray[np.float64]
 
@@ -33,10 +34,10 @@ class Gauge:
     @classmethod
     def of(cls, matrix: csr_matrix) -> Gauge:
         """Gauge of a matrix (n, n)."""
-        count, component = connected_components(_without_zeros(matrix), directed=False)
+        component = components(_connected(matrix), matrix.shape[0])
         row_sums = np.asarray(matrix.sum(axis=1)).ravel()
         tied = np.abs(row_sums) > _ROUNDING * np.abs(matrix.diagonal())
-        return cls(component, np.bincount(component, tied, count) == 0)
+        return cls(component, np.bincount(component, tied) == 0)
 
     def pins(self, diagonal: Float, last: NDArray[np.integer]) -> Float:
         """What to add to the diagonal (n,) so that floating components become definite.
@@ -64,10 +65,8 @@ class Gauge:
         return values - mean[self.component]
 
 
-def _without_zeros(matrix: csr_matrix) -> csr_matrix:
-    """The matrix itself, or a copy that stores no zeros: a stored zero connects nothing."""
-    if np.all(matrix.data):
-        return matrix
-    stripped = matrix.copy()
-    stripped.eliminate_zeros()
-    return stripped
+def _connected(matrix: csr_matrix) -> NDArray[np.integer]:
+    """Pairs (E, 2) of rows that an entry connects; a stored zero connects nothing."""
+    row = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
+    connects = (matrix.indices < row) & (matrix.data != 0)
+    return np.stack([row[connects], matrix.indices[connects]], axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh import _topology
+from normalmesh.components import components
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.threads import in_parallel
 
@@ -98,7 +99,7 @@ class ScreenMesh:
     @cached_property
     def components(self) -> NDArray[np.int32]:
         """(N,): connected component of each vertex, numbered in the order of their first vertices."""
-        return _topology.component_labels(self.faces, len(self.vertices))
+        return components(self.faces, len(self.vertices))
 
     @property
     def areas(self) -> NDArray[np.float64]:
