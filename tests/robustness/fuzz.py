@@ -31,8 +31,8 @@ TARGETS: dict[str, tuple[Callable[[], SearchStrategy[Any]], Callable[[Any], str]
 }
 #: Bytes of address space for one target: a header that promises too much must not take the machine down.
 ADDRESS_SPACE = 8 << 30
-#: Seconds that one input may take before it counts as hanging.
-PATIENCE = 300
+#: Seconds that one input may take before it counts as hanging; the first compiles the kernels.
+PATIENCE = 900
 #: Kernels that check their indices are compiled anew, and kept apart.
 CHECKED_KERNELS = Path(__file__).parents[2] / "build" / "boundscheck"
 
