@@ -177,11 +177,15 @@ def _integration() -> st.SearchStrategy[dict[str, Any]]:
             "refine": st.integers(0, 5),
             "prior": st.lists(point, min_size=1, max_size=4).map(tuple) | st.just("depth map"),
             "prior_weight": weight,
-            "distance": mostly(st.floats(1e-3, 1e3), st.floats()),
+            "distance": _distances(),
             "parameters": st.sampled_from(("gradient", "tight")),
             "metric": st.sampled_from(("screen", "surface")),
         }
     )
+
+
+def _distances() -> st.SearchStrategy[float]:
+    return mostly(st.floats(1e-3, 1e3), st.floats())
 
 
 def _work() -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
@@ -201,7 +205,7 @@ def _work() -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
         st.tuples(st.just("mesh"), merged.map(lambda options: {**options, "preset": "paper"})),
         st.tuples(st.just("levels"), st.fixed_dictionaries({"vertices": levels})),
         st.tuples(st.just("within"), within),
-        st.tuples(st.just("pixels"), _optional({"discontinuities": st.booleans(), "distance": st.floats()})),
+        st.tuples(st.just("pixels"), _optional({"discontinuities": st.booleans(), "distance": _distances()})),
     )
 
 
@@ -218,40 +222,39 @@ def chains() -> st.SearchStrategy[Chain]:
 
 
 def reconstruct_anything(given: Chain) -> str:
-    """From the mask to the file and back: an error that says what to do, or a sound surface that covers the mask."""
+    """From the mask to the file and back: an error that says what to do, or a sound surface, or several."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nm.NormalMeshWarning)
         warnings.simplefilter("error", RuntimeWarning)
         try:
             normal_map = given.normal_map()
-            options = dict(given.options)
-            if given.work == "pixels":
-                check_depth(nm.integrate_pixels(normal_map, **options), normal_map)
-                return "pixels"
-            for surface in _surfaces(given.work, normal_map, options):
-                check_surface(surface, normal_map)
-                check_file(surface, normal_map, given.suffix)
+            made = _made(given.work, normal_map, dict(given.options))
         except nm.NormalMeshError as error:
             message = str(error)
         else:
+            for result in made:
+                if isinstance(result, nm.Surface):
+                    check_surface(result, normal_map)
+                    check_file(result, normal_map, given.suffix)
+                else:
+                    assert np.array_equal(np.isfinite(result), normal_map.mask)
             return given.work
     assert "\n" not in message, message
     assert not any(words in message for words in INTERNAL), message
     return f"refused: {message[:44]}"
 
 
-def _surfaces(work: str, normal_map: nm.NormalMap, options: dict[str, Any]) -> list[nm.Surface]:
+def _made(work: str, normal_map: nm.NormalMap, options: dict[str, Any]) -> list[Any]:
+    """Surfaces, or one depth map."""
     if options.get("prior") == "depth map":
         options["prior"] = np.where(normal_map.mask, np.linspace(1, 2, normal_map.shape[1]), np.nan)
+    if work == "pixels":
+        return [nm.integrate_pixels(normal_map, **options)]
     if work == "levels":
         return nm.reconstruct_levels(normal_map, **options)
     if work == "within":
         return [nm.reconstruct_within(normal_map, **options)]
     return [nm.reconstruct(normal_map, **options)]
-
-
-def check_depth(depth: np.ndarray, normal_map: nm.NormalMap) -> None:
-    assert np.array_equal(np.isfinite(depth), normal_map.mask)
 
 
 def check_surface(surface: nm.Surface, normal_map: nm.NormalMap) -> None:
