@@ -12,7 +12,15 @@ from fuzz_chain import Chain, check_surface
 from fuzz_files import Damaged, with_checksums
 
 from mapfiles import dome, encode
-from normalmesh import NormalMap, NormalMeshError, Perspective, evaluate, read_normal_map, reconstruct_within
+from normalmesh import (
+    NormalMap,
+    NormalMeshError,
+    Perspective,
+    evaluate,
+    read_normal_map,
+    reconstruct,
+    reconstruct_within,
+)
 from normalmesh.files.masks import read_mask
 from normalmesh.files.meshes import colour_image
 from normalmesh.inspection import inspect_file
@@ -95,3 +103,11 @@ def test_a_bound_on_a_surface_all_of_whose_faces_touch_a_cut():
     rows = "/".join(["#" * 16] * 16)
     normal_map = Chain(rows, ("grazing", 16), (), (53368.0, 53368.0, 1.0, 1.05, 0.0), "within", (), ".ply").normal_map()
     check_surface(reconstruct_within(normal_map, max_error=5.0), normal_map)
+
+
+@pytest.mark.parametrize("weight", [2.8e14, 1e308])
+def test_a_prior_that_outweighs_the_digits_of_a_number(weight):
+    normal_map = NormalMap(np.array([[[0.0, 0, 1]]]))
+    with pytest.raises(NormalMeshError, match=r"weights of the prior must be at most 1e\+09"):
+        reconstruct(normal_map, vertices=4, prior=[[0, 0, 0]], prior_weight=weight)
+    assert reconstruct(normal_map, vertices=4, prior=[[0, 0, 5]], prior_weight=1e9).depth_map() == pytest.approx(5)
