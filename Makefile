@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench recompile clean
+.PHONY: demo test lint docs wheel oldest fuzz bench recompile clean
 
 demo: $(READY)
 	$(BIN)/normalmesh demo --output demo
@@ -19,6 +19,17 @@ lint: $(READY)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+wheel: $(READY)
+	$(BIN)/python .ci/wheel.py
+
+oldest: $(READY)
+	$(BIN)/python .ci/oldest.py
+
+# BOUNDSCHECK=1: kernels that raise where an index leaves its array.
+MINUTES ?= 10
+fuzz: $(READY)
+	$(BIN)/python tests/robustness/fuzz.py --minutes $(MINUTES) $(if $(BOUNDSCHECK),--boundscheck)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -338,7 +338,7 @@ def _is_srgb(channels: NDArray[np.float32]) -> bool:
 
 def _is_eight_bit(channels: NDArray[np.float32]) -> bool:
     """Whether the channels (N, 3) lie on the 256 levels of 2v/255 − 1."""
-    level = (channels + 1) * 127.5
+    level = (channels.astype(np.float64) + 1) * 127.5
     return bool(np.mean(np.abs(level - np.rint(level)) < 2e-3) > 0.999)
 
 

@@ -20,6 +20,8 @@ Float = NDArray[np.float64]
 #: Weight of a control point, and of a pixel of a depth map, beside the px of edges that normals weigh.
 POINT_WEIGHT = 100.0
 PIXEL_WEIGHT = 0.01
+#: Above this, weights leave nothing of the normals in the digits of a number, and the equations cannot be solved.
+HEAVIEST = 1e9
 #: How far (px) a control point may lie outside the mesh.
 REACH = 2.0
 
@@ -71,6 +73,8 @@ class Prior:
             np.isfinite(screen).all() and np.isfinite(depth).all() and np.all(np.isfinite(weights) & (weights > 0))
         ):
             raise NormalMeshError("control points must be finite numbers, with positive weights")
+        if np.any(weights > HEAVIEST):
+            raise NormalMeshError(f"weights of the prior must be at most {HEAVIEST:g}, not {weights.max():g}")
         if len(depth) == 0:
             raise NormalMeshError("the prior holds no finite depth on the foreground")
         if isinstance(normal_map.camera, Perspective):

@@ -213,6 +213,11 @@ class _Found:
                 return cls._of_mesh(Path(result), camera, shape)
             result = read_depth_map(result)
         depth = _checked(result, shape, "the depth map").astype(np.float64)
+        if not is_height(camera) and np.any(depth <= 0):
+            raise NormalMeshError(
+                "depths behind a perspective camera must be positive distances along the optical axis; "
+                f"the smallest in the depth map is {np.nanmin(depth):g}"
+            )
         return cls(depth, normals_of_depth(depth, camera), int(np.isfinite(depth).sum()))
 
     @classmethod

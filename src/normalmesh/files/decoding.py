@@ -92,7 +92,7 @@ def _decode_rows(
     """Decode some rows into ``vectors``; returns the smallest and the largest component of each pixel."""
     decoded = []
     for axis, channel in enumerate(stored.channels):
-        with np.errstate(over="ignore"):  # infinite is as unusable as beyond float32
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond float32 is as unusable as NaN
             component = channel[rows].astype(np.float32)
             component *= np.float32(encoding.scale)
             component += np.float32(encoding.offset)
@@ -151,7 +151,8 @@ def _sample(stored: StoredNormals, mask: NDArray[np.bool_] | None) -> NDArray[np
     rows, columns = stored.shape
     for step in (max(1, math.isqrt(rows * columns >> 20)), 1):
         every = (slice(None, None, step), slice(None, None, step))
-        sample = np.stack([channel[every] for channel in stored.channels], axis=-1).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # NaN of the signalling kind
+            sample = np.stack([channel[every] for channel in stored.channels], axis=-1).astype(np.float64)
         sample = sample.reshape(-1, 3) if mask is None else sample[mask[every]]
         sample = sample[np.isfinite(sample).all(axis=1)]
         sample = sample[(sample != 0).any(axis=1) & (np.abs(sample - 0.5) > 1 / 255).any(axis=1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
@@ -14,6 +15,10 @@ from normalmesh.files.formats import mapped, reading, unusable
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
+
+# Decoders log many lines about a damaged file beside our one; whoever sets up logging still gets them.
+for _decoder in ("imagecodecs", "tifffile"):
+    logging.getLogger(_decoder).addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,10 @@ def read_image(path: Path, file_format: str) -> Image:
     """Decode a file of one of :data:`IMAGE_FORMATS`."""
     decode = {"PNG": _read_png, "JPEG": _read_jpeg, "TIFF": _read_tiff}[file_format]
     with reading(path, file_format):
-        return decode(path)
+        image = decode(path)
+        if image.values.size == 0:
+            raise ValueError("no pixels")
+        return image
 
 
 def _read_png(path: Path) -> Image:

@@ -235,7 +235,10 @@ def colour_image(texture: Texture) -> Image:
                 image = PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
                 image.info[JPEG] = Path(texture).read_bytes() if as_stored else None
                 return image
-        except (OSError, SyntaxError) as error:
+        except (NormalMeshError, MemoryError):
+            raise
+        # Pillow raises all kinds of exceptions on damaged files.
+        except Exception as error:
             reason = getattr(error, "strerror", None) or error
             raise NormalMeshError(f"cannot read the texture {fspath(texture)}: {reason}") from error
     array = np.asarray(texture)

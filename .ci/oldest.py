@@ -1,0 +1,52 @@
+"""Test the wheel with the oldest releases that ``pyproject.toml`` allows: ``make oldest``, after ``make wheel``."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable
+
+from environments import ROOT, environment, run, the_wheel
+
+#: Extras whose lower bounds are tested beside those of the hard dependencies, and tools that tests need.
+EXTRAS = ("exr", "plots", "render")
+TOOLS = ("hypothesis", "pytest")
+
+#: Tests that call each dependency, and compile most kernels.
+TESTS = (
+    "test_camera_files",
+    "test_cli_convert",
+    "test_cli_reconstruct",
+    "test_cli_render",
+    "test_mesh_files",
+    "test_plots",
+    "test_read_formats",
+    "test_read_masks",
+    "test_read_refused",
+)
+
+
+def main() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    oldest = [*pinned(project["dependencies"]), *pinned(tool for tool in extras["dev"] if tool.startswith(TOOLS))]
+    for extra in EXTRAS:
+        oldest += pinned(extras[extra])
+    print(*oldest)
+    python = environment(ROOT / "build" / "oldest", the_wheel(), *oldest)
+    # Optimised code is what the other tests are for; here most of the time goes to compiling.
+    settings = os.environ | {"NUMBA_OPT": "1"}
+    tests = [ROOT / "tests" / f"{name}.py" for name in TESTS]
+    run(python, "-m", "pytest", "-p", "no:cacheprovider", *tests, cwd=ROOT, env=settings)
+
+
+def pinned(requirements: Iterable[str]) -> list[str]:
+    """Requirements with a lower bound, each as that very release."""
+    found = [(each, re.match(r"([\w.-]+)(\[[\w,]+\])?>=([\w.]+)", each)) for each in requirements]
+    assert all(match for _, match in found), f"no lower bound: {[each for each, match in found if not match]}"
+    return [f"{match[1]}=={match[3]}" for _, match in found if match]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Command lines of all kinds: right and wrong options, values and files, in any combination."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from fuzz_chain import mostly
+from fuzz_files import originals
+from hypothesis import strategies as st
+
+from invocation import invoke
+from normalmesh import Surface, reconstruct
+from normalmesh.evaluation.medallion import Medallion
+from normalmesh.files.encoding import encode_depth, encode_mask, encode_normals
+
+#: Files that are there, for inputs and for outputs to be written over.
+MAPS = ("map.png", "näme of two.tif", "-dash.png", "one pixel.png")
+MESHES = ("mesh.ply", "mesh.obj", "mesh.glb", "mesh.stl")
+BROKEN = ("cut.png", "empty.png", "junk.csv", "folder", "missing.png", "", "x" * 300, "*.nothing", "[")
+OTHERS = ("mask.png", "camera.txt", "prior.csv", "depth.npy")
+OUTPUTS = ("out.glb", "out.ply", "out.obj", "out.stl", "out.exr", "out.npy", "out.png", "out.xyz", "out/", "gone/a.ply")
+FILES = (*MAPS, *MESHES, *BROKEN, *OTHERS, *OUTPUTS)
+
+NUMBERS = (
+    "0",
+    "1",
+    "3",
+    "7",
+    "0.5",
+    "20",
+    "98%",
+    "-1",
+    "nan",
+    "inf",
+    "1e400",
+    "1e-300",
+    "9" * 25,
+    "many",
+    "",
+    "½",
+    "0x10",
+)
+WORDS = (
+    "opengl",
+    "directx",
+    "auto",
+    "+x-y+z",
+    "perspective",
+    "orthographic",
+    "mm",
+    "10%,5%",
+    "50,20",
+    "24",
+    "17x9",
+    "1GB",
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """Options with a value and without one, files that are usually named, and what is usually given beside."""
+
+    valued: str
+    flags: str
+    files: tuple[tuple[str, ...], ...]
+    usual: tuple[str, ...] = ()
+
+
+COMMANDS = {
+    "reconstruct": Command(
+        "-o --mask --camera --convention --compression --vertices --threshold --max-angle --max-error --lod --focal-px "
+        "--pixel-size --distance --prior --texture --jumps --threads --memory-limit",
+        "--continuous --preview --report --dry-run --json --verbose --quiet --debug",
+        (MAPS,),
+    ),
+    "inspect": Command("--mask --camera --convention", "--json --debug", (MAPS, MAPS)),
+    "evaluate": Command(
+        "--mask --camera --focal-px --convention --truth --truth-model --units --error-map --scale",
+        "--away --placed --json",
+        ((*MESHES, "depth.npy"),),
+        ("--normals", "map.png"),
+    ),
+    "convert": Command("--normals --size --camera --focal-px", "--json", ((*MESHES, "depth.npy"), OUTPUTS)),
+    "render": Command("--camera --focal-px -o --depth --mask --matrix", "--flat --json", (MESHES,), ("--size", "17x9")),
+    "completion": Command("", "--debug", (("bash", "zsh", "fish", "csh"),)),
+}
+#: What most options want, so that many a command line gets far.
+LIKELY = {
+    "-o": OUTPUTS,
+    "--mask": ("mask.png",),
+    "--camera": ("camera.txt", "perspective"),
+    "--convention": ("opengl", "directx", "auto"),
+    "--compression": ("90",),
+    "--vertices": ("30",),
+    "--lod": ("10%,5%", "50,20"),
+    "--focal-px": ("40",),
+    "--prior": ("prior.csv",),
+    "--texture": ("map.png",),
+    "--jumps": ("out.png",),
+    "--normals": ("map.png",),
+    "--truth": ("depth.npy",),
+    "--truth-model": ("mesh.ply",),
+    "--error-map": ("out.png",),
+    "--size": ("24", "17x9"),
+    "--depth": ("out.exr", "out.npy"),
+    "--memory-limit": ("1GB", "none", "1kB"),
+}
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    arguments: tuple[str, ...]
+
+
+@cache
+def command_lines() -> st.SearchStrategy[CommandLine]:
+    return st.sampled_from(sorted(COMMANDS)).flatmap(_lines_of)
+
+
+def _lines_of(name: str) -> st.SearchStrategy[CommandLine]:
+    command = COMMANDS[name]
+    options = [_with_value(option) for option in command.valued.split()]
+    options += [st.just((flag,)) for flag in command.flags.split()]
+    given = st.lists(st.one_of(options), max_size=4).map(lambda pairs: tuple(chain(*pairs)))
+    usual = mostly(st.just(command.usual), st.just(()))
+    # A dash at the start is an option unless two dashes end them.
+    likely = st.tuples(*(mostly(st.sampled_from(pool), st.sampled_from(FILES)) for pool in command.files))
+    files = mostly(likely, st.lists(st.sampled_from(FILES), max_size=3).map(tuple))
+    return st.builds(lambda usual, given, files: CommandLine((name, *usual, *given, "--", *files)), usual, given, files)
+
+
+def _with_value(option: str) -> st.SearchStrategy[tuple[str, str]]:
+    likely = st.sampled_from(LIKELY.get(option, ("3", "0.5")))
+    anything = st.sampled_from(NUMBERS) | st.sampled_from(WORDS) | st.sampled_from(FILES)
+    return mostly(likely, anything, 4).map(lambda text: (option, text))
+
+
+@cache
+def _contents() -> dict[str, bytes]:
+    """The files of the folder that commands run in."""
+    small = Medallion(20).normal_map
+    surface = reconstruct(small, vertices=20)
+    png = encode_normals(Path("map.png"), small.normals, small.mask)
+    single = encode_normals(Path("one pixel.png"), np.array([[[0.0, 0, 1]]]), np.ones((1, 1), np.bool_))
+    contents = {
+        "map.png": png,
+        "-dash.png": png,
+        "one pixel.png": single,
+        "näme of two.tif": originals()["tiff"][0],
+        "mask.png": encode_mask(Path("mask.png"), small.mask),
+        "camera.txt": b"40 0 10\n0 40 10\n0 0 1\n",
+        "prior.csv": b"u,v,depth\n9,9,1\n",
+        "depth.npy": encode_depth(Path("depth.npy"), surface.depth_map()),
+        "cut.png": png[: len(png) // 2],
+        "empty.png": b"",
+        "junk.csv": b"1,2,3\nfour\n",
+    }
+    return contents | _meshes(surface)
+
+
+def _meshes(surface: Surface) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in MESHES:
+            surface.save(Path(folder) / name)
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def run_command(given: CommandLine) -> str:
+    """Run a command: it ends with 0, 1 or 2, says why in a line, and leaves nothing but the outputs named."""
+    contents = _contents()
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, content in contents.items():
+            (folder / file).write_bytes(content)
+        (folder / "folder").mkdir()
+        os.chdir(folder)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                result = invoke(*given.arguments)
+        finally:
+            os.chdir(before)
+        assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+        assert result.exit_code in (0, 1, 2), result.exit_code
+        _check_message(result.exit_code, result.stderr, traced="--debug" in given.arguments)
+        _check_folder(folder, contents, result.exit_code, given.arguments)
+    return f"{given.arguments[0]}: {result.exit_code}"
+
+
+def _check_message(status: int, stderr: str, traced: bool) -> None:
+    assert "internal error" not in stderr, stderr
+    assert traced or "Traceback" not in stderr, stderr
+    errors = [line for line in stderr.splitlines() if line.startswith(("normalmesh: error: ", "Error: "))]
+    assert bool(errors) == (status != 0), stderr
+    assert "RuntimeWarning" not in stderr, stderr
+
+
+def _check_folder(folder: Path, before: dict[str, bytes], status: int, arguments: tuple[str, ...]) -> None:
+    """Inputs are as they were unless an output has their name; what is new was named."""
+    named = " ".join(arguments[1:])
+    after = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    for name, content in before.items():
+        assert after[name].read_bytes() == content or (status != 2 and name in named), f"{name} was changed"
+    new = sorted(after.keys() - before.keys())
+    assert not (new and status == 2), f"{new} written in spite of wrong usage"
+    # Levels, previews, reports and materials begin like the output or the input that they belong to.
+    stems = tuple(Path(argument).stem for argument in arguments[1:] if argument)
+    for name in new:
+        assert Path(name).name.startswith(stems), f"{name} was not named"
+        assert not name.endswith((".tmp", ".old")), f"{name} was left behind"

@@ -1,0 +1,305 @@
+"""Damaged files for the readers: valid ones with bytes turned, cut, repeated, spliced, or set to extremes."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import tempfile
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import imagecodecs
+import numpy as np
+import PIL.Image
+import scipy.io
+import tifffile
+import trimesh
+from hypothesis import strategies as st
+
+from mapfiles import corner_mask, dome, encode, layer, with_alpha, write_exr
+from normalmesh import NormalMeshError, NormalMeshWarning, read_lights, read_normal_map
+from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.files.cameras import read_camera_matrix
+from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.masks import read_mask
+from normalmesh.files.meshes import colour_image
+from normalmesh.files.priors import read_control_points
+from normalmesh.inspection import inspect_file
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "normal map": read_normal_map,
+    "inspection": inspect_file,
+    "mask": read_mask,
+    "depth map": read_depth_map,
+    "texture": colour_image,
+    "camera": read_camera_matrix,
+    "prior": read_control_points,
+    "lights": read_lights,
+    "model": TriangleModel.of,
+}
+#: The reader that the files of a kind are for, by the first word of the kind.
+MEANT_FOR = {"camera": "camera", "prior": "prior", "lights": "lights", "model": "model", "grey": "mask"}
+
+#: Numbers that headers are set to.
+EXTREMES = (0, 1, 2, 3, 5, 127, 128, 255, 256, 32767, 32768, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1)
+#: Words that texts are spoiled with.
+WORDS = (
+    b"nan",
+    b"-inf",
+    b"1e999",
+    b"-1",
+    b"0",
+    b"9" * 30,
+    b"9" * 5000,
+    b"#",
+    b",",
+    b"\0",
+    b"\xff\xfe",
+    b"[" * 2000,
+    b"{",
+    b'"',
+    b"\n",
+)
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A file of some kind with changes, and the reader that gets it."""
+
+    kind: str
+    changes: tuple[tuple, ...]
+    reader: str
+
+    def content(self) -> bytes:
+        original, finish = originals()[self.kind]
+        for name, *arguments in self.changes:
+            original = CHANGES[name](original, *arguments)
+        return finish(original)
+
+
+def _turned(content: bytes, at: int, bits: int) -> bytes:
+    return _replaced(content, at, bytes([content[at % len(content)] ^ bits])) if content else content
+
+
+def _replaced(content: bytes, at: int, new: bytes) -> bytes:
+    at %= max(len(content), 1)
+    return content[:at] + new + content[at + len(new) :]
+
+
+def _cut(content: bytes, at: int) -> bytes:
+    return content[: at % max(len(content), 1)]
+
+
+def _dropped(content: bytes, at: int, count: int) -> bytes:
+    at %= max(len(content), 1)
+    return content[:at] + content[at + count :]
+
+
+def _repeated(content: bytes, at: int, count: int) -> bytes:
+    at %= max(len(content), 1)
+    return content[: at + count] + content[at:]
+
+
+def _spliced(content: bytes, at: int, other: str, start: int, count: int) -> bytes:
+    source = originals()[other][0]
+    start %= len(source)
+    return _replaced(content, at, source[start : start + count])
+
+
+def _set(content: bytes, at: int, size: int, order: str, value: int) -> bytes:
+    return _replaced(content, at, (value % 256**size).to_bytes(size, order))  # type: ignore[arg-type]
+
+
+def _spoiled(content: bytes, at: int, word: bytes) -> bytes:
+    at %= max(len(content), 1)
+    return content[:at] + word + content[at:]
+
+
+CHANGES: dict[str, Callable[..., bytes]] = {
+    "turn": _turned,
+    "cut": _cut,
+    "drop": _dropped,
+    "repeat": _repeated,
+    "splice": _spliced,
+    "set": _set,
+    "spoil": _spoiled,
+}
+
+
+@cache
+def originals() -> dict[str, tuple[bytes, Callable[[bytes], bytes]]]:
+    """Valid files by kind, before what is done to them last: checksums that match the damage, or packing."""
+    plain = {**_images(), **_arrays(), **_texts(), **_models()}
+    made: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
+        kind: (content, bytes) for kind, content in plain.items()
+    }
+    for kind in [kind for kind in plain if kind.endswith("png")]:
+        made[f"{kind}, checksums mended"] = (plain[kind], with_checksums)
+    for kind in ("npy", "npy, fortran"):
+        made[f"{kind} in npz"] = (plain[kind], _zipped)
+    return made
+
+
+def _images() -> dict[str, bytes]:
+    """Normal maps as images, and grey ones."""
+    normals, mask = dome(), corner_mask()
+    narrow, wide = encode(normals, np.uint8), encode(normals, np.uint16)
+    grey = narrow[..., 2]
+    images = {
+        "png": imagecodecs.png_encode(narrow),
+        "16-bit png": imagecodecs.png_encode(with_alpha(wide, 65535 * mask)),
+        "palette png": _pillow(PIL.Image.fromarray(narrow).convert("P"), "PNG"),
+        "grey png": imagecodecs.png_encode(np.ascontiguousarray(grey)),
+        "jpeg": imagecodecs.jpeg8_encode(narrow, level=95),
+        "progressive jpeg": _pillow(PIL.Image.fromarray(narrow), "JPEG", progressive=True, quality=95),
+        "grey jpeg": imagecodecs.jpeg8_encode(np.ascontiguousarray(grey)),
+        "exr": _exr(layer(normals)),
+        "grey exr": _exr({"Y": normals[..., 2].astype(np.float32)}),
+    }
+    tiffs = {
+        "tiff": {"data": wide},
+        "float tiff": {"data": normals.astype(np.float32)},
+        "tiled tiff": {"data": wide, "tile": (16, 16), "compression": "zlib"},
+        "lzw tiff": {"data": narrow, "compression": "lzw", "predictor": True},
+        "planar bigtiff": {"data": np.moveaxis(wide, 2, 0).copy(), "bigtiff": True, "planarconfig": "separate"},
+        "jpeg tiff": {"data": narrow, "compression": "jpeg"},
+    }
+    for kind, options in tiffs.items():
+        images[kind] = _tiff(**options, photometric="rgb")
+    images["grey tiff"] = _tiff(grey, photometric="minisblack", byteorder=">")
+    return images
+
+
+def _arrays() -> dict[str, bytes]:
+    normals, mask = dome(), corner_mask()
+    matlab = {"normals": normals, "mask": mask.astype(np.uint8)}
+    return {
+        "npy": _written(np.save, normals.astype(np.float32)),
+        "npy, fortran": _written(np.save, np.asfortranarray(encode(normals, np.int8))),
+        "grey npy": _written(np.save, normals[..., 2]),
+        "npz": _written(np.savez, normals=normals, mask=mask),
+        "packed npz": _written(np.savez_compressed, normals=normals, depth=normals[..., 0]),
+        "mat": _written(scipy.io.savemat, matlab),
+        "packed mat": _written(scipy.io.savemat, matlab, do_compression=True),
+    }
+
+
+def _texts() -> dict[str, bytes]:
+    matrix = [[120.5, 0, 8.5], [0, 120.5, 6], [0, 0, 1]]
+    rows = ", ".join(f"{value:g}" for row in matrix for value in row)
+    return {
+        "camera text": b"# K\n120.5 0 8.5\n0 120.5 6\n0 0 1\n",
+        "camera json": json.dumps({"name": "lens", "camera_matrix": matrix}).encode(),
+        "camera parts json": json.dumps({"fx": 120.5, "fy": 121, "cx": 8, "cy": 6, "skew": 0.1}).encode(),
+        "camera yaml": (
+            f"%YAML:1.0\n---\ncamera_matrix: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   data: [ {rows} ]\n"
+        ).encode(),
+        "camera npy": _written(np.save, np.array(matrix)),
+        "prior csv": b"u,v,depth,weight\n3.5,4.5,0.25,10\n8,9,-1e-3,1  # seen\n\n11;2;4;5\n",
+        "lights text": "# lights\n0.1 0.2 0.9\n-0.3, 0.1, 0.8\n0;0;1\n".encode("utf-8-sig"),
+    }
+
+
+def _models() -> dict[str, bytes]:
+    mesh = trimesh.Trimesh([[0, 0, 0], [4, 0, 1], [0, 4, 1], [4, 4, 0]], [[0, 1, 2], [1, 3, 2]], process=False)
+    formats = {"ply": {}, "text ply": {"encoding": "ascii"}, "obj": {}, "stl": {}, "text stl": {}, "glb": {}}
+    exported = {}
+    for name, options in formats.items():
+        kind = "stl_ascii" if name == "text stl" else name.split()[-1]
+        content = mesh.export(file_type=kind, **options)
+        exported[f"model {name}"] = content.encode() if isinstance(content, str) else bytes(content)
+    return exported
+
+
+def _written(write: Callable[..., object], *values: object, **options: object) -> bytes:
+    with io.BytesIO() as file:
+        write(file, *values, **options)
+        return file.getvalue()
+
+
+def _pillow(image: PIL.Image.Image, name: str, **options: object) -> bytes:
+    return _written(lambda file: image.save(file, name, **options))
+
+
+def _tiff(data: np.ndarray, **options: object) -> bytes:
+    return _written(tifffile.imwrite, data, **options)
+
+
+def _exr(channels: dict[str, np.ndarray]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_exr(Path(folder) / "image.exr", channels).read_bytes()
+
+
+def _zipped(content: bytes) -> bytes:
+    with io.BytesIO() as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("normals.npy", content)
+        return file.getvalue()
+
+
+def with_checksums(content: bytes) -> bytes:
+    """A PNG whose chunks have the right checksums, as far as its lengths can be followed."""
+    fixed, position = bytearray(content), 8
+    while position + 12 <= len(fixed):
+        end = position + 8 + struct.unpack_from(">I", fixed, position)[0]
+        if end + 4 > len(fixed):
+            break
+        struct.pack_into(">I", fixed, end, zlib.crc32(fixed[position + 4 : end]))
+        position = end + 4
+    return bytes(fixed)
+
+
+def _changes() -> st.SearchStrategy[tuple[tuple, ...]]:
+    at = st.integers(0, 63) | st.integers(0, 1023) | st.integers(-256, -1)
+    count = st.integers(1, 64)
+    change = st.one_of(
+        st.tuples(st.just("turn"), at, st.integers(1, 255)),
+        st.tuples(st.just("set"), at, st.sampled_from((1, 2, 4, 8)), st.sampled_from(("little", "big")), _extremes()),
+        st.tuples(st.just("cut"), at),
+        st.tuples(st.just("drop"), at, count),
+        st.tuples(st.just("repeat"), at, count),
+        st.tuples(st.just("splice"), at, st.sampled_from(sorted(originals())), st.integers(0, 1023), count),
+        st.tuples(st.just("spoil"), at, st.sampled_from(WORDS)),
+    )
+    return st.lists(change, max_size=5).map(tuple)
+
+
+def _extremes() -> st.SearchStrategy[int]:
+    return st.sampled_from(EXTREMES) | st.integers(0, 255)
+
+
+@cache
+def damaged_files() -> st.SearchStrategy[Damaged]:
+    def with_reader(kind: str) -> st.SearchStrategy[Damaged]:
+        meant = MEANT_FOR.get(kind.split()[0], "normal map")
+        return st.builds(Damaged, st.just(kind), _changes(), st.just(meant) | st.sampled_from(sorted(READERS)))
+
+    return st.sampled_from(sorted(originals())).flatmap(with_reader)
+
+
+def read_damaged(given: Damaged) -> str:
+    """Read a damaged file: it is understood, or refused in one line that names it. Nothing else is in its folder."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NormalMeshWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        path = Path(folder) / "damaged file"
+        path.write_bytes(given.content())
+        try:
+            READERS[given.reader](path)
+        except MemoryError:
+            return "out of memory"
+        except NormalMeshError as error:
+            message = str(error)
+        else:
+            return "read"
+        finally:
+            assert list(Path(folder).iterdir()) == [path]
+    assert str(path) in message, message
+    assert "\n" not in message, message
+    return "refused"

@@ -1,0 +1,113 @@
+"""What the fuzzer found, one test for each; all of them failed once."""
+
+import struct
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import tifffile
+from fuzz_chain import Chain, check_surface
+from fuzz_files import Damaged, with_checksums
+
+from mapfiles import dome, encode
+from normalmesh import (
+    NormalMap,
+    NormalMeshError,
+    Perspective,
+    evaluate,
+    read_normal_map,
+    reconstruct,
+    reconstruct_within,
+)
+from normalmesh.files.masks import read_mask
+from normalmesh.files.meshes import colour_image
+from normalmesh.inspection import inspect_file
+
+LENGTH, WIDTH = 257, 256
+
+
+@pytest.fixture(autouse=True)
+def _no_stray_warnings():
+    """NumPy's warnings on standard error say nothing to a user."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+def with_tag(content, tag, value):
+    """A little-endian TIFF with another value of a tag that holds one long number."""
+    at = content.index(struct.pack("<HHI", tag, 4, 1))
+    return content[: at + 8] + struct.pack("<I", value) + content[at + 12 :]
+
+
+@pytest.mark.parametrize("tag", [LENGTH, WIDTH])
+@pytest.mark.parametrize("read", [read_normal_map, read_mask])
+def test_tiff_without_pixels(tmp_path, tag, read):
+    path = tmp_path / "n.tif"
+    tifffile.imwrite(path, encode(dome(), np.uint8), photometric="rgb", metadata=None, byteorder="<")
+    path.write_bytes(with_tag(path.read_bytes(), tag, 0))
+    with pytest.raises(NormalMeshError, match=r"n\.tif: cannot be read as TIFF"):
+        read(path)
+
+
+def test_damaged_tiff_says_one_line(tmp_path):
+    path = tmp_path / "n.tif"
+    path.write_bytes(Damaged("tiff", (("drop", 20, 7),), "inspection").content())
+    command = [sys.executable, "-m", "normalmesh", "inspect", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def test_nan_of_the_signalling_kind(tmp_path):
+    normals = dome().astype(np.float32)
+    normals[0, 0] = np.array(0x7FA00000, np.uint32).view(np.float32)
+    path = tmp_path / "n.npy"
+    np.save(path, normals)
+    assert not read_normal_map(path).mask[0, 0]
+
+
+def test_a_normal_nearly_beyond_float32(tmp_path):
+    normals = dome().astype(np.float32)
+    normals[5, 5, 0] = 3e38
+    path = tmp_path / "n.npy"
+    np.save(path, normals)
+    assert inspect_file(path).mask.foreground == normals[..., 0].size
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        with_checksums(Damaged("png", (("set", 16, 4, "big", 2**31),), "texture").content()),
+        Damaged("planar bigtiff", (("turn", 15, 128),), "texture").content(),
+    ],
+    ids=["huge png", "bigtiff without pages"],
+)
+def test_damaged_textures(tmp_path, content):
+    path = tmp_path / "photo"
+    path.write_bytes(content)
+    with pytest.raises(NormalMeshError, match=r"cannot read the texture .*photo: "):
+        colour_image(path)
+
+
+def test_depths_behind_the_camera():
+    truth = NormalMap(dome(), camera=Perspective.centred(40, dome().shape[:2]))
+    with pytest.raises(NormalMeshError, match=r"must be positive distances.*the smallest in the depth map is -1"):
+        evaluate(np.full(truth.shape, -1.0), truth)
+
+
+def test_a_bound_on_a_surface_all_of_whose_faces_touch_a_cut():
+    rows = "/".join(["#" * 16] * 16)
+    normal_map = Chain(rows, ("grazing", 16), (), (53368.0, 53368.0, 1.0, 1.05, 0.0), "within", (), ".ply").normal_map()
+    check_surface(reconstruct_within(normal_map, max_error=5.0), normal_map)
+
+
+@pytest.mark.parametrize("weight", [2.8e14, 1e308])
+def test_a_prior_that_outweighs_the_digits_of_a_number(weight):
+    normal_map = NormalMap(np.array([[[0.0, 0, 1]]]))
+    with pytest.raises(NormalMeshError, match="weight"):
+        reconstruct(normal_map, vertices=4, prior=[[0, 0, 0]], prior_weight=weight)
+    assert reconstruct(normal_map, vertices=4, prior=[[0, 0, 5]], prior_weight=1e9).depth_map() == pytest.approx(5)
