@@ -74,7 +74,7 @@ def image_shape(shape: object, name: str = "shape") -> tuple[int, int]:
         raise NormalMeshError(f"{name} must be the rows and columns of an image, not {shown(shape)}")
     rows, columns = lengths
     if rows * columns > MOST_PIXELS:
-        raise NormalMeshError(f"{name} is {rows}×{columns}, more pixels than any memory holds")
+        raise NormalMeshError(f"{name} has more pixels than any memory holds: {shown((rows, columns))}")
     return rows, columns
 
 
@@ -106,6 +106,6 @@ def options_of(
     known = [each.name for each in every if each.kind is Parameter.KEYWORD_ONLY and each.name not in set(without)]
     if unknown := [option for option in given if option not in known]:
         raise NormalMeshError(
-            f"{shown(unknown[0])} is no option of {function.__name__} here; there are {', '.join(known)}"
+            f"{name}: {shown(unknown[0])} is no option of {function.__name__} here; there are {', '.join(known)}"
         )
     return dict(given)

@@ -25,6 +25,8 @@ Float = NDArray[np.float64]
 
 #: Lengths in pixels, and of pixels, whose squares and quotients stay far from the ends of float32 and float64.
 LEAST, LARGEST = 1e-12, 1e12
+#: Shortest focal length (px), and how many of them the principal point may be away; beyond, rays run along the image.
+LEAST_FOCAL, FARTHEST = 1e-3, 1e6
 
 
 class Camera(ABC):
@@ -155,8 +157,13 @@ class Perspective(Camera):
                     f"{name} must be a positive focal length in pixels, not {number:g}; "
                     "flip the image or its convention instead"
                 )
-            _refuse_extreme(number, name, LEAST if name in ("fx", "fy") else 0.0)
+            _refuse_extreme(number, name, LEAST_FOCAL if name in ("fx", "fy") else 0.0)
             object.__setattr__(self, name, number)
+        if np.abs(self.frame).max() > FARTHEST:
+            raise NormalMeshError(
+                f"cx, cy and skew ({self.cx:g}, {self.cy:g}, {self.skew:g}) are more than {FARTHEST:g} focal lengths "
+                "away from the image; check the unit of the camera matrix"
+            )
 
     @classmethod
     def from_matrix(cls, K: ArrayLike, pixel_centre: str = "integer") -> Perspective:
@@ -207,6 +214,7 @@ class Perspective(Camera):
         """
         rows, columns = image_shape(shape)
         focal_length = positive_number(focal_length, "focal_length")
+        _refuse_extreme(focal_length, "focal_length", LEAST_FOCAL)
         return cls(focal_length, focal_length, columns / 2, rows / 2)
 
     @property

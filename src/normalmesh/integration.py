@@ -26,7 +26,7 @@ from normalmesh.progress import Progress, Teller
 from normalmesh.refinement import refine as refine_once
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.stopwatch import Stopwatch
-from normalmesh.surface import Surface, check_units
+from normalmesh.surface import LARGEST, Surface, check_units
 
 Float = NDArray[np.float64]
 
@@ -37,6 +37,9 @@ FORMULATIONS = ("facets", "vertices")
 ROUNDS = 4
 ROUNDS_A_SOLVE = 2
 LEAST_CHANGE = 0.005
+
+#: Logarithm of a depth that is out of range, with room for points far off the optical axis.
+MOST_LOGARITHM = 70.0
 
 #: Time of a round of refinement, of its solves, and of the noise estimate, in solves: what progress is told by.
 _REFINE, _RESOLVE, _NOISE = 3.0, 2.0, 2.0
@@ -160,10 +163,12 @@ def integrate(
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
         cut, unknown, history = _refined(closed, cut, unknown, solver, refine, noise, seconds, teller)
     shift = _gauge(cut, unknown, solver.fixed, normal_map, float(distance))
+    unknown = unknown - shift[cut.mesh.components[cut.origin]]
+    _refuse_out_of_range(unknown, normal_map)
     made = Integration(noise, solver.method, solver.residual, history, seconds.seconds, seconds.cpu_seconds)
     surface = Surface.from_unknown(
         cut.screen(),
-        unknown - shift[cut.mesh.components[cut.origin]],
+        unknown,
         normal_map.camera,
         normal_map.shape,
         units,
@@ -244,6 +249,16 @@ def _check_mesh(mesh: ScreenMesh) -> None:
     faults = [fault for fault in mesh.check().problems if "without a face" not in fault]
     if faults or len(mesh.faces) == 0:
         raise NormalMeshError(f"the mesh cannot be integrated: {', '.join(faults) or 'it has no faces'}")
+
+
+def _refuse_out_of_range(unknown: Float, normal_map: NormalMap) -> None:
+    """Raise where points would not be finite: a prior whose points contradict each other can ask for any depth."""
+    steepest = MOST_LOGARITHM if isinstance(normal_map.camera, Perspective) else LARGEST
+    if not np.abs(unknown).max() < steepest:
+        raise NormalMeshError(
+            "the surface would reach farther than numbers do: points of the prior contradict each other, or the "
+            "normals, by far; check their depths and units, or lower prior_weight"
+        )
 
 
 def _gauge(

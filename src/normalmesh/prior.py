@@ -68,8 +68,8 @@ class Prior:
 
         owner = pixel_faces(mesh, shape)
         distance, (row, column) = ndimage.distance_transform_edt(owner < 0, return_indices=True)
-        j = np.clip(self.screen[:, 0].astype(np.int64), 0, shape[1] - 1)
-        i = np.clip(self.screen[:, 1].astype(np.int64), 0, shape[0] - 1)
+        j = np.clip(self.screen[:, 0], 0, shape[1] - 1).astype(np.int64)
+        i = np.clip(self.screen[:, 1], 0, shape[0] - 1).astype(np.int64)
         off = np.hypot(self.screen[:, 0] - j - 0.5, self.screen[:, 1] - i - 0.5) > 1
         nearest = owner[row[i, j], column[i, j]]
         # A mesh that owns no pixel centre has no nearest one either.

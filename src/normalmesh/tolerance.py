@@ -153,8 +153,9 @@ def _loose_parts(surface: Surface) -> NDArray[np.int64]:
     found = surface.discontinuities
     if found is None or not found.cut.any():
         return np.zeros(surface.shape, np.int64)
-    of_part = np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0)
-    of_face = np.where(found.parts >= 0, of_part[found.parts], -1)
+    # The last one is that of faces without a part, −1.
+    of_part = np.append(np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0), -1)
+    of_face = of_part[found.parts]
     _, owners = surface.owners()
     return np.where(owners >= 0, of_face[owners], 0)
 

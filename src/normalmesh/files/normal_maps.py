@@ -105,7 +105,7 @@ def checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
     if camera is None:
         return Orthographic()
     if isinstance(camera, str | PathLike):
-        return Perspective.from_file(camera)
+        return Perspective.from_file(path_of(camera, "camera"))
     if not isinstance(camera, Camera):
         raise NormalMeshError(
             f"camera must be Orthographic(...), Perspective(...) or a file, not {type(camera).__name__}"
