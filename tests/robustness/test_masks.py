@@ -21,6 +21,8 @@ from normalmesh import (
 )
 from soundness import assert_depths, assert_sound, problems_of
 
+pytestmark = pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
+
 WAYS = {
     "default": lambda m: reconstruct(m, vertices=5),
     "no target in reach": lambda m: reconstruct(m, vertices=10**6),

@@ -15,7 +15,7 @@ from soundness import assert_sound
 MAP = bumpy_map((20, 20))
 
 
-@pytest.mark.parametrize("vertices", [0, 1, 2, -1, math.nan, math.inf, 2**31, 10**5000, 5.0, "5", True, [5], 1j])
+@pytest.mark.parametrize("vertices", [0, 1, 2, -1, math.nan, math.inf, 2**31, 10**400, 5.0, "5", True, [5], 1j])
 def test_impossible_numbers_of_vertices(vertices):
     for run in (reconstruct, decimate, remesh_isotropic):
         with pytest.raises(NormalMeshError, match="vertices must be a whole number from 3 to 2147483647"):
@@ -55,9 +55,7 @@ def test_more_vertices_than_there_are_do_not_count_as_memory():
     assert not reconstruct(MAP, vertices=10**9, memory_limit=1e9).decimation.target_met
 
 
-@pytest.mark.parametrize(
-    "vertices", [[], [5, 5], [3, 9], [9, 2], [9, math.nan], "95", None, 7, {9: 5}, np.array([9.0])]
-)
+@pytest.mark.parametrize("vertices", [[], [5, 5], [3, 9], [9, 2], [9, math.nan], "95", None, 7, {9: 5}, np.ones(1)])
 def test_impossible_levels(vertices):
     with pytest.raises(NormalMeshError, match="vertices"):
         reconstruct_levels(MAP, vertices)
