@@ -20,11 +20,11 @@ from normalmesh import (
 from soundness import assert_depths, assert_sound
 from surfaces import centres, plane_map
 
-SHAPE = (36, 36)
+SHAPE = (24, 24)
 CAMERAS = {
     "parallel": Orthographic(),
-    "37°": Perspective.centred(54.0, SHAPE),
-    "150°": Perspective.centred(18 / math.tan(math.radians(75)), SHAPE),
+    "37°": Perspective.centred(36.0, SHAPE),
+    "150°": Perspective.centred(12 / math.tan(math.radians(75)), SHAPE),
 }
 TILTED = np.array([0.3, 0.2, 1.0]) / np.linalg.norm([0.3, 0.2, 1.0])
 
@@ -69,12 +69,12 @@ FAULTS = [
     "one outlier",
 ]
 WAYS = {
-    "default": lambda m: reconstruct(m, vertices=50),
+    "default": lambda m: reconstruct(m, vertices=30),
     "threshold": lambda m: reconstruct(m, threshold=4.0),
-    "paper": lambda m: reconstruct(m, vertices=50, preset="paper"),
-    "vertices": lambda m: reconstruct(m, vertices=50, formulation="vertices"),
-    "plain": lambda m: reconstruct(m, vertices=50, discontinuities=False, refine=0),
-    "in the plane": lambda m: reconstruct(m, vertices=50, decimation={"in_plane": True, "align": "each"}),
+    "paper": lambda m: reconstruct(m, vertices=30, preset="paper"),
+    "vertices": lambda m: reconstruct(m, vertices=30, formulation="vertices"),
+    "plain": lambda m: reconstruct(m, vertices=30, discontinuities=False, refine=0),
+    "in the plane": lambda m: reconstruct(m, vertices=30, decimation={"in_plane": True, "align": "each"}),
 }
 
 
@@ -100,7 +100,7 @@ def test_isotropic_meshes(fault):
 @pytest.mark.parametrize("degrees", [60, 360, 1e-300])
 def test_added_noise(degrees):
     normal_map = add_noise(plane_map(TILTED, SHAPE), degrees)
-    assert_sound(reconstruct(normal_map, vertices=50), normal_map)
+    assert_sound(reconstruct(normal_map, vertices=30), normal_map)
 
 
 @pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
