@@ -125,8 +125,8 @@ def test_from_matrix():
     [
         (np.eye(4), "must be 3×3, not 4×4"),
         (5, "must be 3×3, not a single number"),
-        ("K.txt", "must hold numbers"),
-        ([[1, 2], [3]], "must hold numbers"),
+        ("K.txt", "must be an array of numbers"),
+        ([[1, 2], [3]], "must be an array of numbers"),
         ([[500, 0, 0], [0, 500, 0], [304, 256, 1]], r"must read .*\(transposed"),
         ([[500, 0, 1], [0, 500, 1], [0, 0, 0]], "must read"),
         ([[np.nan, 0, 1], [0, 500, 1], [0, 0, 1]], "must read"),
@@ -139,7 +139,7 @@ def test_matrices_that_are_refused(K, reason):
 
 
 def test_parameters_that_are_refused():
-    with pytest.raises(NormalMeshError, match="pixel_centre must be 'integer' or 'half', not 'corner'"):
+    with pytest.raises(NormalMeshError, match="pixel_centre must be one of integer, half, not 'corner'"):
         Perspective.from_matrix(np.eye(3), "corner")
     for size in (0, -1, np.nan, np.inf):
         with pytest.raises(NormalMeshError, match="pixel_size must be a positive number"):

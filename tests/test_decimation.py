@@ -252,7 +252,7 @@ def test_report_and_progress():
     [
         ({}, "exactly one of vertices, threshold and compression, not none"),
         ({"vertices": 9, "threshold": 2}, "not vertices and threshold"),
-        ({"vertices": 2}, "vertices must be a whole number of at least 3, not 2"),
+        ({"vertices": 2}, "vertices must be a whole number from 3 to 2147483647, not 2"),
         ({"vertices": -5}, "vertices must be"),
         ({"vertices": 10.5}, "vertices must be a whole number"),
         ({"vertices": float("nan")}, "vertices must be"),

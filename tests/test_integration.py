@@ -292,7 +292,7 @@ def test_unsound_meshes_are_refused():
         ({"formulation": "vertices", "metric": "space"}, "metric must be one of"),
         ({"distance": 0}, "distance must be a positive number, not 0"),
         ({"distance": float("nan")}, "distance must be a positive number"),
-        ({"refine": -1}, "refine must be a number of rounds, zero or more, not -1"),
+        ({"refine": -1}, "refine must be a number of rounds from 0 to 10000, not -1"),
         ({"refine": 1.5}, "refine must be a number of rounds"),
         ({"refine": True}, "refine must be a number of rounds"),
         ({"noise": -1}, "noise must be an angle"),

@@ -224,9 +224,9 @@ def test_report_and_progress():
         ({"error": 0}, "error must be a positive number, not 0"),
         ({"error": float("nan")}, "error must be a positive number"),
         ({"error": "small"}, "error must be a positive number"),
-        ({"vertices": 2}, "vertices must be a whole number of at least 3, not 2"),
+        ({"vertices": 2}, "vertices must be a whole number from 3 to 2147483647, not 2"),
         ({"vertices": 10.5}, "vertices must be a whole number"),
-        ({"error": 1.0, "rounds": 0}, "rounds must be a whole number of at least 1"),
+        ({"error": 1.0, "rounds": 0}, "rounds must be a whole number from 1 to 10000"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -96,7 +96,7 @@ def test_any_number_of_threads():
 
 @pytest.mark.parametrize("shape", [(0, 3), (3,), (3, -1)])
 def test_shapes_are_checked(shape):
-    with pytest.raises(NormalMeshError, match="rows, columns"):
+    with pytest.raises(NormalMeshError, match="rows and columns"):
         pixel_faces(ScreenMesh.from_mask(np.ones((1, 1))), shape)
 
 

@@ -200,14 +200,16 @@ def test_without_a_normal_map(tmp_path, medallion):
 
 
 def test_photo(tmp_path, medallion):
-    photo = np.random.default_rng(1).integers(0, 255, (40, 2000, 3), np.uint8)
+    photo = np.random.default_rng(1).integers(0, 255, (1800, 1800, 3), np.uint8)
     page = Page(written(tmp_path, medallion[0], texture=photo))
     assert page.shadings()[-1] == "photo"
     assert "uv" in page.about["arrays"]
     image = Image.open(io.BytesIO(base64.b64decode(page.about["photo"].partition(",")[2])))
-    assert image.size == (1600, 32)
+    assert image.size == (1600, 1600)
     with pytest.raises(nm.NormalMeshError, match="texture"):
         written(tmp_path, medallion[0], texture=tmp_path / "missing.png")
+    with pytest.raises(nm.NormalMeshError, match="the texture is 1800 × 40 pixels but the normal map"):
+        written(tmp_path, medallion[0], texture=photo[:40])
 
 
 def test_wrong_convention_is_warned_about(tmp_path):

@@ -18,9 +18,15 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.arguments import array_of, image_shape, path_of, vectors_of
+from normalmesh.errors import NormalMeshError, finite_number, one_of, positive_number, shape_text
 
 Float = NDArray[np.float64]
+
+#: Lengths in pixels, and of pixels, whose squares and quotients stay far from the ends of float32 and float64.
+LEAST, LARGEST = 1e-12, 1e12
+#: Shortest focal length (px), and how many of them the principal point may be away; beyond, rays run along the image.
+LEAST_FOCAL, FARTHEST = 1e-3, 1e6
 
 
 class Camera(ABC):
@@ -59,9 +65,8 @@ class Camera(ABC):
     def rays(self, u: ArrayLike, v: ArrayLike) -> Float:
         """Rays r(u, v), (..., 3), not normalised."""
         _, _, origin, along_u, along_v = self.frame
-        columns = np.asarray(u, np.float64)[..., None]
-        rows = np.asarray(v, np.float64)[..., None]
-        return origin + columns * along_u + rows * along_v
+        columns, rows = _positions(u, v)
+        return origin + columns[..., None] * along_u + rows[..., None] * along_v
 
     def jacobian(self, normals: ArrayLike, u: ArrayLike, v: ArrayLike) -> Float:
         """Tangents J(n) = [τ_i − (⟨n, τ_i⟩ / ⟨n, r⟩) r] / ℓ for i = u, v, of shape (..., 3, 2).
@@ -69,11 +74,26 @@ class Camera(ABC):
         A step δu on the screen is the step ``J δu`` on the surface, in pixels. Normals (..., 3) at screen
         positions u, v (...).
         """
-        n = np.asarray(normals, np.float64)
+        n = vectors_of(normals, 3, "normals")
         rays = self.rays(u, v)
+        _refuse_unlike(normals=n[..., 0], u=rays[..., 0])
         along_ray = np.sum(n * rays, axis=-1)
         columns = [tau - ((n @ tau) / along_ray)[..., None] * rays for tau in self.tangents]
         return np.stack(columns, axis=-1) / self.pixel_length
+
+
+def checked_distance(distance: object) -> float:
+    """A distance from a camera, or an error."""
+    number = positive_number(distance, "distance")
+    _refuse_extreme(number, "distance", LEAST)
+    return number
+
+
+def checked_camera(camera: object) -> Camera:
+    """The camera, or an error where it is something else."""
+    if not isinstance(camera, Camera):
+        raise NormalMeshError(f"camera must be Orthographic(...) or Perspective(...), not {type(camera).__name__}")
+    return camera
 
 
 @dataclass(frozen=True)
@@ -90,8 +110,9 @@ class Orthographic(Camera):
     towards_viewer = 1.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.pixel_size) and self.pixel_size > 0):
-            raise NormalMeshError(f"pixel_size must be a positive number, not {self.pixel_size}")
+        size = positive_number(self.pixel_size, "pixel_size")
+        _refuse_extreme(size, "pixel_size", LEAST)
+        object.__setattr__(self, "pixel_size", size)
 
     @property
     def frame(self) -> Float:
@@ -99,11 +120,11 @@ class Orthographic(Camera):
         return np.array([[s, 0, 0], [0, -s, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]], np.float64)
 
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        u, v = np.moveaxis(np.asarray(screen, np.float64), -1, 0)
-        return np.stack([self.pixel_size * u, -self.pixel_size * v, np.asarray(unknown, np.float64)], axis=-1)
+        u, v, height = _lifted(screen, unknown)
+        return np.stack([self.pixel_size * u, -self.pixel_size * v, height], axis=-1)
 
     def depth(self, points: ArrayLike) -> Float:
-        return np.asarray(points, np.float64)[..., 2]
+        return vectors_of(points, 3, "points")[..., 2]
 
 
 @dataclass(frozen=True)
@@ -130,14 +151,19 @@ class Perspective(Camera):
 
     def __post_init__(self) -> None:
         for name in ("fx", "fy", "cx", "cy", "skew"):
-            if not np.isfinite(getattr(self, name)):
-                raise NormalMeshError(f"{name} must be a finite number, not {getattr(self, name)}")
-        for name in ("fx", "fy"):
-            if getattr(self, name) <= 0:
+            number = finite_number(getattr(self, name), name)
+            if name in ("fx", "fy") and number <= 0:
                 raise NormalMeshError(
-                    f"{name} must be a positive focal length in pixels, not {getattr(self, name)}; "
+                    f"{name} must be a positive focal length in pixels, not {number:g}; "
                     "flip the image or its convention instead"
                 )
+            _refuse_extreme(number, name, LEAST_FOCAL if name in ("fx", "fy") else 0.0)
+            object.__setattr__(self, name, number)
+        if np.abs(self.frame).max() > FARTHEST:
+            raise NormalMeshError(
+                f"cx, cy and skew ({self.cx:g}, {self.cy:g}, {self.skew:g}) are more than {FARTHEST:g} focal lengths "
+                "away from the image; check the unit of the camera matrix"
+            )
 
     @classmethod
     def from_matrix(cls, K: ArrayLike, pixel_centre: str = "integer") -> Perspective:
@@ -151,12 +177,8 @@ class Perspective(Camera):
             Where K puts the centre of the first pixel: ``"integer"`` (0, 0), as OpenCV and Matlab tools do after
             subtracting one, or ``"half"`` (½, ½), as graphics does. Half a pixel is visible in metrology.
         """
-        if pixel_centre not in ("integer", "half"):
-            raise NormalMeshError(f"pixel_centre must be 'integer' or 'half', not {pixel_centre!r}")
-        try:
-            matrix = np.asarray(K, np.float64)
-        except (TypeError, ValueError) as error:
-            raise NormalMeshError("the camera matrix must hold numbers") from error
+        one_of(pixel_centre, ("integer", "half"), "pixel_centre")
+        matrix = array_of(K, "the camera matrix").astype(np.float64)
         if matrix.shape != (3, 3):
             raise NormalMeshError(f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")
         if not np.all(np.isfinite(matrix)) or matrix[2, 2] == 0 or np.any(matrix[[1, 2, 2], [0, 0, 1]] != 0):
@@ -173,7 +195,7 @@ class Perspective(Camera):
         """Camera from a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
         from normalmesh.files.cameras import read_camera_matrix
 
-        K = read_camera_matrix(path)
+        K = read_camera_matrix(path_of(path))
         try:
             return cls.from_matrix(K, pixel_centre)
         except NormalMeshError as error:
@@ -190,7 +212,9 @@ class Perspective(Camera):
         shape
             Rows and columns of the image.
         """
-        rows, columns = shape
+        rows, columns = image_shape(shape)
+        focal_length = positive_number(focal_length, "focal_length")
+        _refuse_extreme(focal_length, "focal_length", LEAST_FOCAL)
         return cls(focal_length, focal_length, columns / 2, rows / 2)
 
     @property
@@ -201,8 +225,42 @@ class Perspective(Camera):
         return np.array([tau_u, tau_v, origin, tau_u, tau_v], np.float64)
 
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        u, v = np.moveaxis(np.asarray(screen, np.float64), -1, 0)
-        return np.exp(np.asarray(unknown, np.float64))[..., None] * self.rays(u, v)
+        u, v, logarithm = _lifted(screen, unknown)
+        return np.exp(logarithm)[..., None] * self.rays(u, v)
 
     def depth(self, points: ArrayLike) -> Float:
-        return -np.asarray(points, np.float64)[..., 2]
+        return -vectors_of(points, 3, "points")[..., 2]
+
+
+def _refuse_extreme(number: float, name: str, least: float) -> None:
+    if not least <= abs(number) <= LARGEST:
+        raise NormalMeshError(f"{name} must lie between {least or -LARGEST:g} and {LARGEST:g}, not {number:g}")
+
+
+def _positions(u: ArrayLike, v: ArrayLike) -> tuple[Float, Float]:
+    """Screen positions that fit together."""
+    columns, rows = np.asarray(array_of(u, "u"), np.float64), np.asarray(array_of(v, "v"), np.float64)
+    _refuse_unlike(u=columns, v=rows)
+    return columns, rows
+
+
+def _lifted(screen: ArrayLike, unknown: ArrayLike) -> tuple[Float, Float, Float]:
+    """u, v and the unknown, of one shape."""
+    u, v = np.moveaxis(vectors_of(screen, 2, "screen"), -1, 0)
+    values = np.asarray(array_of(unknown, "unknown"), np.float64)
+    if values.shape != u.shape:
+        raise NormalMeshError(
+            f"unknown is {shape_text(values.shape)} but screen has positions of {shape_text(u.shape)}"
+        )
+    return u, v, values
+
+
+def _refuse_unlike(**arrays: Float) -> None:
+    """An error where two arrays cannot be combined."""
+    (first, one), (second, two) = arrays.items()
+    try:
+        np.broadcast_shapes(one.shape, two.shape)
+    except ValueError as error:
+        raise NormalMeshError(
+            f"{first} is {shape_text(one.shape)} but {second} is {shape_text(two.shape)}; they must be of one shape"
+        ) from error

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.arguments import array_of
+from normalmesh.errors import NormalMeshError, shape_text, shown
 
 #: Names of common conventions and their axes.
 NAMED = {
@@ -35,9 +36,10 @@ class Convention:
     axes: str
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"([+-][xyz]){3}", self.axes) or sorted(self.axes[1::2]) != ["x", "y", "z"]:
+        axes = self.axes if isinstance(self.axes, str) else ""
+        if not re.fullmatch(r"([+-][xyz]){3}", axes) or sorted(axes[1::2]) != ["x", "y", "z"]:
             raise NormalMeshError(
-                f"unknown convention {self.axes!r}; use {', '.join(NAMED)}, auto, or a sign and an axis for each "
+                f"unknown convention {shown(self.axes)}; use {', '.join(NAMED)}, auto, or a sign and an axis for each "
                 "channel, such as '+x-y+z'"
             )
 
@@ -46,7 +48,9 @@ class Convention:
         """From a name (``opengl``, ``directx``, ``opencv``), from axes (``+x-y+z``), or as it is."""
         if isinstance(text, Convention):
             return text
-        name = str(text).strip().lower()
+        if not isinstance(text, str):
+            return cls(text)
+        name = text.strip().lower()
         return cls(NAMED.get(name, name))
 
     @property
@@ -68,6 +72,7 @@ class Convention:
 
     def to_project(self, channels: NDArray[np.floating]) -> NDArray[np.floating]:
         """Channels (..., 3) as stored → normals (..., 3) in the project's frame."""
+        channels = _three_floats(channels, "channels")
         normals = np.empty_like(channels)
         for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
             np.multiply(channels[..., channel], sign, out=normals[..., axis], casting="unsafe")
@@ -75,7 +80,16 @@ class Convention:
 
     def from_project(self, normals: NDArray[np.floating]) -> NDArray[np.floating]:
         """Normals (..., 3) in the project's frame → channels (..., 3) to be stored."""
+        normals = _three_floats(normals, "normals")
         channels = np.empty_like(normals)
         for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
             np.multiply(normals[..., axis], sign, out=channels[..., channel], casting="unsafe")
         return channels
+
+
+def _three_floats(values: NDArray[np.floating], name: str) -> NDArray[np.floating]:
+    """The values (..., 3), or an error."""
+    array = array_of(values, name, "an array of floats", "f")
+    if array.ndim == 0 or array.shape[-1] != 3:
+        raise NormalMeshError(f"{name} must have the shape (..., 3), not {shape_text(array.shape)}")
+    return array

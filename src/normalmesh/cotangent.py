@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.cutting import CutMesh
-from normalmesh.errors import one_of
+from normalmesh.errors import NormalMeshError, finite_number, one_of, shown
 from normalmesh.facemeans import FaceMeans
 from normalmesh.prior import barycentric_rows
 
@@ -56,8 +56,7 @@ class CotangentSystem:
         Unlimited cotangents are the exact finite elements of the mesh, also for obtuse triangles, whose negative
         weights keep the system positive semidefinite; limits make it robust against slivers, at the price of accuracy.
         """
-        one_of(parameters, PARAMETERS, "parameters")
-        one_of(metric, METRICS, "metric")
+        check_system(parameters, metric, clamp)
         cotangents = _cotangents(means, metric)
         if clamp is not None:
             cotangents = np.clip(cotangents, *clamp)
@@ -89,6 +88,19 @@ class CotangentSystem:
     def prior_rows(self, screen: Float, faces: NDArray[np.int32], whole: CutMesh) -> tuple[csr_matrix, Float]:
         """The surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and nothing known."""
         return barycentric_rows(whole.mesh, screen, faces), np.zeros(len(faces))
+
+
+def check_system(parameters: str, metric: str, clamp: tuple[float, float] | None) -> None:
+    """Raise where these are no options of a :class:`CotangentSystem`."""
+    one_of(parameters, PARAMETERS, "parameters")
+    one_of(metric, METRICS, "metric")
+    if clamp is None:
+        return
+    if not isinstance(clamp, tuple | list) or len(clamp) != 2:
+        raise NormalMeshError(f"clamp must be the least and the largest cotangent, not {shown(clamp)}")
+    least, largest = (finite_number(limit, "clamp") for limit in clamp)
+    if not 0 <= least <= largest or largest == 0:
+        raise NormalMeshError(f"clamp must rise from zero or more to the largest cotangent, not {shown(clamp)}")
 
 
 def _cotangents(means: FaceMeans, metric: str) -> Float:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh._closedmesh import LOCKED
+from normalmesh.arguments import array_of, instance_of, options_of, yes_or_no
 from normalmesh.collapse import Collapsed, collapse
-from normalmesh.errors import NormalMeshError, one_of, positive_number, whole_number
+from normalmesh.errors import NormalMeshError, one_of, positive_number, shape_text, shown, whole_number
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
@@ -20,7 +21,7 @@ from normalmesh.progress import Progress, Teller
 from normalmesh.quadrics import REGULARISATION, FaceRecords, Pixels
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.startmesh import STARTS, start_mesh
-from normalmesh.stopping import vertex_target
+from normalmesh.stopping import MOST_VERTICES, RULES, vertex_target
 from normalmesh.stopwatch import Stopwatch
 
 #: κ: an edge collapses below the threshold T when κ·cost < T. Fitted once, so that the thresholds of the paper's tables
@@ -29,6 +30,9 @@ THRESHOLD_FACTOR = 2.0
 
 #: Vertices that the first round leaves, for one of the result, by the start.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
+
+#: Rounds, passes in each, and λ: far beyond what changes anything.
+MOST_ROUNDS, MOST_REGULAR = 10_000, 1e12
 
 #: Time of the stages, in passes of flips and moves: what progress is told by.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
@@ -106,6 +110,17 @@ class DecimatedMesh(ScreenMesh):
     locked: NDArray[np.bool_]
     report: Decimation
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        locked = array_of(self.locked, "locked", "booleans", "b")
+        if locked.shape != (len(self.vertices),):
+            raise NormalMeshError(
+                f"locked must be one boolean for each of the {len(self.vertices)} vertices, "
+                f"not {shape_text(locked.shape)}"
+            )
+        object.__setattr__(self, "locked", locked)
+        instance_of(self.report, Decimation, "report")
+
 
 def decimate(
     normal_map: NormalMap,
@@ -170,6 +185,7 @@ def decimate(
         Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
         pixel of the mask's outline. The same for any number of threads.
     """
+    instance_of(normal_map, NormalMap, "normal_map")
     way = _Way(rounds, passes, align, flips, moves, step, regularisation, in_plane, start)
     final = vertex_target(normal_map.foreground, vertices, threshold, compression)
     limit = np.inf if threshold is None else positive_number(threshold, "threshold") / THRESHOLD_FACTOR
@@ -203,15 +219,31 @@ def decimate_levels(
     DecimatedMesh
         The first is what :func:`decimate` makes. Seconds of a report count from the beginning.
     """
-    targets = [whole_number(each, 3, "vertices") for each in vertices]
-    if not targets or any(first <= second for first, second in pairwise(targets)):
-        raise NormalMeshError(f"vertices of levels must fall from one to the next, not {list(vertices)}")
+    targets = level_targets(vertices)
     way = _Way(**options)
     clock = _Clock(progress, len(targets) * way.rounds, len(targets) * way.all_passes)
     work = _Decimating(normal_map, way, targets[0], np.inf, locked, clock)
     for target in targets:
         yield work.down_to(work.schedule(target))
     clock.teller.finish()
+
+
+def level_targets(vertices: Sequence[int]) -> list[int]:
+    """Vertices of levels, finest first, or an error."""
+    given = vertices.tolist() if isinstance(vertices, np.ndarray) else vertices
+    if not isinstance(given, list | tuple | range):
+        raise NormalMeshError(f"vertices must be a list of numbers of vertices, not {shown(vertices)}")
+    targets = [whole_number(each, 3, "vertices", MOST_VERTICES) for each in given]
+    if not targets or any(first <= second for first, second in pairwise(targets)):
+        raise NormalMeshError(f"vertices of levels must fall from one to the next, not {shown(targets)}")
+    return targets
+
+
+def checked_decimation(options: dict[str, Any] | None, preset: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Options of :func:`decimate` without its stopping rules, over those of a preset; or an error."""
+    chosen = {**(preset or {}), **options_of(decimate, options, "decimation", (*RULES, "progress"))}
+    _Way(**{name: value for name, value in chosen.items() if name != "locked"})
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -229,10 +261,16 @@ class _Way:
     start: str = "adaptive"
 
     def __post_init__(self) -> None:
-        whole_number(self.rounds, 1, "rounds")
-        whole_number(self.passes, 0, "passes")
-        positive_number(self.step, "step")
-        positive_number(self.regularisation, "regularisation")
+        whole_number(self.rounds, 1, "rounds", MOST_ROUNDS)
+        whole_number(self.passes, 0, "passes", MOST_ROUNDS)
+        for name in ("flips", "moves", "in_plane"):
+            yes_or_no(getattr(self, name), name)
+        # Kernels are compiled for floats.
+        for name, most in (("step", 1.0), ("regularisation", MOST_REGULAR)):
+            number = positive_number(getattr(self, name), name)
+            if number > most:
+                raise NormalMeshError(f"{name} must be at most {most:g}, not {number:g}")
+            object.__setattr__(self, name, number)
         one_of(self.align, ("last", "each"), "align")
         one_of(self.start, STARTS, "start")
 

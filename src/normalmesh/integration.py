@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.camera import Perspective
+from normalmesh.arguments import instance_of, options_of, yes_or_no
+from normalmesh.camera import Perspective, checked_distance
 from normalmesh.closedmesh import ClosedMesh
-from normalmesh.cotangent import CotangentSystem
+from normalmesh.cotangent import CotangentSystem, check_system
 from normalmesh.cutting import CutMesh
-from normalmesh.decimation import DecimatedMesh
-from normalmesh.errors import NormalMeshError, one_of
+from normalmesh.decimation import MOST_ROUNDS, DecimatedMesh
+from normalmesh.errors import NormalMeshError, one_of, shown
 from normalmesh.gluing import Gluing
 from normalmesh.meshsolver import MeshSolver
-from normalmesh.noise import closure_error, estimate_noise, without_noise
+from normalmesh.noise import checked_noise, closure_error, estimate_noise, without_noise
 from normalmesh.normalmap import NormalMap
-from normalmesh.prior import Prior
+from normalmesh.prior import Prior, check_prior
 from normalmesh.progress import Progress, Teller
 from normalmesh.refinement import refine as refine_once
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.stopwatch import Stopwatch
-from normalmesh.surface import Surface
+from normalmesh.surface import LARGEST, Surface, check_units
 
 Float = NDArray[np.float64]
 
@@ -34,6 +37,9 @@ FORMULATIONS = ("facets", "vertices")
 ROUNDS = 4
 ROUNDS_A_SOLVE = 2
 LEAST_CHANGE = 0.005
+
+#: Logarithm of a depth that is out of range, with room for points far off the optical axis.
+MOST_LOGARITHM = 70.0
 
 #: Time of a round of refinement, of its solves, and of the noise estimate, in solves: what progress is told by.
 _REFINE, _RESOLVE, _NOISE = 3.0, 2.0, 2.0
@@ -127,9 +133,11 @@ def integrate(
         taken over the area on the screen. Where depth jumps vertices are split, and new ones follow those of the mesh.
         ``surface.integration`` says how it was made, ``surface.discontinuities`` where it is cut.
     """
+    instance_of(mesh, ScreenMesh, "mesh")
+    instance_of(normal_map, NormalMap, "normal_map")
+    _check_options(formulation, parameters, metric, clamp, discontinuities, noise, refine, distance, units)
     if discontinuities is None:
         discontinuities = formulation == "facets"
-    _check_options(formulation, discontinuities, distance, refine)
     if not isinstance(mesh, DecimatedMesh):
         _check_mesh(mesh)
     points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
@@ -138,7 +146,7 @@ def integrate(
     teller = Teller(progress, solved + refine * _REFINE + -(-refine // ROUNDS_A_SOLVE) * _RESOLVE)
     teller.begin("noise", len(mesh.vertices))
     with seconds.stage("noise"):
-        noise = estimate_noise(normal_map) if noise is None else noise
+        noise = estimate_noise(normal_map) if noise is None else float(noise)
         clean = without_noise(normal_map, noise)
     vertex_system = None
     if formulation == "vertices":
@@ -154,11 +162,13 @@ def integrate(
     if refine:
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
         cut, unknown, history = _refined(closed, cut, unknown, solver, refine, noise, seconds, teller)
-    shift = _gauge(cut, unknown, solver.fixed, normal_map, distance)
+    shift = _gauge(cut, unknown, solver.fixed, normal_map, float(distance))
+    unknown = unknown - shift[cut.mesh.components[cut.origin]]
+    _refuse_out_of_range(unknown, normal_map)
     made = Integration(noise, solver.method, solver.residual, history, seconds.seconds, seconds.cpu_seconds)
     surface = Surface.from_unknown(
         cut.screen(),
-        unknown - shift[cut.mesh.components[cut.origin]],
+        unknown,
         normal_map.camera,
         normal_map.shape,
         units,
@@ -199,20 +209,56 @@ def _refined(
     return cut, unknown, tuple(history)
 
 
-def _check_options(formulation: str, discontinuities: bool, distance: float, refine: int) -> None:
+def checked_integration(
+    normal_map: NormalMap, options: dict[str, Any], preset: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Options of :func:`integrate`, over those of a preset; or the error that it would raise, before longer work."""
+    chosen = {**(preset or {}), **options_of(integrate, options, "integration", ("progress",))}
+    names = signature(_check_options).parameters
+    defaults = {name: each.default for name, each in signature(integrate).parameters.items() if name in names}
+    _check_options(**{**defaults, **{name: value for name, value in chosen.items() if name in names}})
+    if chosen.get("prior") is not None:
+        check_prior(chosen["prior"], chosen.get("prior_weight"), normal_map)
+    return chosen
+
+
+def _check_options(
+    formulation: str,
+    parameters: str,
+    metric: str,
+    clamp: tuple[float, float] | None,
+    discontinuities: bool | None,
+    noise: float | None,
+    refine: int,
+    distance: float,
+    units: str,
+) -> None:
     one_of(formulation, FORMULATIONS, "formulation")
-    if discontinuities and formulation != "facets":
+    check_system(parameters, metric, clamp)
+    if discontinuities is not None and yes_or_no(discontinuities, "discontinuities") and formulation != "facets":
         raise NormalMeshError('discontinuities need formulation="facets"')
-    if not (np.isfinite(distance) and distance > 0):
-        raise NormalMeshError(f"distance must be a positive number, not {distance}")
-    if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or refine < 0:
-        raise NormalMeshError(f"refine must be a number of rounds, zero or more, not {refine!r}")
+    if noise is not None:
+        checked_noise(noise)
+    checked_distance(distance)
+    check_units(units)
+    if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or not 0 <= refine <= MOST_ROUNDS:
+        raise NormalMeshError(f"refine must be a number of rounds from 0 to {MOST_ROUNDS}, not {shown(refine)}")
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:
     faults = [fault for fault in mesh.check().problems if "without a face" not in fault]
     if faults or len(mesh.faces) == 0:
         raise NormalMeshError(f"the mesh cannot be integrated: {', '.join(faults) or 'it has no faces'}")
+
+
+def _refuse_out_of_range(unknown: Float, normal_map: NormalMap) -> None:
+    """Raise where points would not be finite: a prior whose points contradict each other can ask for any depth."""
+    steepest = MOST_LOGARITHM if isinstance(normal_map.camera, Perspective) else LARGEST
+    if not np.abs(unknown).max() < steepest:
+        raise NormalMeshError(
+            "the surface would reach farther than numbers do: points of the prior contradict each other, or the "
+            "normals, by far; check their depths and units, or lower prior_weight"
+        )
 
 
 def _gauge(

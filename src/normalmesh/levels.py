@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from normalmesh.decimation import decimate_levels
-from normalmesh.integration import integrate
+from normalmesh.arguments import instance_of
+from normalmesh.decimation import checked_decimation, decimate_levels, level_targets
+from normalmesh.integration import checked_integration, integrate
 from normalmesh.memory import estimate_memory, refuse_too_large
 from normalmesh.noise import estimate_noise, without_noise
 from normalmesh.normalmap import NormalMap
@@ -43,22 +44,23 @@ def reconstruct_levels(
     list of Surface
         Finest first; the first is what :func:`reconstruct` makes.
     """
-    start = (decimation or {}).get("start", "adaptive")
-    needed = estimate_memory(normal_map.mask.size, normal_map.foreground, max(vertices, default=0), start)
+    instance_of(normal_map, NormalMap, "normal_map")
+    targets, meshing = level_targets(vertices), checked_decimation(decimation)
+    options = checked_integration(normal_map, integration)
+    finest = min(targets[0], 4 * normal_map.foreground)
+    needed = estimate_memory(normal_map.mask.size, normal_map.foreground, finest, meshing.get("start", "adaptive"))
     refuse_too_large(needed, memory_limit)
     decimating, _ = estimate_seconds(normal_map.foreground, 0)
-    integrating = [estimate_seconds(normal_map.foreground, count)[1] for count in vertices]
+    integrating = [estimate_seconds(normal_map.foreground, count)[1] for count in targets]
     teller = Teller(progress, decimating + sum(integrating))
     with limited_threads(threads):
         teller.begin("noise")
-        if integration.get("noise") is None:
-            integration["noise"] = estimate_noise(normal_map)
-        clean = without_noise(normal_map, integration["noise"])
-        meshes = list(
-            decimate_levels(clean, vertices, progress=teller.part(decimating), **(decimation or {})),
-        )
+        if options.get("noise") is None:
+            options["noise"] = estimate_noise(normal_map)
+        clean = without_noise(normal_map, options["noise"])
+        meshes = list(decimate_levels(clean, targets, progress=teller.part(decimating), **meshing))
         surfaces = [
-            integrate(mesh, normal_map, progress=teller.part(work), **integration)
+            integrate(mesh, normal_map, progress=teller.part(work), **options)
             for mesh, work in zip(meshes, integrating, strict=True)
         ]
         teller.finish(len(surfaces[-1].vertices))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from normalmesh._noise import bilateral, curls, loop_gaps
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, finite_number
 from normalmesh.normalmap import NormalMap
 from normalmesh.threads import in_parallel
 
@@ -59,11 +59,17 @@ def _median(normal_map: NormalMap, reach: int, look: Callable[..., None], *optio
     return float(np.median(known, overwrite_input=True)) / normal_map.camera.pixel_length if known.size else 0.0
 
 
+def checked_noise(noise: float) -> float:
+    what = "an angle in degrees, zero or more and at most 180"
+    number = finite_number(noise, "noise", what)
+    if not 0 <= number <= 180:
+        raise NormalMeshError(f"noise must be {what}, not {number:g}")
+    return number
+
+
 def without_noise(normal_map: NormalMap, noise: float) -> NormalMap:
     """The map with noise (degrees) averaged away among neighbours that it does not tell apart; as it is below 1°."""
-    if not (np.isfinite(noise) and noise >= 0):
-        raise NormalMeshError(f"noise must be an angle in degrees, zero or more, not {noise}")
-    if noise < NEGLIGIBLE:
+    if checked_noise(noise) < NEGLIGIBLE:
         return normal_map
     smooth = np.empty_like(normal_map.normals)
     window = (RADIUS, WIDTH, 3 * math.radians(noise))

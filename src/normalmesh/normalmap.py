@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh._normalmap import clean_normals
-from normalmesh.camera import Camera, Orthographic
+from normalmesh.arguments import array_of, nonzero_of
+from normalmesh.camera import Camera, Orthographic, checked_camera
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.threads import in_parallel
 
@@ -71,10 +72,7 @@ class NormalMap:
     repairs: Repairs = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.camera, Camera):
-            raise NormalMeshError(
-                f"camera must be Orthographic(...) or Perspective(...), not {type(self.camera).__name__}"
-            )
+        checked_camera(self.camera)
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
         normals = np.empty(given.shape, np.float32)
@@ -108,7 +106,7 @@ class NormalMap:
 
 def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
     """The normals as a contiguous float32 or float64 array (H, W, 3), or an error."""
-    array = np.asarray(normals)
+    array = array_of(normals, "normals", kinds=None)
     if array.ndim != 3 or array.shape[2] != 3:
         raise NormalMeshError(f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}")
     if array.size == 0:
@@ -126,14 +124,11 @@ def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.b
     """A copy of the mask as bool of the given shape, or an error."""
     if mask is None:
         return np.ones(shape, np.bool_)
-    array = np.asarray(mask)
+    array = nonzero_of(mask)
     if array.shape != shape:
         raise NormalMeshError(
             f"mask is {shape_text(array.shape)} but normals are {shape_text(shape)}; they must be of one image"
         )
-    if array.dtype.kind not in "bui" and not (array.dtype.kind == "f" and np.all(np.isfinite(array))):
-        raise NormalMeshError(f"mask must be boolean or finite numbers (nonzero = foreground), not {array.dtype}")
-    array = np.ascontiguousarray(array != 0)  # Matlab's arrays are not, and kernels are compiled for one layout
     if not array.any():
         raise NormalMeshError("mask is empty: no pixel is foreground; is it inverted, or of another image?")
     return array

@@ -9,15 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.camera import Camera, Orthographic
+from normalmesh.arguments import array_of, nonzero_of, path_of
+from normalmesh.camera import Camera, Orthographic, checked_camera
 from normalmesh.conventions import Convention
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, positive_number, shape_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, positive_number, shape_text, shown
 from normalmesh.files.lights import read_lights, read_rows
 from normalmesh.files.masks import read_mask
 from normalmesh.files.photographs import Photograph, photographs
@@ -108,6 +109,8 @@ def photometric_stereo(
     NormalMeshWarning
         Pixels that fewer than three independent lights reach have left the mask.
     """
+    if camera is not None:
+        checked_camera(camera)
     taken = photographs(images)
     directions = _checked_lights(lights, len(taken), Convention.parse(convention))
     strength = _checked_intensities(intensities, len(taken), taken[0].values.shape[2])
@@ -197,7 +200,7 @@ def _spread(systems: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, convention: Convention) -> NDArray[np.float64]:
     """Unit directions (K, 3) in the project's frame, or an error."""
-    lights = read_lights(given) if isinstance(given, str | PathLike) else np.asarray(given)
+    lights = read_lights(path_of(given, "lights")) if isinstance(given, str | PathLike) else array_of(given, "lights")
     if lights.ndim != 2 or lights.shape[1] != 3 or lights.dtype.kind not in "fui" or not np.all(np.isfinite(lights)):
         raise NormalMeshError(
             f"lights must be finite numbers of the shape ({count}, 3), not {lights.dtype} {shape_text(lights.shape)}"
@@ -226,8 +229,8 @@ def _checked_intensities(
     if given is None:
         return np.ones((count, 1))
     if isinstance(given, str | PathLike):
-        given = read_rows(Path(given), (1, 3), "one number or three: the intensity of a light")
-    array = np.asarray(given)
+        given = read_rows(path_of(given, "intensities"), (1, 3), "one number or three: the intensity of a light")
+    array = array_of(given, "intensities", "positive numbers")
     strength = array[:, None] if array.ndim == 1 else array
     if strength.ndim != 2 or len(strength) != count or strength.shape[1] not in (1, 3):
         raise NormalMeshError(
@@ -250,18 +253,20 @@ def _limits(saturation: float | None, taken: list[Photograph]) -> list[float]:
 def _trimmed(darkest: float, brightest: float, count: int) -> tuple[int, int]:
     """How many images to leave out at both ends, or an error."""
     for name, share in (("darkest", darkest), ("brightest", brightest)):
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
-            raise NormalMeshError(f"{name} must be a share of the images from 0 to below 1, not {share!r}")
+        if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share < 1:
+            raise NormalMeshError(f"{name} must be a share of the images from 0 to below 1, not {shown(share)}")
     if darkest + brightest >= 1:
         raise NormalMeshError(f"darkest and brightest leave no image: {darkest} + {brightest} must be below 1")
     return int(darkest * count), int(brightest * count)
 
 
 def _checked_mask(given: ArrayLike | str | PathLike[str] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    mask = read_mask(Path(given)) if isinstance(given, str | PathLike) else given
-    if mask is not None and np.shape(mask) != shape:
+    if given is None:
+        return np.ones(shape, np.bool_)
+    mask = nonzero_of(read_mask(path_of(given, "mask")) if isinstance(given, str | PathLike) else given)
+    if mask.shape != shape:
         raise NormalMeshError(
-            f"mask is {shape_text(np.shape(mask))} but images are {shape_text(shape)}; they must be of one view"
+            f"mask is {shape_text(mask.shape)} but images are {shape_text(shape)}; they must be of one view"
         )
     return checked_mask(mask, shape)
 

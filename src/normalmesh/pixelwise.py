@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from normalmesh._pixelwise import divergence, weights_of
-from normalmesh.camera import Perspective
-from normalmesh.errors import NormalMeshError
+from normalmesh.arguments import instance_of, yes_or_no
+from normalmesh.camera import Perspective, checked_distance
 from normalmesh.normalmap import NormalMap
 from normalmesh.pixelgrid import PixelPlanes, solve_grid
 from normalmesh.pixeljumps import integrate_jumps
@@ -53,8 +53,9 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
     NormalMeshError
         ``distance`` is not positive, or the equations could not be solved.
     """
-    if not (np.isfinite(distance) and distance > 0):
-        raise NormalMeshError(f"distance must be a positive number, not {distance}")
+    instance_of(normal_map, NormalMap, "normal_map")
+    distance = checked_distance(distance)
+    yes_or_no(discontinuities, "discontinuities")
     unknown = integrate_jumps(normal_map) if discontinuities else _integrated(normal_map)
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from normalmesh.errors import NormalMeshError, shown
+
 #: The stage of the last step.
 DONE = "done"
 
@@ -35,6 +37,12 @@ DECIMATION_SECONDS, INTEGRATION_SECONDS, VERTEX_SECONDS = 1.2e-6, 0.6e-6, 6e-5
 Progress = Callable[[Step], None]
 
 
+def checked_progress(progress: Progress | None) -> Progress | None:
+    if progress is not None and not callable(progress):
+        raise NormalMeshError(f"progress must be a function of a normalmesh.Step, not {shown(progress)}")
+    return progress
+
+
 def estimate_seconds(foreground: int, vertices: int) -> tuple[float, float]:
     """Seconds of decimation and of integration, very roughly: processors differ."""
     return DECIMATION_SECONDS * foreground, INTEGRATION_SECONDS * foreground + VERTEX_SECONDS * vertices
@@ -44,7 +52,7 @@ class Teller:
     """Tells a callback, if there is one, about work that consists of weighted parts."""
 
     def __init__(self, progress: Progress | None, work: float) -> None:
-        self.progress = progress
+        self.progress = checked_progress(progress)
         self.work = work
         self.done = 0.0
         self.stage = ""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh._raster import fill_pixel_faces
-from normalmesh.errors import NormalMeshError
+from normalmesh.arguments import image_shape, instance_of
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.threads import in_parallel
 
@@ -30,8 +30,7 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
     (H, W) int32
         Index of the owning face, −1 outside the mesh.
     """
-    if len(shape) != 2 or min(shape) < 1:
-        raise NormalMeshError(f"shape must be (rows, columns), both positive, not {shape}")
-    owner = np.full(shape, -1, np.int32)
+    instance_of(mesh, ScreenMesh, "mesh")
+    owner = np.full(image_shape(shape), -1, np.int32)
     in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, owner, grain=16_384)
     return owner

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from normalmesh.arguments import instance_of
 from normalmesh.cotangent import PAPER_CLAMP
-from normalmesh.decimation import decimate
+from normalmesh.decimation import checked_decimation, decimate
 from normalmesh.errors import one_of
-from normalmesh.integration import integrate
+from normalmesh.integration import checked_integration, integrate
 from normalmesh.memory import estimate_memory, refuse_too_large
 from normalmesh.noise import estimate_noise, without_noise
 from normalmesh.normalmap import NormalMap
@@ -76,12 +77,13 @@ def reconstruct(
     NormalMeshError
         Options that make no sense, or, before work begins, more memory needed than there is.
     """
+    instance_of(normal_map, NormalMap, "normal_map")
     aimed_at = expected_vertices(normal_map.foreground, vertices, threshold, compression)
     for_decimation, for_integration = PRESETS[one_of(preset, PRESETS, "preset")]
-    meshing = {**for_decimation, **(decimation or {})}
+    meshing = checked_decimation(decimation, for_decimation)
+    options = checked_integration(normal_map, integration, for_integration)
     needed = estimate_memory(normal_map.mask.size, normal_map.foreground, aimed_at, meshing.get("start", "adaptive"))
     refuse_too_large(needed, memory_limit)
-    options = {**for_integration, **integration}
     decimating, integrating = estimate_seconds(normal_map.foreground, aimed_at)
     teller = Teller(progress, decimating + integrating)
     with limited_threads(threads):

@@ -21,6 +21,8 @@ Float = NDArray[np.float64]
 SHARPNESS = 5.0
 #: Smallest share of an edge in the first stage, and smallest R⁴: the system stays regular.
 LEAST_SHARE = 1e-6
+#: Widths of strain beyond which an edge loses no more weight, for the same reason: a prior may be off by any number.
+MOST_WIDTHS = 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,4 +92,4 @@ class RobustWeights:
 
     def cauchy(self, strain: Float, width: float) -> Float:
         """Second stage: the weight (E,) of an edge falls as the square of its strain (E,), beyond a width in pixels."""
-        return self._trust * self._upright**2 / (1 + (strain / width) ** 2)
+        return self._trust * self._upright**2 / (1 + np.minimum(strain / width, MOST_WIDTHS) ** 2)

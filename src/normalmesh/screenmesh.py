@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh import _topology
+from normalmesh.arguments import array_of, nonzero_of
 from normalmesh.components import components
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.threads import in_parallel
 
 #: Corners are numbered in 32 bits, six for each pixel of the start mesh.
 MOST_PIXELS = (2**31 - 1) // 6
+
+#: Screen positions (px) up to which products of differences are far from overflow.
+FARTHEST = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +37,15 @@ class ScreenMesh:
     faces: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        vertices = _array(self.vertices, np.float64, 2, "vertices")
-        faces = _array(self.faces, np.int32, 3, "faces")
-        if not np.all(np.isfinite(vertices)):
-            raise NormalMeshError("vertices must be finite")
+        vertices = _array(self.vertices, "fiu", 2, "vertices")
+        faces = _array(self.faces, "iu", 3, "faces")
+        if not np.all(np.abs(vertices) <= FARTHEST):
+            raise NormalMeshError(f"vertices must be finite, and within {FARTHEST:g} px of the image")
         if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
             raise NormalMeshError(
                 f"faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
             )
+        vertices, faces = _read_only(vertices, np.float64), _read_only(faces, np.int32)
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "faces", faces)
 
@@ -56,7 +61,7 @@ class ScreenMesh:
         mask
             (H, W), True or nonzero = foreground.
         """
-        foreground = np.ascontiguousarray(mask, np.bool_)
+        foreground = nonzero_of(mask)
         if foreground.ndim != 2 or not foreground.any():
             raise NormalMeshError(
                 f"a mask must have rows, columns and a foreground pixel; got {shape_text(foreground.shape)}"
@@ -205,13 +210,16 @@ class MeshCheck:
         return f"sound mesh: {self.components} components, {int(self.holes.sum())} holes"
 
 
-def _array(values: ArrayLike, dtype: type, width: int, name: str) -> NDArray:
-    """A contiguous read-only view (n, width), or an error."""
-    array = np.asarray(values)
+def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray:
+    """The values as they are (n, width), or an error."""
+    array = array_of(values, name, "integers" if kinds == "iu" else "numbers", kinds)
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (number, {width}), not {shape_text(array.shape)}")
-    if dtype is np.int32 and array.dtype.kind not in "iu":
-        raise NormalMeshError(f"{name} must be integers, not {array.dtype}")
-    array = np.ascontiguousarray(array, dtype).view()
-    array.flags.writeable = False
     return array
+
+
+def _read_only(array: NDArray, dtype: type) -> NDArray:
+    """A contiguous read-only view."""
+    view: NDArray = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numbers
 
-from normalmesh.errors import NormalMeshError, positive_number, whole_number
+from normalmesh.errors import NormalMeshError, positive_number, shown, whole_number
+
+#: Where to stop, one of these says.
+RULES = ("vertices", "threshold", "compression")
+
+#: Vertices are numbered in 32 bits.
+MOST_VERTICES = 2**31 - 1
 
 #: Vertices for each foreground pixel that are expected where a threshold leaves them open.
 EXPECTED_SHARE = 0.05
@@ -15,15 +21,16 @@ def expected_vertices(
 ) -> int:
     """Vertices that the one rule given leads to on so many foreground pixels; a guess for a threshold."""
     target = vertex_target(foreground, vertices, threshold, compression)
-    return max(round(EXPECTED_SHARE * foreground), 3) if target is None else target
+    # A pixel has four corners.
+    return max(round(EXPECTED_SHARE * foreground), 3) if target is None else min(target, 4 * foreground)
 
 
 def vertex_target(
     foreground: int, vertices: int | None, threshold: float | None, compression: float | None
 ) -> int | None:
     """Vertices that the one rule given asks for on so many foreground pixels; None for a threshold."""
-    given = {"vertices": vertices, "threshold": threshold, "compression": compression}
-    named = [name for name, value in given.items() if value is not None]
+    given = (vertices, threshold, compression)
+    named = [name for name, value in zip(RULES, given, strict=True) if value is not None]
     if len(named) != 1:
         raise NormalMeshError(
             f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
@@ -33,6 +40,8 @@ def vertex_target(
         return None
     if compression is not None:
         if not (isinstance(compression, numbers.Real) and 0 < compression < 1):
-            raise NormalMeshError(f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {compression}")
+            raise NormalMeshError(
+                f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {shown(compression)}"
+            )
         return max(round((1 - compression) * foreground), 3)
-    return whole_number(vertices, 3, "vertices")
+    return whole_number(vertices, 3, "vertices", MOST_VERTICES)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh import _surface
-from normalmesh.camera import Camera, Perspective
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.arguments import array_of, image_shape, instance_of
+from normalmesh.camera import Camera, Perspective, checked_camera
+from normalmesh.errors import NormalMeshError, shape_text, shown
 from normalmesh.normalmap import NormalMap
 from normalmesh.raster import pixel_faces
 from normalmesh.screenmesh import ScreenMesh
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.isotropic import Remeshing
     from normalmesh.files.meshes import Texture
     from normalmesh.integration import Integration
+
+#: Largest coordinate that float32, and so most files, can hold.
+LARGEST = 3e38
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +85,34 @@ class Surface:
         screen = _floats(self.screen, 2, "screen")
         if len(screen) != len(vertices):
             raise NormalMeshError(f"screen has {len(screen)} positions but there are {len(vertices)} vertices")
-        if not isinstance(self.camera, Camera):
-            raise NormalMeshError(
-                f"camera must be Orthographic(...) or Perspective(...), not {type(self.camera).__name__}"
-            )
+        checked_camera(self.camera)
         if isinstance(self.camera, Perspective) and self.camera.depth(vertices).min() <= 0:
             raise NormalMeshError("vertices of a perspective camera must lie in front of it: z must be negative")
-        if not isinstance(self.units, str) or not self.units:
-            raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {self.units!r}")
+        check_units(self.units)
+        self._check_origin()
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = _per_vertex(components, np.int32, len(vertices), "components")
         arrays: tuple[NDArray, ...] = (vertices, faces, screen, components)
         for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
             object.__setattr__(self, name, _read_only(array))
-        object.__setattr__(self, "shape", _checked_shape(self.shape))
+        object.__setattr__(self, "shape", image_shape(self.shape))
+
+    def _check_origin(self) -> None:
+        """Raise where what made the surface is something else."""
+        if self.integration is not None:
+            from normalmesh.integration import Integration
+
+            instance_of(self.integration, Integration, "integration")
+        if self.decimation is not None:
+            from normalmesh.decimation import Decimation
+            from normalmesh.evaluation.isotropic import Remeshing
+
+            if not isinstance(self.decimation, Remeshing):
+                instance_of(self.decimation, Decimation, "decimation")
+        if self.discontinuities is not None:
+            from normalmesh.discontinuities import Discontinuities
+
+            instance_of(self.discontinuities, Discontinuities, "discontinuities")
 
     @classmethod
     def from_unknown(
@@ -120,6 +138,8 @@ class Surface:
         camera, shape, units, integration, decimation, discontinuities
             As for the surface.
         """
+        instance_of(mesh, ScreenMesh, "mesh")
+        checked_camera(camera)
         unknown = _per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
         return cls(
             camera.points(mesh.vertices, unknown),
@@ -198,7 +218,7 @@ class Surface:
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """The vertices (N, 2) in pixels of an image of the given shape, and the face (H, W) of each pixel or −1."""
-        rows, columns = self.shape if shape is None else _checked_shape(shape)
+        rows, columns = self.shape if shape is None else image_shape(shape)
         screen = self.screen
         if (rows, columns) != self.shape:
             screen = screen * [columns / self.shape[1], rows / self.shape[0]]
@@ -264,6 +284,11 @@ class Surface:
         return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera!r}, units={self.units!r})"
 
 
+def check_units(units: str) -> None:
+    if not isinstance(units, str) or not units or not units.isprintable():
+        raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {shown(units)}")
+
+
 def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
     """Unit normals (M, 3) of triangles in space, zero for those without area."""
     normals = np.empty((len(faces), 3))
@@ -278,21 +303,19 @@ def _read_only(array: NDArray) -> NDArray:
 
 def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
     """A copy as float64 (N, width), or an error."""
-    array = np.asarray(given)
+    array = array_of(given, name, "finite numbers")
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (N, {width}), not {shape_text(array.shape)}")
-    if array.dtype.kind not in "fiu" or not np.all(np.isfinite(array)):
-        raise NormalMeshError(f"{name} must be finite numbers")
+    if not np.all(np.abs(array) <= LARGEST):
+        raise NormalMeshError(f"{name} must be finite numbers, at most {LARGEST:.0e}: files hold no larger ones")
     return np.array(array, np.float64, order="C")
 
 
 def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
     """A copy of the faces as int32 (M, 3), or an error."""
-    array = np.asarray(given)
+    array = array_of(given, "faces", "integers", "iu")
     if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0:
         raise NormalMeshError(f"faces must have the shape (M, 3), at least one, not {shape_text(array.shape)}")
-    if array.dtype.kind not in "iu":
-        raise NormalMeshError(f"faces must be integers, not {array.dtype}")
     if array.min() < 0 or array.max() >= vertex_count:
         raise NormalMeshError(
             f"faces name vertices {array.min()} to {array.max()}, but there are {vertex_count} vertices"
@@ -302,20 +325,10 @@ def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
 
 def _per_vertex(given: ArrayLike, dtype: type, vertex_count: int, name: str) -> NDArray:
     """A copy of one number for each vertex, or an error."""
-    array = np.asarray(given)
+    array = array_of(given, name)
     if array.shape != (vertex_count,) or not np.can_cast(array.dtype, dtype, "same_kind"):
         raise NormalMeshError(
             f"{name} must be one number for each of the {vertex_count} vertices, "
             f"not {array.dtype} {shape_text(array.shape)}"
         )
     return np.array(array, dtype)
-
-
-def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
-    try:
-        rows, columns = (int(length) for length in shape)
-    except (TypeError, ValueError):
-        rows = columns = 0
-    if rows < 1 or columns < 1:
-        raise NormalMeshError(f"shape must be the rows and columns of an image, not {shape!r}")
-    return rows, columns

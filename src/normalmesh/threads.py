@@ -17,7 +17,7 @@ from typing import Any
 import numba
 from numba.np.ufunc import parallel
 
-from normalmesh.errors import NormalMeshError, whole_number
+from normalmesh.errors import NormalMeshError, shown, whole_number
 
 #: Loops over fewer elements than this are done before a second thread has woken up.
 PARALLEL_FROM = 2_000_000
@@ -122,7 +122,8 @@ def limited_threads(threads: int | None) -> Iterator[None]:
         return
     if whole_number(threads, 1, "threads") > _most():
         raise NormalMeshError(
-            f"threads is {threads}, but there are at most {_most()} here; NUMBA_NUM_THREADS changes that at the start"
+            f"threads is {shown(threads)}, but there are at most {_most()} here; "
+            "NUMBA_NUM_THREADS changes that at the start"
         )
     before = numba.get_num_threads()
     numba.set_num_threads(threads)

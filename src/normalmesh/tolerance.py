@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, positive_number
+from normalmesh.arguments import instance_of
+from normalmesh.errors import NormalMeshError, one_of, positive_number
 from normalmesh.evaluation.metrics import DepthGauge, is_height, mean_angle, pixel_components
 from normalmesh.noise import estimate_noise
 from normalmesh.normalmap import NormalMap
 from normalmesh.progress import Progress, Teller
-from normalmesh.reconstruction import reconstruct
+from normalmesh.reconstruction import PRESETS, reconstruct
+from normalmesh.stopping import RULES
 from normalmesh.surface import Surface
 from normalmesh.threads import limited_threads
 
@@ -74,13 +76,16 @@ def reconstruct_within(
     NormalMeshError
         No bound, or one that not even the finest surface keeps.
     """
+    instance_of(normal_map, NormalMap, "normal_map")
     bounds = {"max_angle": max_angle, "max_error": max_error}
     given = {name: positive_number(value, name) for name, value in bounds.items() if value is not None}
     if not given:
         raise NormalMeshError("give max_angle, max_error or both")
+    if rules := [name for name in RULES if name in options]:
+        raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
     teller = Teller(progress, _USUAL_TRIALS)
     with limited_threads(threads):
-        if options.get("noise") is None and options.get("preset", "default") == "default":
+        if options.get("noise") is None and one_of(options.get("preset", "default"), PRESETS, "preset") == "default":
             options["noise"] = estimate_noise(normal_map)
         best = _fewest(normal_map, given, teller, options)
     teller.finish(len(best.vertices))
@@ -148,7 +153,7 @@ def _loose_parts(surface: Surface) -> NDArray[np.int64]:
     found = surface.discontinuities
     if found is None or not found.cut.any():
         return np.zeros(surface.shape, np.int64)
-    # The last one is for faces of no part, −1, which may be all of them.
+    # The last one is that of faces without a part, −1.
     of_part = np.append(np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0), -1)
     of_face = of_part[found.parts]
     _, owners = surface.owners()
@@ -212,7 +217,7 @@ class _Search:
     @staticmethod
     def _stride(trial: _Trial) -> float:
         """By which factor to go on: the error of normals falls with the root of the vertices, that of depth faster."""
-        off = trial.ratio if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
+        off = min(trial.ratio, 1e6) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
         return min(max(off**1.5, _SHORTEST), _LONGEST)
 
     def _between(self, enough: _Trial, too_few: _Trial) -> float:

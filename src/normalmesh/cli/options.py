@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from normalmesh.stopping import MOST_VERTICES
+
 
 def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     """How a normal map is read: ``mask``, ``camera`` and ``convention``."""
@@ -23,6 +25,19 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+class Positive(click.FloatRange):
+    """A finite number above zero."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
 class ByteSize(click.ParamType):
     """A number of bytes as people write it: 12GB, 500 MB; ``none`` for any number."""
 
@@ -33,7 +48,7 @@ class ByteSize(click.ParamType):
         if text in ("none", "inf"):
             return math.inf
         parts = re.fullmatch(r"(\d+\.?\d*)\s*([kmgt]?)b?", text)
-        if parts is None:
+        if parts is None or float(parts[1]) == 0:
             self.fail(f"{value!r} is not a size such as 12GB or 500MB, nor none", param, ctx)
         return float(parts[1]) * 1000 ** " kmgt".index(parts[2] or " ")
 
@@ -67,7 +82,7 @@ class Levels(click.ParamType):
 
     def _level(self, word: str, param: click.Parameter | None, ctx: click.Context | None) -> float | int:
         """A share as a float, or a number of vertices."""
-        if re.fullmatch(r"\d+", word) and int(word) >= 3:
+        if re.fullmatch(r"\d{1,10}", word) and 3 <= int(word) <= MOST_VERTICES:
             return int(word)
         percent = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*%", word)
         if percent is None or not 0 < float(percent[1]) <= 100:
@@ -77,7 +92,7 @@ class Levels(click.ParamType):
 
 def stopping(command: Callable[..., Any]) -> Callable[..., Any]:
     """How fine the mesh is: ``compression``, ``vertices``, ``threshold``, ``max_angle``, ``max_error``, ``lod``."""
-    positive = click.FloatRange(0, min_open=True)
+    positive = Positive()
     for option in (
         click.option("--lod", type=Levels(), help="A chain of meshes, as OUT.lod0.glb and so on: 1%,0.3%,0.1%."),
         click.option(
@@ -87,7 +102,7 @@ def stopping(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--max-angle", type=positive, help="Mean angle between faces and normals, in degrees."),
         click.option("--threshold", type=positive, help="Largest cost in px⁴, as in the paper."),
-        click.option("--vertices", type=click.IntRange(3), help="Number of vertices."),
+        click.option("--vertices", type=click.IntRange(3, MOST_VERTICES), help="Number of vertices."),
         click.option("--compression", type=Compression(), help="Vertices to save: 98 or 0.98.  [default: 98]"),
     ):
         command = option(command)

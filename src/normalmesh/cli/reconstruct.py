@@ -9,11 +9,11 @@ import click
 from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
 from normalmesh.cli.inputs import tasks_of
-from normalmesh.cli.options import ByteSize, reading, stopping
+from normalmesh.cli.options import ByteSize, Positive, reading, stopping
 from normalmesh.cli.plan import plan
 from normalmesh.cli.settings import Settings
 
-POSITIVE = click.FloatRange(0, min_open=True)
+POSITIVE = Positive()
 
 
 @click.command()

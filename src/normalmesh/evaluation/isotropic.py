@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from normalmesh.arguments import instance_of
 from normalmesh.closedmesh import ClosedMesh
+from normalmesh.decimation import MOST_ROUNDS
 from normalmesh.errors import NormalMeshError, positive_number, whole_number
 from normalmesh.evaluation import _isotropic
 from normalmesh.evaluation.curvature import curvature
@@ -18,9 +20,10 @@ from normalmesh.evaluation.edgelengths import EdgeLengths, expected_vertices
 from normalmesh.flip import flip
 from normalmesh.move import move
 from normalmesh.normalmap import NormalMap
-from normalmesh.progress import DONE, Progress, Step
+from normalmesh.progress import DONE, Progress, Step, checked_progress
 from normalmesh.quadrics import FaceRecords, Pixels
 from normalmesh.screenmesh import ScreenMesh
+from normalmesh.stopping import MOST_VERTICES
 from normalmesh.stopwatch import Stopwatch
 
 #: λ so large that shape no longer counts: flips are Delaunay on the surface, moves lead to the centroid of the faces.
@@ -104,6 +107,10 @@ class IsotropicMesh(ScreenMesh):
 
     report: Remeshing
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        instance_of(self.report, Remeshing, "report")
+
 
 def remesh_isotropic(
     normal_map: NormalMap,
@@ -147,11 +154,13 @@ def remesh_isotropic(
     h = √(3ε/κ): the same at the radius, and any count can be reached. Edges of up to two pixels on the screen are not
     split. Beside the map, about 160 bytes are needed for each foreground pixel.
     """
+    instance_of(normal_map, NormalMap, "normal_map")
+    checked_progress(progress)
     if (error is None) == (vertices is None):
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
-    target = None if vertices is None else whole_number(vertices, 3, "vertices")
+    target = None if vertices is None else whole_number(vertices, 3, "vertices", MOST_VERTICES)
     error = None if error is None else positive_number(error, "error")
-    remesher = _Remesher(normal_map, whole_number(rounds, 1, "rounds"), progress)
+    remesher = _Remesher(normal_map, whole_number(rounds, 1, "rounds", MOST_ROUNDS), progress)
     meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
     best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
     met = target is None or abs(best.count - target) <= TOLERANCE * target

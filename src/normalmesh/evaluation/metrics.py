@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from normalmesh.arguments import array_of, path_of, yes_or_no
 from normalmesh.camera import Camera, Orthographic
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
@@ -106,8 +107,11 @@ def evaluate(
     -------
     Evaluation
     """
+    yes_or_no(each_component, "each_component")
     if isinstance(truth, NormalMap):
-        truth = Case("truth", truth, None if depth is None else np.asarray(depth, np.float64))
+        truth = Case("truth", truth, None if depth is None else array_of(depth, "depth").astype(np.float64))
+    elif not isinstance(truth, Case):
+        raise NormalMeshError(f"truth must be a normalmesh.NormalMap or a case, not {type(truth).__name__}")
     elif depth is not None:
         raise NormalMeshError("a case brings its own depth: leave depth away, or give a normal map")
     normal_map = truth.normal_map
@@ -115,7 +119,7 @@ def evaluate(
     seen = np.isfinite(found.depth)
     counts = seen & normal_map.mask
     if counted is not None:
-        counts &= _checked(counted, normal_map.shape, "counted").astype(np.bool_)
+        counts &= _checked(counted, normal_map.shape, "counted", "bfiu").astype(np.bool_)
     angles = np.empty(normal_map.shape)
     for rows in row_blocks(normal_map.shape):
         angles[rows] = angles_between(found.normals[rows], truth.normals[rows])
@@ -201,7 +205,7 @@ class _Found:
     vertices: int
 
     @classmethod
-    def of(cls, result: object, camera: Camera, shape: tuple[int, int]) -> _Found:
+    def of(cls, result: Surface | str | PathLike[str] | ArrayLike, camera: Camera, shape: tuple[int, int]) -> _Found:
         if isinstance(result, Surface):
             if result.shape != shape:
                 raise NormalMeshError(
@@ -209,7 +213,7 @@ class _Found:
                 )
             return cls(result.depth_map(), result.normal_map(), len(result.vertices))
         if isinstance(result, str | PathLike):
-            if Path(result).suffix.lower() in MESH_SUFFIXES:
+            if path_of(result, "result").suffix.lower() in MESH_SUFFIXES:
                 return cls._of_mesh(Path(result), camera, shape)
             result = read_depth_map(result)
         depth = _checked(result, shape, "the depth map").astype(np.float64)
@@ -279,8 +283,8 @@ def is_height(camera: Camera) -> bool:
     return isinstance(camera, Orthographic)
 
 
-def _checked(values: object, shape: tuple[int, int], name: str) -> NDArray:
-    array = np.asarray(values)
+def _checked(values: ArrayLike, shape: tuple[int, int], name: str, kinds: str = "fiu") -> NDArray:
+    array = array_of(values, name, kinds=kinds)
     if array.shape != shape:
         raise NormalMeshError(f"{name} is {shape_text(array.shape)} but normals are {shape_text(shape)}")
     return array

@@ -6,8 +6,12 @@ import warnings
 
 import numpy as np
 
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.arguments import instance_of
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, finite_number, shown, whole_number
 from normalmesh.normalmap import NormalMap
+
+#: Noise that has turned every normal around already.
+MOST_DEGREES = 360.0
 
 
 def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap:
@@ -26,8 +30,10 @@ def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap
     NormalMap
         Normals that noise turned away from the viewer are turned back to grazing, silently.
     """
-    if not (np.isfinite(degrees) and degrees >= 0):
-        raise NormalMeshError(f"degrees must be a number of at least 0, not {degrees}")
+    instance_of(normal_map, NormalMap, "normal_map")
+    if not 0 <= finite_number(degrees, "degrees") <= MOST_DEGREES:
+        raise NormalMeshError(f"degrees must be a number from 0 to {MOST_DEGREES:g}, not {shown(degrees)}")
+    whole_number(seed, 0, "seed")
     if degrees == 0:
         return normal_map
     rng = np.random.default_rng(seed)
@@ -40,7 +46,7 @@ def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap
     across /= np.linalg.norm(across, axis=1, keepdims=True)
     along = np.cross(normals, across)
     noisy = np.zeros((*normal_map.shape, 3), np.float32)
-    sideways = (turns[:, :1] * across + turns[:, 1:] * along) / angle
+    sideways = (turns[:, :1] * across + turns[:, 1:] * along) / np.maximum(angle, np.finfo(np.float64).tiny)
     noisy[normal_map.mask] = np.cos(angle) * normals + np.sin(angle) * sideways
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)

@@ -7,8 +7,9 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.arguments import image_shape
 from normalmesh.camera import Camera, Orthographic, Perspective
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, shown
 
 #: Focal length of ``"perspective"`` in lengths of the image's longer side: a field of view of 37°.
 FOCAL = 1.5
@@ -16,14 +17,11 @@ FOCAL = 1.5
 
 def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
     """Rows and columns from the side of a square, or from both; or an error."""
-    sides = (size, size) if isinstance(size, Integral) else size
-    if (
-        not isinstance(sides, tuple | list)
-        or len(sides) != 2
-        or not all(isinstance(side, Integral) and not isinstance(side, bool) and side > 0 for side in sides)
-    ):
-        raise NormalMeshError(f"size must be a positive whole number of pixels, or (rows, columns), not {size!r}")
-    return int(sides[0]), int(sides[1])
+    if isinstance(size, tuple | list):
+        return image_shape(size, "size")
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise NormalMeshError(f"size must be a positive whole number of pixels, or (rows, columns), not {shown(size)}")
+    return image_shape((size, size), "size")
 
 
 def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
@@ -34,13 +32,13 @@ def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
     """
     if isinstance(camera, Camera):
         return camera
-    if camera == "orthographic":
+    if isinstance(camera, str) and camera == "orthographic":
         return Orthographic()
-    if camera == "perspective":
+    if isinstance(camera, str) and camera == "perspective":
         focal = FOCAL * max(shape)
         return Perspective(focal, focal, shape[1] / 2, shape[0] / 2)
     raise NormalMeshError(
-        f"camera must be 'orthographic', 'perspective', Orthographic(...) or Perspective(...), not {camera!r}"
+        f"camera must be 'orthographic', 'perspective', Orthographic(...) or Perspective(...), not {shown(camera)}"
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from normalmesh.arguments import path_of
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, reading, unusable
 
@@ -49,7 +50,7 @@ class TriangleModel:
         import trimesh
 
         if isinstance(model, str | PathLike):
-            return _read(Path(model))
+            return _read(path_of(model, "model"))
         if isinstance(model, trimesh.Trimesh):
             return _checked("the model", model.vertices, model.faces, model.vertex_normals)
         try:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh import _surface
+from normalmesh.arguments import array_of, instance_of, path_of
 from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.files.atomic import check_target, write_atomically
@@ -55,8 +56,10 @@ def write_surface(
     surface: Surface, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None
 ) -> None:
     """Write a surface in the format of the path's suffix; see :meth:`Surface.save`."""
-    path = Path(path)
+    path = path_of(path)
     suffix = path.suffix.lower()
+    if normals is not None:
+        instance_of(normals, NormalMap, "normals")
     if suffix not in _ENCODERS:
         raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(_ENCODERS)}")
     if normals is not None and suffix != ".glb":
@@ -64,13 +67,13 @@ def write_surface(
     check_target(path)
     image = None if texture is None else colour_image(texture)
     if image is not None:
-        _check_same_image(image, surface.shape)
+        check_same_image(image, surface.shape)
     write_atomically(_ENCODERS[suffix](surface, path, image, normals))
 
 
 def check_texture(texture: Texture, shape: tuple[int, int]) -> None:
     """Raise a :class:`NormalMeshError` if this cannot be the texture of a map of the given shape."""
-    _check_same_image(colour_image(texture), shape)
+    check_same_image(colour_image(texture), shape)
 
 
 def _ply(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
@@ -226,6 +229,7 @@ def colour_image(texture: Texture) -> Image:
     import PIL.ImageOps
 
     if isinstance(texture, str | PathLike):
+        texture = path_of(texture, "texture")
         try:
             with _no_size_limit(), PIL.Image.open(texture) as file:
                 if file.mode.startswith(("I", "F")):
@@ -241,7 +245,7 @@ def colour_image(texture: Texture) -> Image:
         except Exception as error:
             reason = getattr(error, "strerror", None) or error
             raise NormalMeshError(f"cannot read the texture {fspath(texture)}: {reason}") from error
-    array = np.asarray(texture)
+    array = array_of(texture, "texture", "an image", kinds=None)
     if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0 or array.dtype != np.uint8:
         raise NormalMeshError(
             f"texture must be uint8 of the shape (rows, columns, 3 or 4), not {array.dtype} {shape_text(array.shape)}"
@@ -249,7 +253,7 @@ def colour_image(texture: Texture) -> Image:
     return PIL.Image.fromarray(np.ascontiguousarray(array))
 
 
-def _check_same_image(image: Image, shape: tuple[int, int]) -> None:
+def check_same_image(image: Image, shape: tuple[int, int]) -> None:
     """An error where the sides of a texture do not relate as those of the map, to a pixel of the coarser one."""
     rows, columns = shape
     scale = columns / image.width

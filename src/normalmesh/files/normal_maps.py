@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from normalmesh.arguments import path_of
 from normalmesh.camera import Camera, Orthographic, Perspective
 from normalmesh.conventions import NAMED, Convention
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text, shown
 from normalmesh.files.arrays import read_mat, read_npy, read_npz
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.exr import read_exr
@@ -73,8 +74,11 @@ def read_normal_map(
     NormalMeshWarning
         Floats were taken as [0, 1]; the data contradict the convention, or cannot tell it; normals were repaired.
     """
-    path = Path(path)
-    stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
+    path = path_of(path)
+    if variable is not None and not isinstance(variable, str):
+        raise NormalMeshError(f"variable must be the name of an array or a layer, not {shown(variable)}")
+    automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
+    stated = None if automatic else Convention.parse(convention)
     ready = None if callable(camera) else checked_camera(camera)
     vectors, foreground = _read_vectors(path, mask, variable)
     camera = ready or checked_camera(camera(foreground.shape) if callable(camera) else camera)
@@ -101,7 +105,7 @@ def checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
     if camera is None:
         return Orthographic()
     if isinstance(camera, str | PathLike):
-        return Perspective.from_file(camera)
+        return Perspective.from_file(path_of(camera, "camera"))
     if not isinstance(camera, Camera):
         raise NormalMeshError(
             f"camera must be Orthographic(...), Perspective(...) or a file, not {type(camera).__name__}"
@@ -120,7 +124,7 @@ def _read_vectors(
 def chosen_mask(stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None) -> NDArray[np.bool_] | None:
     """The mask (H, W) that is given, as an array or a file, else that of the normals' own file, if it has any."""
     if isinstance(mask, str | PathLike):
-        return _mask_from_file(Path(mask), stored.shape)
+        return _mask_from_file(path_of(mask, "mask"), stored.shape)
     if mask is None:
         mask = stored.mask
     return None if mask is None else checked_mask(mask, stored.shape)

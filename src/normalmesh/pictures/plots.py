@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.arguments import instance_of
+from normalmesh.errors import NormalMeshError, shown
 from normalmesh.normalmap import NormalMap
 from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, vertex_density
 from normalmesh.pictures.framing import Frame
@@ -88,7 +89,8 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
     -------
     matplotlib.axes.Axes
     """
-    refuse_other_image(surface, normal_map)
+    instance_of(surface, Surface, "surface")
+    refuse_other_image(surface, instance_of(normal_map, NormalMap, "normal_map"))
     ax = _axes(surface, ax)
     samples = _whole(surface).samples(MOST_SAMPLES)
     angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
@@ -125,8 +127,12 @@ def _pyplot() -> Any:
 
 def _axes(surface: Surface, ax: Axes | None) -> Axes:
     """The axes given, or new ones, for the image of a surface."""
+    instance_of(surface, Surface, "surface")
+    pyplot = _pyplot()
     if ax is None:
-        _, ax = _pyplot().subplots(figsize=(7, 6), layout="constrained")
+        _, ax = pyplot.subplots(figsize=(7, 6), layout="constrained")
+    if not isinstance(ax, pyplot.Axes):
+        raise NormalMeshError(f"ax must be axes of matplotlib, not {shown(ax)}")
     rows, columns = surface.shape
     ax.set(xlim=(0, columns), ylim=(rows, 0), aspect="equal", xlabel="u (px)", ylabel="v (px)")
     return ax

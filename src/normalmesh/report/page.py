@@ -11,9 +11,12 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from normalmesh import __version__
+from normalmesh.arguments import instance_of, path_of
 from normalmesh.diagnosis import diagnose
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, shape_text, shown
 from normalmesh.evaluation.trianglemodel import TriangleModel
 from normalmesh.files.atomic import check_target, write_atomically
 from normalmesh.normalmap import NormalMap
@@ -66,7 +69,7 @@ def write_report(
     NormalMeshError
         Normal map and surface of different sizes, an unusable texture, or a path that cannot be written.
     """
-    check_target(path)
+    check_target(path_of(path))
     page = surface_page(surface, normal_map, source=source, settings=settings, warnings=warnings, texture=texture)
     write_atomically({path: page})
 
@@ -81,9 +84,11 @@ def surface_page(
     texture: Texture | None = None,
 ) -> bytes:
     """The page that :func:`write_report` writes."""
+    instance_of(surface, Surface, "surface")
+    _check_words(source, settings, warnings)
     shadings, errors, diagnosis = {}, None, None
     if normal_map is not None:
-        if normal_map.shape != surface.shape:
+        if instance_of(normal_map, NormalMap, "normal_map").shape != surface.shape:
             raise NormalMeshError(
                 f"the normal map is {shape_text(normal_map.shape)} but the surface was seen on "
                 f"{shape_text(surface.shape)} pixels: give the map that the surface was made from"
@@ -101,9 +106,19 @@ def surface_page(
     figures = Figures.of_surface(surface, normal_map, errors, diagnosis, warnings)
     pictures = {
         "map": None if normal_map is None else normals_address(normal_map),
-        "photo": None if texture is None else photo_address(texture),
+        "photo": None if texture is None else photo_address(texture, surface.shape),
     }
     return _page(geometry, shadings, figures, pictures, source, settings or {})
+
+
+def _check_words(source: object, settings: object, warnings: object) -> None:
+    """Raise where what is to be printed beside a surface cannot be."""
+    if source is not None and not isinstance(source, str | PathLike):
+        raise NormalMeshError(f"source must be the name of a file, not {shown(source)}")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise NormalMeshError(f"settings must be a dictionary, not {shown(settings)}")
+    if isinstance(warnings, str | bytes | np.ndarray) or not isinstance(warnings, Iterable):
+        raise NormalMeshError(f"warnings must be a list of texts or warnings, not {shown(warnings)}")
 
 
 def mesh_page(model: TriangleModel, source: str | PathLike[str] | None = None) -> bytes:

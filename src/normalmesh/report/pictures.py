@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalmesh.files.meshes import colour_image
+from normalmesh.files.meshes import check_same_image, colour_image
 from normalmesh.normalmap import NormalMap
 from normalmesh.pictures.panels import normal_colours
 
@@ -33,9 +33,11 @@ def normals_address(normal_map: NormalMap) -> str:
     return _address(Image.fromarray(np.dstack([colours, (255 * mask).astype(np.uint8)])))
 
 
-def photo_address(texture: Texture) -> str:
-    """A photo, opaque."""
-    return _address(colour_image(texture).convert("RGB"))
+def photo_address(texture: Texture, shape: tuple[int, int]) -> str:
+    """A photo of a map's view, opaque."""
+    image = colour_image(texture)
+    check_same_image(image, shape)
+    return _address(image.convert("RGB"))
 
 
 def _address(image: Image) -> str:

@@ -1,0 +1,157 @@
+"""Masks of every shape, all the way to the surface: nothing is lost, nothing turns over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from meshes import disc
+from normalmesh import (
+    NormalMap,
+    NormalMeshError,
+    Orthographic,
+    Perspective,
+    ScreenMesh,
+    decimate,
+    integrate,
+    integrate_pixels,
+    reconstruct,
+    reconstruct_levels,
+    reconstruct_within,
+)
+from soundness import assert_depths, assert_sound, problems_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
+
+WAYS = {
+    "default": lambda m: reconstruct(m, vertices=5),
+    "no target in reach": lambda m: reconstruct(m, vertices=10**6),
+    "threshold": lambda m: reconstruct(m, threshold=1.0),
+    "paper": lambda m: reconstruct(m, vertices=4, preset="paper"),
+    "pixels, aligned each round": lambda m: reconstruct(
+        m, vertices=4, decimation={"start": "pixels", "align": "each", "in_plane": True, "rounds": 2}
+    ),
+    "continuous, not refined": lambda m: reconstruct(m, vertices=5, discontinuities=False, refine=0),
+    "vertices": lambda m: reconstruct(m, vertices=5, formulation="vertices", parameters="constant", metric="surface"),
+    "noisy": lambda m: reconstruct(m, vertices=5, noise=30.0),
+    "prior": lambda m: reconstruct(m, vertices=5, prior=np.where(m.mask, 3.0, np.nan)),
+    "levels": lambda m: reconstruct_levels(m, [9, 5, 3]),
+    "within": lambda m: reconstruct_within(m, max_error=100.0),
+}
+
+
+def bent(mask, seed, camera=None):
+    """Normals that lean up to 45° or so, at random."""
+    normals = np.random.default_rng(seed).normal(size=(*mask.shape, 3)) * [0.4, 0.4, 0] + [0, 0, 1]
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    return NormalMap(normals, mask, camera or Orthographic())
+
+
+def bits(number, shape=(3, 3)):
+    """The mask whose pixels are the bits of a number."""
+    return (number >> np.arange(shape[0] * shape[1]) & 1).astype(bool).reshape(shape)
+
+
+def check(way, normal_map):
+    found = WAYS[way](normal_map)
+    for surface in found if isinstance(found, list) else [found]:
+        assert_sound(surface, normal_map)
+
+
+def test_all_masks_of_nine_pixels():
+    """511 of them: mesh, decimation and integration, and depth on the pixels."""
+    for number in range(1, 2**9):
+        normal_map = bent(bits(number), number)
+        start = ScreenMesh.from_mask(normal_map.mask)
+        assert problems_of(start) == []
+        assert start.areas.sum() == pytest.approx(normal_map.foreground)
+        mesh = decimate(normal_map, vertices=5)
+        assert problems_of(mesh) == []
+        assert_sound(integrate(mesh, normal_map, refine=1 if number % 4 == 0 else 0), normal_map)
+        assert_depths(integrate_pixels(normal_map), normal_map)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("camera", [Orthographic(), Perspective.centred(3.0, (4, 4))], ids=["parallel", "pinhole"])
+def test_masks_of_sixteen_pixels_in_every_way(way, camera):
+    rng = np.random.default_rng(7)
+    for number in rng.integers(1, 2**16, 8).tolist():
+        check(way, bent(bits(number, (4, 4)), number, camera))
+
+
+def hard_masks():
+    checkerboard = np.indices((24, 24)).sum(axis=0) % 2 == 0
+    rings = np.hypot(*(np.indices((33, 33)) - 16.0)).astype(int) % 4 < 2
+    frame = np.ones((20, 20), bool)
+    frame[1:-1, 1:-1] = False
+    dust = np.zeros((40, 40), bool)
+    dust[::2, ::2] = True
+    comb = np.ones((20, 21), bool)
+    comb[1:, 1::2] = False
+    sieve = np.ones((25, 25), bool)
+    sieve[1::2, 1::2] = False
+    return {
+        "one pixel": np.ones((1, 1), bool),
+        "one pixel of many": np.pad(np.ones((1, 1), bool), 20),
+        "one row": np.ones((1, 300), bool),
+        "one column": np.ones((300, 1), bool),
+        "two rows": np.ones((2, 300), bool),
+        "full": np.ones((24, 24), bool),
+        "disc": disc(40, 15),
+        "checkerboard": checkerboard,
+        "nested rings": rings,
+        "frame": frame,
+        "400 specks": dust,
+        "comb": comb,
+        "144 holes": sieve,
+    }
+
+
+@pytest.mark.parametrize("name", hard_masks())
+@pytest.mark.parametrize("camera", [Orthographic(), Perspective.centred(40.0, (24, 24))], ids=["parallel", "pinhole"])
+def test_hard_masks(name, camera):
+    normal_map = bent(hard_masks()[name], 3, camera)
+    assert_sound(reconstruct(normal_map, compression=0.8), normal_map)
+    for discontinuities in (False, True):
+        assert_depths(integrate_pixels(normal_map, discontinuities=discontinuities), normal_map)
+
+
+def test_ten_thousand_components():
+    mask = np.zeros((200, 200), bool)
+    mask[::2, ::2] = True
+    normal_map = bent(mask, 5)
+    surface = reconstruct(normal_map, compression=0.9)
+    assert_sound(surface, normal_map)
+    assert surface.components.max() + 1 == 10_000
+
+
+def test_sixteen_thousand_columns_of_one_row():
+    normal_map = bent(np.ones((1, 16_384), bool), 6)
+    assert_sound(reconstruct(normal_map, vertices=400), normal_map)
+
+
+def test_parts_without_a_firm_face_can_be_compared():
+    """Where every face touches a cut, there is no part at all."""
+    mask = np.array([[1, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 1, 0, 1], [1, 1, 1, 1, 1], [1, 1, 1, 1, 0]], bool)
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        normals = rng.normal(size=(5, 5, 3)) * [1, 1, 0] + [0, 0, 0.3]
+        normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+        normal_map = NormalMap(normals, mask, Perspective.centred(3.0, (5, 5)))
+        assert_sound(reconstruct_within(normal_map, max_error=100.0), normal_map)
+
+
+@pytest.mark.parametrize(
+    ("mask", "reason"),
+    [
+        (np.zeros((8, 8)), "mask is empty"),
+        (np.ones((8, 9)), "mask is 8×9 but normals are 8×8"),
+        (np.ones((8, 8, 1)), "mask is 8×8×1"),
+        (np.full((8, 8), 1j), "mask must be boolean or finite numbers"),
+        (np.full((8, 8), None), "mask must be boolean or finite numbers"),
+        (np.ma.masked_array(np.ones((8, 8), bool), np.eye(8)), "mask must be .*, not masked bool"),
+    ],
+)
+def test_useless_masks_are_refused(mask, reason):
+    with pytest.raises(NormalMeshError, match=reason):
+        NormalMap(np.broadcast_to([0.0, 0.0, 1.0], (8, 8, 3)), mask)
