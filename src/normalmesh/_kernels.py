@@ -15,8 +15,9 @@ This relies on parts of Numba that are not documented. With releases where it wa
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from threading import Lock
 from typing import Any
 
@@ -28,6 +29,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, PassManager
 from numba.core.datamodel import models, register_default
 from numba.core.typing import Signature
+from numba.np.ufunc import parallel
+
+from normalmesh._kernelcache import cache_of
 
 #: First and last release of Numba with which our compiler was tested.
 TESTED = ((0, 68), (0, 68))
@@ -48,10 +52,20 @@ PASSES = (
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a kernel that Python calls, with options as of :func:`numba.njit`, and keep it for later runs."""
-    settings: dict[str, Any] = {"cache": True, "nogil": True, **options}
-    if not options.get("parallel"):
-        settings |= {"no_cfunc_wrapper": True, **_compiled_by(KernelCompiler)}
-    return njit(**settings) if function is None else njit(**settings)(function)
+    if function is None:
+        return lambda function: kernel(function, **options)
+    if options.get("parallel"):
+        return ParallelKernel(function, options)
+    settings = {"nogil": True, "no_cfunc_wrapper": True, **_compiled_by(KernelCompiler), **options}
+    return _kept(function, settings)
+
+
+def _kept(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
+    """Compile as :func:`numba.njit`, but with our cache on disk."""
+    compiled = njit(**{**settings, "cache": False})(function)
+    if settings.get("cache", True):
+        compiled._cache = cache_of(function, ".parallel" if settings.get("parallel") else "")
+    return compiled
 
 
 def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -68,6 +82,55 @@ def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def _compiled_by(compiler: type[Compiler]) -> dict[str, Any]:
     release = tuple(int(part) for part in numba.__version__.split(".")[:2])
     return {"pipeline_class": compiler} if TESTED[0] <= release <= TESTED[1] else {}
+
+
+class ParallelKernel:
+    """A kernel with parallel loops of Numba, for any thread and any process; kernels must not call it.
+
+    Numba's threads abort the process where they are used after a fork, or, by the layer called workqueue, from two
+    Python threads at once. So loops of a forked process run on one thread, and those of workqueue one after another.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._options = {"nogil": True, **options}
+        self._parallel = _kept(function, self._options)
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if _numba_threads.lost:
+            return self._alone(*arguments)
+        if _numba_threads.shareable:
+            return self._parallel(*arguments)
+        with _numba_threads.lock:
+            return self._parallel(*arguments)
+
+    @cached_property
+    def _alone(self) -> Any:
+        return _kept(self.__wrapped__, {**self._options, "parallel": False})  # type: ignore[attr-defined]
+
+
+class _NumbaThreads:
+    """Whether a fork has left Numba's threads behind, and how several callers may use them."""
+
+    def __init__(self) -> None:
+        self.lost = False
+        self.lock = Lock()
+
+    @property
+    def shareable(self) -> bool:
+        try:
+            return numba.threading_layer() in ("omp", "tbb")
+        except ValueError:  # nobody has used them yet
+            return False
+
+    def forked(self) -> None:
+        self.lock = Lock()
+        self.lost = self.lost or getattr(parallel, "_is_initialized", True)
+
+
+_numba_threads = _NumbaThreads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_numba_threads.forked)
 
 
 class InnerKernel:

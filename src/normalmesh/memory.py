@@ -53,14 +53,15 @@ def refuse_too_large(needed: int, limit: float | None = None) -> None:
 def available_memory() -> int | None:
     """Bytes that this process can still get; all that the machine has where the rest is unknown, or None.
 
-    On Linux what is available now, also within the limits of control groups (containers).
+    On Linux what is available now, within the limits of control groups (containers) and of the process (``ulimit``).
     """
     if sys.platform == "win32":
         return _windows_memory()[1]
     machine = _linux_available()
     if machine is None:
         return installed_memory()
-    return max(min([machine, *(limit - used for limit, used in _control_groups())]), 0)
+    left = (limit - used for limit, used in (*_control_groups(), *_process_limits()))
+    return max(min([machine, *left]), 0)
 
 
 def installed_memory() -> int | None:
@@ -112,6 +113,16 @@ def _control_groups(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
                 yield limits
             if folder == top:
                 break
+
+
+def _process_limits() -> Iterator[tuple[int, int]]:
+    """Limit and use, in bytes, of this process's addresses where they are limited (``ulimit -v``)."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        yield limit, pages * resource.getpagesize()
 
 
 def _limit_and_use(folder: Path, limit_name: str, use_name: str) -> tuple[int, int] | None:
