@@ -110,7 +110,7 @@ def _kernel_sources() -> bytes:
     """One hash of all files with kernels: a compiled kernel contains those that it calls."""
     root = Path(__file__).parent
     content = hashlib.sha256()
-    for path in sorted(root.rglob("_*.py")):
+    for path in sorted(root.rglob("_[!_]*.py")):
         content.update(path.read_bytes())
     return content.digest()
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, update_wrapper
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import Any
 
 import numba
@@ -318,4 +319,36 @@ class _PauseCollector(event.Listener):
                 gc.enable()
 
 
+class _HoldInterrupts(event.Listener):
+    """Ctrl-C waits until a kernel is compiled: LLVM calls Python there, and the exception would be lost."""
+
+    def __init__(self) -> None:
+        self._compiling = 0
+        self._handler: Any = None
+        self._held = False
+
+    def on_start(self, event: event.Event) -> None:
+        if current_thread() is not main_thread():
+            return
+        self._compiling += 1
+        if self._compiling == 1 and callable(handler := signal.getsignal(signal.SIGINT)):
+            self._handler = handler
+            signal.signal(signal.SIGINT, self._hold)
+
+    def on_end(self, event: event.Event) -> None:
+        if current_thread() is not main_thread():
+            return
+        self._compiling -= 1
+        if self._compiling == 0 and self._handler is not None:
+            handler, held = self._handler, self._held
+            self._handler, self._held = None, False
+            signal.signal(signal.SIGINT, handler)
+            if held:
+                signal.raise_signal(signal.SIGINT)
+
+    def _hold(self, *_: object) -> None:
+        self._held = True
+
+
 event.register("numba:compile", _PauseCollector())
+event.register("numba:compile", _HoldInterrupts())

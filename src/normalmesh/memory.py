@@ -16,6 +16,10 @@ IMAGE_BYTES = 1.5
 RECTANGLE_BYTES, FOREGROUND_BYTES = 20, 180
 VERTEX_BYTES = 3300
 BASE_BYTES = 16 << 20
+#: Addresses for the code of kernels, compiling them, and threads: LLVM ends the process where it finds none.
+CODE_BYTES = 200 << 20
+#: Addresses without which not even the libraries can be loaded.
+LEAST_ADDRESSES = 1 << 30
 
 
 def estimate_memory(pixels: int, foreground: int, vertices: int, start: str = "adaptive") -> int:
@@ -48,6 +52,16 @@ def refuse_too_large(needed: int, limit: float | None = None) -> None:
         "mask or crop what you do not need, halve the resolution, reconstruct in tiles, or ask for fewer vertices "
         "if there are many; a larger memory_limit (--memory-limit) lets it try"
     )
+
+
+def refuse_tight_limit() -> None:
+    """Raise where a limit of the process (``ulimit -v``) is too tight for any work: libraries die of that."""
+    limit = _address_limit()
+    if limit is not None and limit < LEAST_ADDRESSES:
+        raise NormalMeshError(
+            f"this process is limited to {bytes_text(limit)} of addresses (ulimit -v), "
+            f"but needs {bytes_text(LEAST_ADDRESSES)} at least: raise the limit"
+        )
 
 
 def available_memory() -> int | None:
@@ -117,12 +131,19 @@ def _control_groups(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
 
 def _process_limits() -> Iterator[tuple[int, int]]:
     """Limit and use, in bytes, of this process's addresses where they are limited (``ulimit -v``)."""
+    limit = _address_limit()
+    if limit is not None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        yield limit, pages * os.sysconf("SC_PAGE_SIZE") + CODE_BYTES
+
+
+def _address_limit() -> int | None:
+    if sys.platform == "win32":
+        return None
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        yield limit, pages * resource.getpagesize()
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _limit_and_use(folder: Path, limit_name: str, use_name: str) -> tuple[int, int] | None:
