@@ -80,16 +80,28 @@ def files(cache: Path) -> list[Path]:
     return sorted(path for path in cache.rglob("*") if path.is_file())
 
 
-def test_kernels_are_compiled_once(tiny: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "new" / "cache"
-    assert run(tiny, cache) == (RESULT, 0, 2, "")
-    assert [path.suffix for path in files(cache)] == [".nbc", ".nbc"]
-    assert run(tiny, cache) == (RESULT, 2, 0, "")
+@pytest.fixture
+def compiled(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The module, and a cache that holds its kernels."""
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tiny))
+    assert kernel_of(tiny, tmp_path / "cache")[1:] == (0, 2)
+    return tiny, tmp_path / "cache"
+
+
+def kernel_of(tiny: Path, cache: Path) -> tuple[str, int, int]:
+    """As :func:`run`, in this process: the module is imported anew."""
+    sys.modules.pop("tiny", None)
+    from tiny import total  # type: ignore[import-not-found]
+
+    sums = f"{total(np.arange(5))} {total(np.arange(5) / 2)}"
+    assert sums == RESULT
+    return sums, sum(total.stats.cache_hits.values()), sum(total.stats.cache_misses.values())
 
 
 def test_several_processes_on_the_same_empty_cache(tiny: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    for process in [started(tiny, cache) for _ in range(3)]:
+    cache = tmp_path / "new" / "cache"
+    for process in [started(tiny, cache) for _ in range(2)]:
         assert answer(process)[0::3] == (RESULT, "")
     assert len(files(cache)) == 2
     assert run(tiny, cache) == (RESULT, 2, 0, "")
@@ -129,35 +141,14 @@ def test_a_change_to_any_file_with_kernels_compiles_all_again(
     assert len(files(cache)) == 2
 
 
-@pytest.fixture
-def compiled(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """The module, and a cache that holds its kernels."""
-    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.syspath_prepend(str(tiny))
-    assert kernel_of(tiny, tmp_path / "cache")[1:] == (0, 2)
-    return tiny, tmp_path / "cache"
-
-
-def kernel_of(tiny: Path, cache: Path) -> tuple[str, int, int]:
-    """As :func:`run`, in this process: the module is imported anew."""
-    sys.modules.pop("tiny", None)
-    from tiny import total  # type: ignore[import-not-found]
-
-    sums = f"{total(np.arange(5))} {total(np.arange(5) / 2)}"
-    assert sums == RESULT
-    return sums, sum(total.stats.cache_hits.values()), sum(total.stats.cache_misses.values())
-
-
 def test_a_folder_that_cannot_be_made_is_passed_over(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    for _ in range(2):
-        result = run(tiny, tmp_path / "file" / "cache")
-    assert result == (RESULT, 2, 0, "")
-    assert len(files(tiny / "__pycache__")) >= 2
+    assert run(tiny, tmp_path / "file" / "cache") == (RESULT, 0, 2, "")
+    assert len(list((tiny / "__pycache__").glob("*.nbc"))) == 2
 
 
 def test_nowhere_to_write(tiny: Path, tmp_path: Path) -> None:
-    """As in a package of the system's, used by somebody without a home: a file stands for all that cannot be written."""
+    """As with a package that belongs to the system, and no home; files stand in the way because root may write."""
     (tmp_path / "file").write_text("in the way")
     (tiny / "__pycache__").write_text("in the way")
     home = {"HOME": str(tmp_path / "file"), "XDG_CACHE_HOME": None, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -176,9 +167,7 @@ def test_without_a_home_no_folder_is_made_where_one_happens_to_be(tiny: Path, tm
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
-def test_a_full_or_protected_disk(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_full_or_protected_disk(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def refused(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
