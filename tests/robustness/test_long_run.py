@@ -46,7 +46,8 @@ def stop(step):
 def once(number):
     size = SIZES[number % len(SIZES)]
     path = folder / f"{size}.png"
-    normal_map = nm.read_normal_map(path, camera="perspective" if number % 2 else None)
+    camera = nm.Perspective.centred(2 * size, (size, size)) if number % 2 else None
+    normal_map = nm.read_normal_map(path, camera=camera)
     surface = nm.reconstruct(normal_map, vertices=3 * size)
     surface.save(folder / f"out{'.ply .obj .glb .stl'.split()[number % 4]}")
     kind = number % 6
