@@ -100,7 +100,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 #: Where the command gets stuck (at which call), the command, and what it has written by then.
 COMMANDS = {
-    "solving": ("normalmesh.reconstruction:integrate@1", "reconstruct map64.png -o out.ply -q", []),
     "files of a mesh": ("os:fsync@2", "reconstruct map64.png -o out.obj --texture map64.png -q", []),
     "second input": ("os:fsync@2", "reconstruct map48.png map64.png -o out -q", ["out/map48.glb"]),
     "levels": (

@@ -48,7 +48,7 @@ def once(number):
     path = folder / f"{size}.png"
     camera = nm.Perspective.centred(2 * size, (size, size)) if number % 2 else None
     normal_map = nm.read_normal_map(path, camera=camera)
-    surface = nm.reconstruct(normal_map, vertices=3 * size)
+    surface = nm.reconstruct(normal_map, vertices=2 * size)
     surface.save(folder / f"out{'.ply .obj .glb .stl'.split()[number % 4]}")
     kind = number % 6
     if kind == 0:
@@ -58,23 +58,23 @@ def once(number):
     elif kind == 2:
         nm.integrate_pixels(normal_map)
     elif kind == 3:
-        nm.reconstruct_levels(normal_map, [2 * size, size])
+        nm.reconstruct_levels(normal_map, [size, size // 2])
     elif kind == 4:
         fails(nm.read_normal_map, folder / "cut.png")
         fails(surface.save, folder / "missing" / "out.ply")
         fails(nm.reconstruct, normal_map, vertices=0)
     else:
         try:
-            nm.reconstruct(normal_map, vertices=3 * size, progress=stop)
+            nm.reconstruct(normal_map, vertices=2 * size, progress=stop)
         except KeyboardInterrupt:
             pass
 
-SIZES = [32, 80, 48, 96, 64]
+SIZES = [24, 56, 32, 64, 40]
 for size in SIZES:
     truth = Medallion(size).normal_map
     (folder / f"{size}.png").write_bytes(encode_normals(folder / f"{size}.png", truth.normals, truth.mask))
-(folder / "cut.png").write_bytes((folder / "96.png").read_bytes()[:500])
-WARM_UP = 30
+(folder / "cut.png").write_bytes((folder / "64.png").read_bytes()[:500])
+WARM_UP = 18
 for number in range(WARM_UP):
     once(number)
 before = state()

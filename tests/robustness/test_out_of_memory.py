@@ -122,11 +122,10 @@ def limited(megabytes: int | None, *command: object) -> subprocess.CompletedProc
 
 
 @needs_limits
-@pytest.mark.parametrize("megabytes", [300, 900])
-def test_limits_too_tight_for_any_work_are_refused(source: Path, megabytes: int) -> None:
-    result = limited(megabytes, "-m", "normalmesh", "reconstruct", source)
+def test_limits_too_tight_for_any_work_are_refused(source: Path) -> None:
+    result = limited(300, "-m", "normalmesh", "reconstruct", source)
     assert result.returncode == 1
-    assert result.stderr.startswith(f"normalmesh: error: this process is limited to {(megabytes << 20) / 1e6:.0f} MB")
+    assert result.stderr.startswith("normalmesh: error: this process is limited to 315 MB")
     assert result.stderr.count("\n") == 1
 
 
