@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-RUNS = int(os.environ.get("NORMALMESH_LONG_RUN", "60"))
+RUNS = int(os.environ.get("NORMALMESH_LONG_RUN", "30"))
 
 #: Reads, reconstructs, draws, reports and writes maps of changing sizes and cameras, with errors in between.
 PROGRAM = """
@@ -74,7 +74,7 @@ for size in SIZES:
     truth = Medallion(size).normal_map
     (folder / f"{size}.png").write_bytes(encode_normals(folder / f"{size}.png", truth.normals, truth.mask))
 (folder / "cut.png").write_bytes((folder / "64.png").read_bytes()[:500])
-WARM_UP = 18
+WARM_UP = 30
 for number in range(WARM_UP):
     once(number)
 before = state()
