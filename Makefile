@@ -4,13 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint docs wheel oldest fuzz bench recompile clean
+.PHONY: demo test longrun lint docs wheel oldest fuzz bench recompile clean
 
 demo: $(READY)
 	$(BIN)/normalmesh demo --output demo
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+longrun: $(READY)
+	NORMALMESH_LONG_RUN=200 $(BIN)/python -m pytest -s tests/robustness/test_long_run.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

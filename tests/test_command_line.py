@@ -1,7 +1,5 @@
 """The command line as a newcomer meets it: in a process of its own."""
 
-import os
-import signal
 import subprocess
 import sys
 
@@ -113,28 +111,6 @@ def test_estimate_comes_first_and_progress_needs_a_terminal(medallion, tmp_path)
     assert len(notices) == 1
     assert notices[0].startswith("needs        about ")
     assert "%" not in result.stderr
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
-@pytest.mark.parametrize("cached", [True, False], ids=["working", "compiling"])
-def test_interrupt_leaves_nothing(cached, tmp_path):
-    source = write_medallion(tmp_path / "large.png", 768)
-    environment = os.environ if cached else {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    process = subprocess.Popen(
-        command("reconstruct", source),
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        # A test runner in the background ignores the signal, and its children would, too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    begun = next(line for line in process.stderr if line.startswith("needs" if cached else "compiling"))
-    assert cached or begun == "compiling kernels, first run only\n"
-    process.send_signal(signal.SIGINT)
-    rest = process.communicate()[1]
-    assert process.returncode == 130
-    assert rest == "normalmesh: interrupted, nothing written\n"
-    assert {path.name for path in tmp_path.iterdir()} <= {"large.png", "cache"}
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from normalmesh import Step
-from normalmesh.cli.console import Console, duration_text, ended_cleanly, step_text
+from normalmesh import Step, interruption
+from normalmesh.cli.console import Console, duration_text, progress_removed, step_text
 
 
 class Terminal(io.StringIO):
@@ -66,15 +66,22 @@ def test_no_line_without_a_terminal(monkeypatch):
     assert stream.getvalue() == "compiling\n"
 
 
-@pytest.mark.parametrize(("written", "what"), [([], "nothing written"), (["a.glb"], "after writing a.glb")])
-def test_interrupts_are_one_line(monkeypatch, written, what):
+def test_the_line_goes_at_the_end(monkeypatch):
     terminal = with_terminal(monkeypatch)
     console = Console()
     console.progress(Step(0.5, "collapse", 9))
-    with pytest.raises(SystemExit) as ended, ended_cleanly(console, written):
-        raise KeyboardInterrupt
-    assert ended.value.code == 130
-    assert terminal.screen() == [f"normalmesh: interrupted, {what}", ""]
+    with pytest.raises(ZeroDivisionError), progress_removed(console):
+        raise ZeroDivisionError
+    assert terminal.screen() == [""]
+
+
+def test_the_line_goes_when_the_process_is_interrupted(monkeypatch):
+    terminal = with_terminal(monkeypatch)
+    console = Console()
+    with progress_removed(console):
+        console.progress(Step(0.5, "collapse", 9))
+        interruption._say_last_words("interrupted")
+    assert terminal.screen() == ["normalmesh: interrupted, nothing written", ""]
 
 
 def test_time_left():

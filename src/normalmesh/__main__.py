@@ -1,5 +1,16 @@
-"""``python -m normalmesh``."""
+"""The program ``normalmesh``, and ``python -m normalmesh``."""
 
-from normalmesh.cli import main
+from normalmesh.interruption import watch
 
-main()
+
+def main() -> None:
+    """Run the command line. Signals come first: they may come while it is imported."""
+    watch()
+
+    from normalmesh.cli import main as command_line
+
+    command_line()
+
+
+if __name__ == "__main__":
+    main()

@@ -9,12 +9,10 @@ from typing import Any
 from llvmlite.binding import Linkage, parse_assembly
 from numba import types
 from numba.core import ir, typed_passes, typing, untyped_passes
-from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags, PassManager
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.datamodel import models, register_default
-from numba.core.runtime import rtsys
 from numba.core.targetconfig import ConfigStack
 from numba.core.typing import Signature
 from numba.core.typing.templates import _OverloadFunctionTemplate
@@ -260,12 +258,3 @@ class BorrowedCompiler(InnerCompiler):
 
     def define_pipelines(self) -> list[PassManager]:
         return Compiler.define_pipelines(self)
-
-
-class KernelCache(FunctionCache):
-    """Numba's cache, which loads a kernel without first importing all that a compiler needs."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)

@@ -17,9 +17,11 @@ This relies on parts of Numba that are not documented. With releases where it wa
 from __future__ import annotations
 
 import gc
+import os
+import signal
 from collections.abc import Callable, Mapping
-from functools import partial, update_wrapper
-from threading import Lock
+from functools import cached_property, partial, update_wrapper
+from threading import Lock, current_thread, main_thread
 from typing import Any
 
 import numba
@@ -27,6 +29,9 @@ from numba import njit, types
 from numba.core import event
 from numba.core.datamodel import models, register_default
 from numba.core.typing import Signature
+from numba.np.ufunc import parallel
+
+from normalmesh._kernelcache import cache_of
 
 #: First and last release of Numba with which our compiler was tested.
 TESTED = ((0, 68), (0, 68))
@@ -36,15 +41,22 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a kernel that Python calls, with options as of :func:`numba.njit`, and keep it for later runs."""
     if function is None:
         return partial(kernel, **options)
-    settings: dict[str, Any] = {"cache": True, "nogil": True, **options}
-    if options.get("parallel") or not _is_tested():
-        return njit(**settings)(function)
-    from normalmesh._compiler import KernelCache, KernelCompiler
+    if options.get("parallel"):
+        return ParallelKernel(function, options)
+    settings = {"nogil": True, "no_cfunc_wrapper": True, **options}
+    if _is_tested():
+        from normalmesh._compiler import KernelCompiler
 
-    settings |= {"no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
-    compiled: Any = njit(**settings)(function)
-    if settings["cache"]:
-        compiled._cache = KernelCache(function)
+        settings["pipeline_class"] = KernelCompiler
+    return _kept(function, settings)
+
+
+def _kept(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
+    """Compile as :func:`numba.njit`, but with our cache on disk."""
+    compiled = njit(**{**settings, "cache": False})(function)
+    if settings.get("cache", True):
+        ours = "pipeline_class" in settings
+        compiled._cache = cache_of(function, ".parallel" if settings.get("parallel") else "", complete=ours)
     return compiled
 
 
@@ -60,6 +72,55 @@ def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def _is_tested() -> bool:
     release = tuple(int(part) for part in numba.__version__.split(".")[:2])
     return TESTED[0] <= release <= TESTED[1]
+
+
+class ParallelKernel:
+    """A kernel with parallel loops of Numba, for any thread and any process; kernels must not call it.
+
+    Numba's threads abort the process where they are used after a fork, or, by the layer called workqueue, from two
+    Python threads at once. So loops of a forked process run on one thread, and those of workqueue one after another.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._options = {"nogil": True, **options}
+        self._parallel = _kept(function, self._options)
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if _numba_threads.lost:
+            return self._alone(*arguments)
+        if _numba_threads.shareable:
+            return self._parallel(*arguments)
+        with _numba_threads.lock:
+            return self._parallel(*arguments)
+
+    @cached_property
+    def _alone(self) -> Any:
+        return _kept(self.__wrapped__, {**self._options, "parallel": False})  # type: ignore[attr-defined]
+
+
+class _NumbaThreads:
+    """Whether a fork has left Numba's threads behind, and how several callers may use them."""
+
+    def __init__(self) -> None:
+        self.lost = False
+        self.lock = Lock()
+
+    @property
+    def shareable(self) -> bool:
+        try:
+            return numba.threading_layer() in ("omp", "tbb")
+        except ValueError:  # nobody has used them yet
+            return False
+
+    def forked(self) -> None:
+        self.lock = Lock()
+        self.lost = self.lost or getattr(parallel, "_is_initialized", True)
+
+
+_numba_threads = _NumbaThreads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_numba_threads.forked)
 
 
 class InnerKernel:
@@ -128,4 +189,36 @@ class _PauseCollector(event.Listener):
                 gc.enable()
 
 
+class _HoldInterrupts(event.Listener):
+    """Ctrl-C waits until a kernel is compiled: LLVM calls Python there, and the exception would be lost."""
+
+    def __init__(self) -> None:
+        self._compiling = 0
+        self._handler: Any = None
+        self._held = False
+
+    def on_start(self, event: event.Event) -> None:
+        if current_thread() is not main_thread():
+            return
+        self._compiling += 1
+        if self._compiling == 1 and callable(handler := signal.getsignal(signal.SIGINT)):
+            self._handler = handler
+            signal.signal(signal.SIGINT, self._hold)
+
+    def on_end(self, event: event.Event) -> None:
+        if current_thread() is not main_thread():
+            return
+        self._compiling -= 1
+        if self._compiling == 0 and self._handler is not None:
+            handler, held = self._handler, self._held
+            self._handler, self._held = None, False
+            signal.signal(signal.SIGINT, handler)
+            if held:
+                signal.raise_signal(signal.SIGINT)
+
+    def _hold(self, *_: object) -> None:
+        self._held = True
+
+
 event.register("numba:compile", _PauseCollector())
+event.register("numba:compile", _HoldInterrupts())

@@ -60,12 +60,16 @@ def _share(p, q, upright, z, sharpness, least, highest, factor):
     return max(share, least) * upright[p] ** 2
 
 
-@kernel(parallel=True)
 def one_sided_weights(mask, upright, z, sharpness, least, right, down):
     """Each pixel shares its weight out among its edges by a softmax, more to those that it is level with."""
-    rows, columns = mask.shape
     highest, factor = np.zeros(mask.shape), np.zeros(mask.shape)
     _sums_of_likings(mask, upright, z, sharpness, highest, factor)
+    _shares(mask, upright, z, sharpness, least, highest, factor, right, down)
+
+
+@kernel(parallel=True)
+def _shares(mask, upright, z, sharpness, least, highest, factor, right, down):
+    rows, columns = mask.shape
     for i in prange(rows):
         for j in range(columns):
             if not mask[i, j]:

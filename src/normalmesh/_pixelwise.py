@@ -91,13 +91,16 @@ def _least_of(right, down):
     return least
 
 
-@kernel
 def aggregate_pixels(mask, right, down):
     """Aggregates (H, W): parts of 2×2 blocks of pixels that strong edges join, −1 outside; and their blocks (m, 2)."""
+    return _aggregated(mask, right, down, _least_of(right, down))
+
+
+@kernel
+def _aggregated(mask, right, down, least):
     rows, columns = mask.shape
     aggregate = np.full((rows, columns), -1, np.int32)
     cells = np.empty((rows * columns, 2), np.int32)
-    least = _least_of(right, down)
     count = 0
     for i in range(0, rows, 2):
         for j in range(0, columns, 2):

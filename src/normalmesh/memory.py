@@ -17,6 +17,10 @@ IMAGE_BYTES = 1.5
 RECTANGLE_BYTES, FOREGROUND_BYTES = 20, 180
 VERTEX_BYTES = 3300
 BASE_BYTES = 16 << 20
+#: Addresses for the code of kernels, compiling them, and threads: LLVM ends the process where it finds none.
+CODE_BYTES = 200 << 20
+#: Addresses without which not even the libraries can be loaded.
+LEAST_ADDRESSES = 1 << 30
 
 
 def estimate_memory(pixels: int, foreground: int, vertices: int, start: str = "adaptive") -> int:
@@ -56,17 +60,28 @@ def refuse_too_large(needed: int, limit: float | None = None) -> None:
     )
 
 
+def refuse_tight_limit() -> None:
+    """Raise where a limit of the process (``ulimit -v``) is too tight for any work: libraries die of that."""
+    limit = _address_limit()
+    if limit is not None and limit < LEAST_ADDRESSES:
+        raise NormalMeshError(
+            f"this process is limited to {bytes_text(limit)} of addresses (ulimit -v), "
+            f"but needs {bytes_text(LEAST_ADDRESSES)} at least: raise the limit"
+        )
+
+
 def available_memory() -> int | None:
     """Bytes that this process can still get; all that the machine has where the rest is unknown, or None.
 
-    On Linux what is available now, also within the limits of control groups (containers).
+    On Linux what is available now, within the limits of control groups (containers) and of the process (``ulimit``).
     """
     if sys.platform == "win32":
         return _windows_memory()[1]
     machine = _linux_available()
     if machine is None:
         return installed_memory()
-    return max(min([machine, *(limit - used for limit, used in _control_groups())]), 0)
+    left = (limit - used for limit, used in (*_control_groups(), *_process_limits()))
+    return max(min([machine, *left]), 0)
 
 
 def installed_memory() -> int | None:
@@ -118,6 +133,23 @@ def _control_groups(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
                 yield limits
             if folder == top:
                 break
+
+
+def _process_limits() -> Iterator[tuple[int, int]]:
+    """Limit and use, in bytes, of this process's addresses where they are limited (``ulimit -v``)."""
+    limit = _address_limit()
+    if limit is not None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        yield limit, pages * os.sysconf("SC_PAGE_SIZE") + CODE_BYTES
+
+
+def _address_limit() -> int | None:
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _limit_and_use(folder: Path, limit_name: str, use_name: str) -> tuple[int, int] | None:

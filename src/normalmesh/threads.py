@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
@@ -23,8 +23,6 @@ from normalmesh.errors import NormalMeshError, shown, whole_number
 PARALLEL_FROM = 2_000_000
 #: Ranges for each thread: some take longer than others.
 RANGES = 32
-
-_pool: ThreadPoolExecutor | None = None
 
 
 def in_parallel(kernel: Callable[..., None], count: int, *arguments: Any, grain: int) -> None:
@@ -50,8 +48,11 @@ def in_parallel(kernel: Callable[..., None], count: int, *arguments: Any, grain:
                 pass
 
     # This thread works, too: so all is done even if the pool is busy with other callers, or has no thread left.
-    others = [_threads().submit(work) for _ in range(threads - 1)]
+    others: list[Future[None]] = []
     try:
+        # No more threads where memory or a limit of the system ends.
+        with suppress(RuntimeError, MemoryError):
+            others += (_pool.submit(work) for _ in range(threads - 1))
         work()
     finally:
         for other in others:
@@ -73,20 +74,18 @@ def _most() -> int:
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]  # set when it is imported
 
 
-def _threads() -> ThreadPoolExecutor:
-    """The threads that all callers share."""
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(max(_most() - 1, 1), thread_name_prefix="normalmesh")
-    return _pool
+def _new_pool() -> ThreadPoolExecutor:
+    """The threads that all callers share; they start when they are needed."""
+    return ThreadPoolExecutor(max(_most() - 1, 1), thread_name_prefix="normalmesh")
 
 
 def _forget_threads() -> None:
     """A forked process has none of its parent's threads."""
     global _pool
-    _pool = None
+    _pool = _new_pool()
 
 
+_pool = _new_pool()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_threads)
 

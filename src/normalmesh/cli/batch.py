@@ -6,12 +6,11 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normalmesh import NormalMeshError, NormalMeshWarning
-from normalmesh.cli.console import Console, compilation_announced, ended_cleanly
+from normalmesh.cli.console import Console, compilation_announced, progress_removed
 from normalmesh.cli.failures import failure_text, print_trace
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.needs import Needs
@@ -28,7 +27,7 @@ def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bo
     batch = _Batch(settings, console, as_json, several=len(tasks) > 1)
     console.detail("settings     " + ", ".join(f"{name} {value}" for name, value in settings.given.items()))
     failed = 0
-    with ended_cleanly(console, batch.written), compilation_announced(console):
+    with progress_removed(console), compilation_announced(console):
         for number, task in enumerate(tasks):
             outcome = batch.outcome_of(task, console.part(number, len(tasks), task.source.name))
             batch.tell(outcome)
@@ -42,13 +41,12 @@ def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bo
 
 @dataclass
 class _Batch:
-    """Tasks under way, with what they have in common; ``written`` are the files so far."""
+    """What all tasks have in common."""
 
     settings: Settings
     console: Console
     as_json: bool
     several: bool
-    written: list[Path] = field(default_factory=list)
 
     def outcome_of(self, task: Task, progress: Progress) -> Outcome:
         """Carry out a task, whatever comes of it."""
@@ -97,7 +95,6 @@ class _Batch:
         writing = time.perf_counter()
         for path in written(task, settings, surfaces, normal_map, outcome.warnings):
             outcome.outputs.append(path)
-            self.written.append(path)
         outcome.seconds |= {"write": time.perf_counter() - writing, "total": time.perf_counter() - began}
 
     @contextmanager

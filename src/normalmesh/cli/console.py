@@ -1,22 +1,20 @@
-"""What a command shows while it works: a line of progress, notices, and a clean end when it is interrupted."""
+"""What a command shows while it works: a line of progress, and notices."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
+from normalmesh.interruption import tidying
 from normalmesh.progress import DONE, Progress, Step
 
 #: Seconds between two lines; terminals are slow.
 INTERVAL = 0.1
-#: Exit status of what was ended by Ctrl-C.
-INTERRUPTED = 130
 
 
 class Console:
@@ -109,17 +107,13 @@ def duration_text(seconds: float) -> str:
 
 
 @contextmanager
-def ended_cleanly(console: Console, written: Sequence[Path]) -> Iterator[None]:
-    """One line and the exit status 130 on Ctrl-C; the line of progress goes, whatever happens."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.clear()
-        what = f"after writing {', '.join(map(str, written))}" if written else "nothing written"
-        click.echo(f"normalmesh: interrupted, {what}", err=True)
-        sys.exit(INTERRUPTED)
-    finally:
-        console.clear()
+def progress_removed(console: Console) -> Iterator[None]:
+    """The line of progress goes at the end, whatever happens."""
+    with tidying(console.clear):
+        try:
+            yield
+        finally:
+            console.clear()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from normalmesh import NormalMeshError
+from normalmesh.memory import refuse_tight_limit
 
 #: Where a context keeps that traces are wanted.
 DEBUG = "normalmesh.debug"
@@ -55,6 +56,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            refuse_tight_limit()
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from normalmesh.cli.console import Console, compilation_announced, ended_cleanly
+from normalmesh.cli.console import Console, compilation_announced, progress_removed
 from normalmesh.cli.options import reading
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 
@@ -32,7 +32,7 @@ def view(file: Path, mask: str | None, camera: str | None, convention: str, port
 
     console = Console()
     # The port first: that it is taken should not be found out after long work.
-    with ended_cleanly(console, []), PageServer(port) as server:
+    with progress_removed(console), PageServer(port) as server:
         server.page = _page(file, mask, camera, convention, console)
         _serve(server, console, no_browser)
 
@@ -77,7 +77,4 @@ def _serve(server: PageServer, console: Console, no_browser: bool) -> None:
     console.notice("press Ctrl-C to stop")
     if not no_browser and not webbrowser.open(server.address):
         console.notice("no browser could be opened: open the address yourself")
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        console.notice("stopped")
+    server.serve_forever()

@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
+from normalmesh.files.temporary import observers, removed_at_the_end, steps
 
 
 def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview]) -> None:
@@ -32,7 +33,7 @@ def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview])
     for path in contents:
         check_target(path)
     writes = [_Write.to(path) for path in contents]
-    try:
+    with removed_at_the_end(*(path for write in writes for path in (write.temporary, write.backup))):
         for write, content in zip(writes, contents.values(), strict=True):
             with _readable_errors(write.path):
                 write.fill_temporary(content)
@@ -40,10 +41,6 @@ def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview])
             with _readable_errors(write.path):
                 write.keep_backup()
         _replace_targets(writes)
-    finally:
-        for write in writes:
-            write.temporary.unlink(missing_ok=True)
-            write.backup.unlink(missing_ok=True)
 
 
 def check_target(path: str | PathLike[str]) -> None:
@@ -78,15 +75,20 @@ class _Write:
         return cls(path, target, target.with_name(f"{hidden}.tmp"), target.with_name(f"{hidden}.old"))
 
     def fill_temporary(self, content: bytes | memoryview) -> None:
-        with open(self.temporary, "xb") as file:
+        with steps:
+            file = open(self.temporary, "xb")  # noqa: SIM115
+        with file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if self.target.exists():
-            os.chmod(self.temporary, stat.S_IMODE(self.target.stat().st_mode))
+        with steps:
+            if self.target.exists():
+                os.chmod(self.temporary, stat.S_IMODE(self.target.stat().st_mode))
 
     def keep_backup(self) -> None:
-        if self.target.exists():
+        if not self.target.exists():
+            return
+        with steps:
             try:
                 os.link(self.target, self.backup)
             except OSError:  # a file system without hard links
@@ -104,15 +106,19 @@ class _Write:
 
 def _replace_targets(writes: Sequence[_Write]) -> None:
     """Move all temporary files to their targets, or none. The last one has no backup: once it is moved, all is done."""
-    try:
-        for write in writes:
-            with _readable_errors(write.path):
-                os.replace(write.temporary, write.target)
-    except BaseException:
-        if writes[-1].temporary.exists():
-            for write in writes[:-1]:
-                write.undo()
-        raise
+    with steps:
+        try:
+            for write in writes:
+                with _readable_errors(write.path):
+                    os.replace(write.temporary, write.target)
+        except BaseException:
+            if writes[-1].temporary.exists():
+                for write in writes[:-1]:
+                    write.undo()
+            raise
+        for tell in observers:
+            for write in writes:
+                tell(write.path)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
+from normalmesh.files.temporary import temporary_file
 
 #: Suffixes of files that hold normals, and of those that hold depths.
 NORMALS_SUFFIXES = (".png", ".exr", ".tif", ".tiff", ".npy")
@@ -96,7 +96,6 @@ def _exr(path: Path, channels: dict[str, NDArray[np.float32]]) -> bytes:
     header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
     pixels = {name: np.ascontiguousarray(values) for name, values in channels.items()}
     # OpenEXR writes to named files only.
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "image.exr"
+    with temporary_file(".exr") as file:
         OpenEXR.File(header, pixels).write(str(file))
         return file.read_bytes()

@@ -1,0 +1,169 @@
+"""Too little memory: refused before work begins, or reported as such, and the process goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from normalmesh import NormalMeshError, available_memory, memory, reconstruct
+from normalmesh.cli import normalmesh
+from normalmesh.evaluation.medallion import Medallion
+from normalmesh.files.encoding import encode_normals
+from normalmesh.threads import in_parallel
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    normal_map = Medallion(64).normal_map
+    path = tmp_path / "map.png"
+    path.write_bytes(encode_normals(path, normal_map.normals, normal_map.mask))
+    return path
+
+
+def exhausted(*_: object, **__: object) -> None:
+    raise MemoryError("Unable to allocate 12.0 GiB for an array")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "normalmesh.files.normal_maps.NormalMap",
+        "normalmesh.reconstruction.decimate",
+        "normalmesh.reconstruction.integrate",
+        "normalmesh.files.meshes.write_atomically",
+    ],
+)
+def test_commands_say_what_to_do(source: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.setattr(place, exhausted)
+    (source.parent / "out.ply").write_text("old")
+    result = CliRunner().invoke(normalmesh, ["reconstruct", str(source), "-o", str(source.parent / "out.ply"), "-q"])
+    assert result.exit_code == 1
+    assert result.output.startswith("normalmesh: error: memory ran out; ")
+    assert result.output.count("\n") == 1
+    assert (source.parent / "out.ply").read_text() == "old"
+    assert sorted(path.name for path in source.parent.iterdir()) == ["map.png", "out.ply"]
+
+
+def test_python_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal_map = Medallion(64).normal_map
+    expected = reconstruct(normal_map, vertices=100)
+    with monkeypatch.context() as patched:
+        patched.setattr("normalmesh.reconstruction.integrate", exhausted)
+        with pytest.raises(MemoryError):
+            reconstruct(normal_map, vertices=100)
+    assert np.array_equal(reconstruct(normal_map, vertices=100).vertices, expected.vertices)
+
+
+def test_memory_that_runs_out_in_a_thread_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("normalmesh.threads._allowed", lambda: 3)
+    caller, begun = threading.get_ident(), threading.Event()
+
+    def work(first: int, last: int) -> None:
+        if threading.get_ident() != caller:
+            begun.set()
+            exhausted()
+        assert begun.wait(20)
+
+    with pytest.raises(MemoryError):
+        in_parallel(work, 100, grain=1)
+    done = np.zeros(100, bool)
+    in_parallel(lambda first, last: done[first:last].fill(True), 100, grain=1)
+    assert done.all()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
+def test_where_no_thread_can_be_started_the_caller_does_it_all(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    class Full:
+        def submit(self, *_: object) -> None:
+            raise error
+
+    monkeypatch.setattr("normalmesh.threads._allowed", lambda: 3)
+    monkeypatch.setattr("normalmesh.threads._pool", Full())
+    done = np.zeros(100, bool)
+    in_parallel(lambda first, last: done[first:last].fill(True), 100, grain=1)
+    assert done.all()
+
+
+def test_limits_of_the_process_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_control_groups", list)
+    monkeypatch.setattr(memory, "_process_limits", lambda: [(5000, 3000)])
+    assert available_memory() == 2000
+    with pytest.raises(NormalMeshError, match="1 MB are available"):
+        reconstruct(Medallion(32).normal_map, vertices=50)
+
+
+needs_limits = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of addresses hold on Linux only")
+#: What every process here needs: one thread, so that the number of cores does not matter.
+ONE_THREAD = {**os.environ, "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def limited(megabytes: int | None, *command: object) -> subprocess.CompletedProcess[str]:
+    """Run Python within a limit of addresses."""
+    import resource
+
+    limit = resource.RLIM_INFINITY if megabytes is None else megabytes << 20
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        env=ONE_THREAD,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+
+
+@needs_limits
+def test_limits_too_tight_for_any_work_are_refused(source: Path) -> None:
+    result = limited(300, "-m", "normalmesh", "reconstruct", source)
+    assert result.returncode == 1
+    assert result.stderr.startswith("normalmesh: error: this process is limited to 315 MB")
+    assert result.stderr.count("\n") == 1
+
+
+@needs_limits
+def test_a_map_too_large_for_the_limit_is_refused() -> None:
+    program = """
+import numpy as np, normalmesh as nm
+normals = np.zeros((2000, 2000, 3), np.float32)
+normals[..., 2] = 1
+try:
+    nm.reconstruct(nm.NormalMap(normals), vertices=1000, decimation={"start": "pixels"})
+except nm.NormalMeshError as error:
+    print(error)
+"""
+    result = limited(1100, "-c", program)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("the reconstruction needs about ")
+
+
+@needs_limits
+def test_an_estimate_that_is_too_low() -> None:
+    """Without the estimate, memory runs out in the middle of the work."""
+    program = """
+import math, resource, numpy as np, normalmesh as nm
+from pathlib import Path
+normals = np.zeros((1500, 1500, 3), np.float32)
+normals[..., 2] = 1
+normal_map = nm.NormalMap(normals)
+small = nm.NormalMap(normals[:64, :64])
+before = nm.reconstruct(small, vertices=50).vertices  # loads the kernels
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (30 << 20), resource.RLIM_INFINITY))
+try:
+    nm.reconstruct(normal_map, vertices=1000, memory_limit=math.inf, decimation={"start": "pixels"})
+except MemoryError:
+    print("memory ran out")
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+print(np.array_equal(nm.reconstruct(small, vertices=50).vertices, before))
+"""
+    result = limited(None, "-c", program)
+    assert (result.returncode, result.stdout) == (0, "memory ran out\nTrue\n"), result.stderr
