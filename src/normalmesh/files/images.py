@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
+from normalmesh.files.sizes import refuse_too_large
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
+#: Channels that the decoder makes of each colour type of PNG; palettes may have transparent colours.
+PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ def _read_png(path: Path) -> Image:
 
     with mapped(path) as contents:
         # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
-        colour_type = contents[25]
+        columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
+        refuse_too_large(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
         values = imagecodecs.png_decode(contents)
     colour = {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
     return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
@@ -62,7 +67,11 @@ def _read_jpeg(path: Path) -> Image:
     import imagecodecs
 
     with mapped(path) as contents:
-        precision, components, scan = _jpeg_frame(contents)
+        precision, (rows, columns), components, scan = _jpeg_frame(contents)
+        refuse_too_large(path, rows, columns, components)
+        # A bit for 8 × 8 pixels is the least; the decoder would fill in the rest, and memory.
+        if rows * columns > 512 * len(contents):
+            raise unusable(path, f"cannot be read as JPEG; it is too short for {columns} × {rows} pixels")
         # The decoder fills what is missing of a truncated file with grey, without a word.
         if contents.find(b"\xff\xd9", scan) < 0:
             raise unusable(path, "cannot be read as JPEG; it is incomplete (no end of image)")
@@ -71,9 +80,9 @@ def _read_jpeg(path: Path) -> Image:
     return Image(_with_channel_axis(values), 2**precision - 1, colour)
 
 
-def _jpeg_frame(contents: mmap) -> tuple[int, int, int]:
-    """Bits per sample, number of components, and where the first scan begins."""
-    precision = components = 0
+def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
+    """Bits per sample, rows and columns, number of components, and where the first scan begins."""
+    precision = rows = columns = components = 0
     position = 2
     while position + 10 <= len(contents):
         marker = contents[position + 1]
@@ -83,11 +92,11 @@ def _jpeg_frame(contents: mmap) -> tuple[int, int, int]:
             position += 1
             continue
         if marker == 0xDA:
-            return precision, components, position
+            return precision, (rows, columns), components, position
         # Start of frame: C0 … CF except the tables C4, C8 and CC.
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            precision, components = contents[position + 4], contents[position + 9]
-        position += 2 + int.from_bytes(contents[position + 2 : position + 4], "big")
+            precision, rows, columns, components = struct.unpack_from(">BHHB", contents, position + 4)
+        position += 2 + max(int.from_bytes(contents[position + 2 : position + 4], "big"), 2)
     raise ValueError("no image data")
 
 
@@ -100,15 +109,16 @@ def _read_tiff(path: Path) -> Image:
         is_jpeg, bits = page.compression in (6, 7), page.bitspersample
         # tifffile labels bilevel data "zero is white" and yet stores True as one.
         inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
-        values, axes = series.asarray(), series.axes
-    if axes == "SYX":
-        values = np.moveaxis(values, 0, -1)
-    values = _with_channel_axis(values)
-    if values.ndim != 3 or values.shape[2] > 4:
-        raise unusable(
-            path,
-            f"holds an array of {shape_text(values.shape)}; expected one image of rows × columns × 3 or 4 channels",
-        )
+        planes_first = series.axes == "SYX"
+        shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[:max(series.ndim, 3)]
+        if len(shape) != 3 or shape[2] > 4:
+            raise unusable(
+                path,
+                f"holds an array of {shape_text(shape)}; expected one image of rows × columns × 3 or 4 channels",
+            )
+        refuse_too_large(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
+        values = series.asarray()
+    values = np.moveaxis(values, 0, -1) if planes_first else _with_channel_axis(values)
     maximum = _tiff_maximum(values.dtype, bits)
     if inverted and maximum is not None:
         values = maximum - values
