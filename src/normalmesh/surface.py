@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from normalmesh.decimation import Decimation
     from normalmesh.discontinuities import Discontinuities
     from normalmesh.evaluation.isotropic import Remeshing
-    from normalmesh.files.meshes import Texture
+    from normalmesh.files.textures import Texture
     from normalmesh.integration import Integration
 
 

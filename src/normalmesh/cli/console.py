@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,21 @@ from normalmesh.progress import DONE, Progress, Step
 INTERVAL = 0.1
 #: Exit status of what was ended by Ctrl-C.
 INTERRUPTED = 130
+
+
+def print_any_name() -> None:
+    """Let names of files be printed whatever they hold: bytes that are no text as they are, else a question mark."""
+    codecs.register_error("normalmesh", _printable)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="normalmesh")
+
+
+def _printable(error: UnicodeError) -> tuple[str | bytes, int]:
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("replace")(error)
 
 
 class Console:

@@ -10,6 +10,7 @@ import click
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.figures import say, say_json
 from normalmesh.cli.models import rendered
+from normalmesh.cli.options import limiting
 from normalmesh.cli.views import chosen_view, refuse_two_cameras, viewing
 from normalmesh.errors import NormalMeshError
 
@@ -39,6 +40,7 @@ MUCH = 0.9
     "--error-map", type=click.Path(path_type=Path), help="PNG of the depth error, or without truth the angle."
 )
 @click.option("--scale", type=click.FloatRange(0, min_open=True), help="Error at the end of the map's colours.")
+@limiting
 @click.option("--json", "as_json", is_flag=True, help="The figures as a JSON object.")
 def evaluate(
     result: Path,

@@ -110,7 +110,7 @@ def _read_tiff(path: Path) -> Image:
         # tifffile labels bilevel data "zero is white" and yet stores True as one.
         inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
         planes_first = series.axes == "SYX"
-        shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[:max(series.ndim, 3)]
+        shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
         if len(shape) != 3 or shape[2] > 4:
             raise unusable(
                 path,

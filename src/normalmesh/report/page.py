@@ -24,7 +24,7 @@ from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, densit
 from normalmesh.surface import Surface
 
 if TYPE_CHECKING:
-    from normalmesh.files.meshes import Texture
+    from normalmesh.files.textures import Texture
 
 #: Shadings in the order of their buttons.
 LABELS = {"light": "Light", "normal": "Normal", "error": "Angular error", "density": "Vertex density", "photo": "Photo"}

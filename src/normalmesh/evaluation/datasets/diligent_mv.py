@@ -14,8 +14,8 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.assembly import Float, assemble, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.evaluation.datasets.poses import Pose
-from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.normalmap import NormalMap
 
 if TYPE_CHECKING:
