@@ -206,7 +206,7 @@ def test_photo(tmp_path, medallion):
     assert "uv" in page.about["arrays"]
     image = Image.open(io.BytesIO(base64.b64decode(page.about["photo"].partition(",")[2])))
     assert image.size == (1600, 32)
-    with pytest.raises(nm.NormalMeshError, match="missing.png"):
+    with pytest.raises(nm.NormalMeshError, match=r"missing\.png"):
         written(tmp_path, medallion[0], texture=tmp_path / "missing.png")
 
 

@@ -42,7 +42,7 @@ def convert(
     (float32, NaN outside). A mesh becomes a depth map when a camera looks at it as reconstruct has written it, which
     needs --normals or --size.
     """
-    from normalmesh.files.atomic import check_target
+    from normalmesh.files.atomic import check_targets
 
     refuse_two_cameras(camera, focal_px)
     from_mesh, to_mesh = _kinds(source, target)
@@ -51,7 +51,7 @@ def convert(
         raise click.UsageError("--normals, --size, --camera and --focal-px are for a mesh that becomes a depth map")
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
-    check_target(target)
+    check_targets([target], [normals, camera])
     if to_mesh:
         figures = _convert_mesh(source, target)
     else:

@@ -71,9 +71,11 @@ def evaluate(
     _refuse_idle("--placed", placed, "--truth-model", truth_model)
     _refuse_idle("--scale", scale is not None, "--error-map", error_map)
     if error_map is not None:
-        from normalmesh.files.atomic import check_target
+        from normalmesh.files.atomic import check_targets
+        from normalmesh.files.encoding import checked_suffix
 
-        check_target(error_map)
+        checked_suffix(error_map, (".png",), "pictures")
+        check_targets([error_map], [result, normals, mask, camera, truth, truth_model])
     console = Console()
     with compilation_announced(console):
         from normalmesh.evaluation.metrics import evaluate as compare

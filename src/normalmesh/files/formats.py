@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
+from normalmesh.files.names import on_one_line
 
 #: First bytes of a file → its format. A suffix is never asked: files are renamed more often than converted.
 SIGNATURES = (
@@ -34,7 +35,9 @@ LONGEST_TEXT = 1 << 28
 def unusable(path: Path, reason: str) -> NormalMeshError:
     """The error for a file: its name, then the reason, on one line."""
     line = " ".join(reason.split())
-    return NormalMeshError(f"{path}: {line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + ' …'}")
+    return NormalMeshError(
+        f"{on_one_line(path)}: {line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + ' …'}"
+    )
 
 
 def file_format(path: Path) -> str | None:

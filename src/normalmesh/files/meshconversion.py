@@ -10,6 +10,7 @@ from normalmesh.files.atomic import write_atomically
 from normalmesh.files.encoding import checked_suffix
 from normalmesh.files.formats import reading
 from normalmesh.files.meshes import Files, obj_files
+from normalmesh.files.names import plain_stem
 from normalmesh.files.triangles import KIND, read_parts
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _glb(mesh: Trimesh, path: Path) -> Files:
 def _obj(mesh: Trimesh, path: Path) -> Files:
     material = getattr(mesh.visual, "material", None)
     if material is not None:
-        material.name = f"{path.stem}_texture"  # its file is called so, and must not be another mesh's
+        material.name = f"{plain_stem(path)}_texture"  # its file is called so, and must not be another mesh's
     return obj_files(mesh, path)
 
 

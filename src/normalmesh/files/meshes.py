@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from normalmesh import _surface
 from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
-from normalmesh.files.atomic import check_target, write_atomically
+from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.files.glb import GlbFile
+from normalmesh.files.names import plain_stem
 from normalmesh.files.textures import JPEG, Texture, colour_image
 from normalmesh.normalmap import NormalMap
 from normalmesh.threads import in_parallel
@@ -53,7 +54,8 @@ def write_surface(
         raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(_ENCODERS)}")
     if normals is not None and suffix != ".glb":
         warnings.warn(f"normals are left out of {path.name}: only GLB embeds them", NormalMeshWarning, stacklevel=3)
-    check_target(path)
+    inputs = [texture] if isinstance(texture, str | PathLike) else []
+    check_targets([path, *companions(path, texture is not None)], inputs)
     image = None if texture is None else colour_image(texture)
     if image is not None:
         _check_same_image(image, surface.shape)
@@ -90,9 +92,17 @@ def _obj(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
 
     grey = [round(255 * (GREY if image is None else 1.0))] * 3
     material = SimpleMaterial(
-        image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0, name=f"{path.stem}_texture"
+        image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0, name=f"{plain_stem(path)}_texture"
     )
     return obj_files(_trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material)), path)
+
+
+def companions(path: Path, textured: bool) -> list[Path]:
+    """The files that are written beside a mesh."""
+    if path.suffix.lower() != ".obj":
+        return []
+    stem = plain_stem(path)
+    return [path.with_name(f"{stem}.mtl"), *([path.with_name(f"{stem}_texture.png")] if textured else [])]
 
 
 def obj_files(mesh: Trimesh, path: Path) -> Files:
@@ -106,7 +116,7 @@ def obj_files(mesh: Trimesh, path: Path) -> Files:
         mesh,
         include_normals=False,
         return_texture=True,
-        mtl_name=path.with_suffix(".mtl").name,
+        mtl_name=f"{plain_stem(path)}.mtl",
         digits=decimals,
         header="normalmesh",
     )
@@ -132,7 +142,9 @@ def _glb(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
         vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
         material["normalTexture"] = file.texture(_normal_texture(surface, normals, frames))
     attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
-    return {path: file.contents(path.stem, attributes, file.faces(surface.faces), material, {"units": surface.units})}
+    return {
+        path: file.contents(plain_stem(path), attributes, file.faces(surface.faces), material, {"units": surface.units})
+    }
 
 
 _ENCODERS: dict[str, Callable[[Surface, Path, Image | None, NormalMap | None], Files]] = {

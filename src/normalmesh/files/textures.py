@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Texture: TypeAlias = "NDArray[np.uint8] | str | PathLike[str]"
 
 #: Formats of files, as Pillow names them; it knows more, some of which run other programs.
-FORMATS = ("PNG", "JPEG", "MPO", "TIFF", "WEBP", "BMP", "GIF")
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
 #: Under which name a texture keeps the JPEG file that it came from: small, and not to be compressed twice.
 JPEG = "normalmesh jpeg"
 #: The EXIF tag for how a camera was held.

@@ -144,7 +144,7 @@ def _page(
         about=_json(about),
         geometry=packed,
     )
-    return page.encode()
+    return page.encode(errors="replace")  # names of files need not be text
 
 
 def _resource(name: str) -> str:
