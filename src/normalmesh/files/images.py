@@ -103,7 +103,8 @@ def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
 def _read_tiff(path: Path) -> Image:
     import tifffile
 
-    with tifffile.TiffFile(path) as file:
+    # As OME a file may name others, which would be read, too.
+    with tifffile.TiffFile(path, is_ome=False) as file:
         series, page = file.series[0], file.pages.first
         photometric = getattr(page.photometric, "name", str(page.photometric))
         is_jpeg, bits = page.compression in (6, 7), page.bitspersample
@@ -119,6 +120,8 @@ def _read_tiff(path: Path) -> Image:
         refuse_too_large(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
         values = series.asarray()
     values = np.moveaxis(values, 0, -1) if planes_first else _with_channel_axis(values)
+    if values.shape != shape or values.size == 0:
+        raise ValueError(f"its pixels are {shape_text(values.shape)}, not {shape_text(shape)}")
     maximum = _tiff_maximum(values.dtype, bits)
     if inverted and maximum is not None:
         values = maximum - values
