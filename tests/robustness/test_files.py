@@ -6,7 +6,6 @@ import io
 import logging
 import os
 import random
-import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ import trimesh
 
 from invocation import invoke, write_medallion
 from mapfiles import corner_mask, dome, encode, layer, with_alpha, write_exr
+from matfiles import mat_array, mat_element, mat_file
 from normalmesh import NormalMeshError, read_lights
 from normalmesh.evaluation.trianglemodel import TriangleModel
 from normalmesh.files.cameras import read_camera_matrix
@@ -153,9 +153,12 @@ def check(path: Path, content: bytes, readers: list[Callable[[Path], object]]) -
                 warnings.simplefilter("ignore")
                 reader(path)
         except NormalMeshError as error:
-            assert len(str(error).splitlines()) == 1
-            assert len(str(error)) < 1000
-            assert path.name in str(error) or "foreground" in str(error)
+            said = str(error)
+        else:
+            continue
+        assert len(said.splitlines()) == 1
+        assert len(said) < 1000
+        assert path.name in said
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -218,20 +221,6 @@ def test_commands_do_not_wait_for_a_pipe(tmp_path: Path) -> None:
         result = invoke(*arguments)
         assert result.exit_code == 1
         assert "is not an ordinary file" in result.stderr
-
-
-def mat_element(kind: int, content: bytes) -> bytes:
-    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
-
-
-def mat_array(name: bytes, shape: tuple[int, ...], content: bytes, array_class: int = 6) -> bytes:
-    flags = mat_element(6, struct.pack("<II", array_class, 0))
-    dimensions = mat_element(5, struct.pack(f"<{len(shape)}i", *shape))
-    return mat_element(14, flags + dimensions + mat_element(1, name) + content)
-
-
-def mat_file(*elements: bytes) -> bytes:
-    return b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + b"".join(elements)
 
 
 def test_a_mat_file_of_nested_cells_is_passed_over(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import tifffile
 
 from invocation import invoke, write_medallion
 from mapfiles import dome, encode, layer, write_exr, write_png
+from matfiles import mat_array, mat_element, mat_file
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.trianglemodel import TriangleModel
 from normalmesh.files import sizes
@@ -28,7 +29,6 @@ from normalmesh.files.normal_maps import read_stored
 from normalmesh.files.photographs import photographs
 from normalmesh.files.textures import colour_image
 from normalmesh.inspection import inspect_file
-from test_files import mat_array, mat_element, mat_file
 
 HUGE = 10**6
 

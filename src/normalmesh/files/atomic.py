@@ -51,17 +51,21 @@ def check_target(path: str | PathLike[str]) -> None:
     """Raise a :class:`NormalMeshError` if a file cannot be written to ``path``: ask before long work."""
     with _readable_errors(path):
         target = Path(os.path.realpath(path))
+        if target.is_symlink():
+            raise NormalMeshError(f"cannot write {on_one_line(path)}: it is a link that leads nowhere but back")
         if target.is_dir():
             raise NormalMeshError(f"cannot write {on_one_line(path)}: it is a folder")
         if not target.parent.is_dir():
-            raise NormalMeshError(f"cannot write {on_one_line(path)}: the folder {target.parent} does not exist")
+            raise NormalMeshError(
+                f"cannot write {on_one_line(path)}: the folder {on_one_line(target.parent)} does not exist"
+            )
         if target.exists() and not target.is_file():
             raise NormalMeshError(f"cannot write {on_one_line(path)}: it is not an ordinary file")
         if target.exists() and not os.access(target, os.W_OK):
             raise NormalMeshError(f"cannot write {on_one_line(path)}: the file is write-protected")
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise NormalMeshError(
-                f"cannot write {on_one_line(path)}: no permission to write into the folder {target.parent}"
+                f"cannot write {on_one_line(path)}: no permission to write into the folder {on_one_line(target.parent)}"
             )
 
 

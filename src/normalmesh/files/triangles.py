@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from pathlib import Path
@@ -39,8 +40,9 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
     with reading(path, KIND):
         if suffix in (".glb", ".gltf"):
             _refuse_empty_claims(path, suffix)
-        with path.open("rb") as file:
-            scene = trimesh.load_scene(file, file_type=suffix[1:], resolver=_neighbours(path), **options)
+        # Without the name of the file, which trimesh would hand on to what it writes.
+        content = io.BytesIO(path.read_bytes())
+        scene = trimesh.load_scene(content, file_type=suffix[1:], resolver=_neighbours(path), **options)
         placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
         meshes = [(scene.geometry[name], placement) for placement, name in placed]
         meshes = [(mesh, placement) for mesh, placement in meshes if _is_mesh(mesh)]
