@@ -108,4 +108,6 @@ def _neighbours(path: Path) -> Resolver:
                 raise FileNotFoundError(name)
             return file.read_bytes()
 
-    return Neighbours(str(path))
+    neighbours = Neighbours(str(root))
+    neighbours.file_name = "mesh"  # what the mesh is called
+    return neighbours
