@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import random
+import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -236,6 +237,25 @@ def test_a_mat_file_of_nested_cells_is_passed_over(tmp_path: Path) -> None:
     path.write_bytes(mat_file(cells))
     with pytest.raises(NormalMeshError, match="no array has the shape"):
         read_stored(path)
+
+
+@pytest.mark.parametrize("is_big", [False, True])
+def test_a_tiff_whose_pages_go_in_circles(tmp_path: Path, is_big: bool, quiet: None) -> None:
+    """Endless work in tifffile, where such pages hold nothing."""
+    path = tmp_path / "n.tif"
+    tifffile.imwrite(path, encode(dome(), np.uint8), photometric="rgb", metadata=None, bigtiff=is_big)
+    normals(path)
+    content = bytearray(path.read_bytes())
+    count, entry, place = ("<Q", 20, "<Q") if is_big else ("<H", 12, "<I")
+    (first,) = struct.unpack_from(place, content, 8 if is_big else 4)
+    (entries,) = struct.unpack_from(count, content, first)
+    following = first + struct.calcsize(count) + entry * entries
+    for target in (first, len(content)):
+        struct.pack_into(place, content, following, target)
+        # At the end, a page without entries that is followed by itself.
+        path.write_bytes(content + struct.pack(count, 0) + struct.pack(place, len(content)) + bytes(16))
+        with pytest.raises(NormalMeshError, match="its pages have no end"):
+            normals(path)
 
 
 @pytest.mark.parametrize("shape", [(-2, -2, 3), (2, 2, 4), (1, 1, 3), (2**31 - 1, 0, 3)])

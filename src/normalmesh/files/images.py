@@ -16,6 +16,8 @@ from normalmesh.files.sizes import refuse_too_large
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
+#: Pages of a TIFF; the first is the image.
+MOST_PAGES = 10_000
 #: Channels that the decoder makes of each colour type of PNG; palettes may have transparent colours.
 PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}
 
@@ -103,6 +105,8 @@ def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
 def _read_tiff(path: Path) -> Image:
     import tifffile
 
+    with mapped(path) as contents:
+        _refuse_endless_pages(contents)
     # As OME a file may name others, which would be read, too.
     with tifffile.TiffFile(path, is_ome=False) as file:
         series, page = file.series[0], file.pages.first
@@ -126,6 +130,24 @@ def _read_tiff(path: Path) -> Image:
     if inverted and maximum is not None:
         values = maximum - values
     return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg))
+
+
+def _refuse_endless_pages(contents: mmap) -> None:
+    """An error where the pages of a TIFF, each of which says where the next one is, are too many or go in circles."""
+    order, is_big = "<" if contents[:2] == b"II" else ">", 43 in contents[2:4]
+    count, entry, place = ("Q", 20, "Q") if is_big else ("H", 12, "I")
+    (position,) = struct.unpack_from(order + place, contents, 8 if is_big else 4)
+    seen: set[int] = set()
+    # A page that begins or ends beyond the file ends the chain for the decoder, too.
+    while position and position + 8 <= len(contents):
+        if position in seen or len(seen) > MOST_PAGES:
+            raise ValueError("its pages have no end")
+        seen.add(position)
+        (entries,) = struct.unpack_from(order + count, contents, position)
+        following = position + struct.calcsize(order + count) + entry * entries
+        if following + struct.calcsize(order + place) > len(contents):
+            return
+        (position,) = struct.unpack_from(order + place, contents, following)
 
 
 def _tiff_maximum(dtype: np.dtype[np.generic], bits: int) -> int | None:
