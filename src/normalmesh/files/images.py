@@ -71,9 +71,6 @@ def _read_jpeg(path: Path) -> Image:
     with mapped(path) as contents:
         precision, (rows, columns), components, scan = _jpeg_frame(contents)
         refuse_too_large(path, rows, columns, components)
-        # A bit for 8 × 8 pixels is the least; the decoder would fill in the rest, and memory.
-        if rows * columns > 512 * len(contents):
-            raise unusable(path, f"cannot be read as JPEG; it is too short for {columns} × {rows} pixels")
         # The decoder fills what is missing of a truncated file with grey, without a word.
         if contents.find(b"\xff\xd9", scan) < 0:
             raise unusable(path, "cannot be read as JPEG; it is incomplete (no end of image)")

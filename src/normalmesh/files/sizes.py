@@ -18,6 +18,12 @@ MAX_PIXELS = 2e9
 #: The environment variable that says another limit.
 VARIABLE = "NORMALMESH_MAX_PIXELS"
 
+#: Bytes of pixels for a byte of a file, at most: deflate gets to 1032, others to some thousands for a single colour.
+#: Decoders fill in what is missing of a damaged file, and all of its memory.
+MOST_COMPRESSION = 20_000
+#: Bytes that are not worth a question.
+HARMLESS = 1 << 25
+
 _given: ContextVar[float | None] = ContextVar("max_pixels", default=None)
 
 
@@ -51,20 +57,22 @@ def _checked(value: object, name: str) -> float:
 
 
 def refuse_too_large(path: Path, rows: int, columns: int, pixel_bytes: int) -> None:
-    """Raise where an image has more pixels than the limit allows, or than there is memory for."""
+    """Raise where an image has more pixels than the limit allows, than its file can hold, or than there is memory for."""
     if rows * columns > (limit := most_pixels()):
         raise unusable(
             path,
             f"claims {columns} × {rows} pixels, more than the limit of {limit:.15g}; if you trust the file, "
             f"raise max_pixels (--max-pixels, {VARIABLE})",
         )
-    refuse_beyond_memory(path, rows * columns * pixel_bytes)
+    needed = rows * columns * pixel_bytes
+    if needed > max(HARMLESS, MOST_COMPRESSION * path.stat().st_size):
+        raise unusable(path, f"is too short for the {columns} × {rows} pixels that it claims; it is damaged")
+    refuse_beyond_memory(path, needed)
 
 
 def refuse_beyond_memory(path: Path, needed: int) -> None:
     """Raise where fewer bytes are available than a file takes in memory."""
-    # Small files are not worth asking the system.
-    if needed > 1 << 24 and (available := available_memory()) is not None and needed > available:
+    if needed > HARMLESS and (available := available_memory()) is not None and needed > available:
         raise unusable(
             path,
             f"takes {bytes_text(needed)} of memory to read but {bytes_text(available)} are available; "
