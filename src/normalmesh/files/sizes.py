@@ -57,7 +57,7 @@ def _checked(value: object, name: str) -> float:
 
 
 def refuse_too_large(path: Path, rows: int, columns: int, pixel_bytes: int) -> None:
-    """Raise where an image has more pixels than the limit allows, than its file can hold, or than there is memory for."""
+    """Raise where an image has more pixels than the limit allows, its file can hold, or there is memory for."""
     if rows * columns > (limit := most_pixels()):
         raise unusable(
             path,
