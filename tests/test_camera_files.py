@@ -156,7 +156,7 @@ def test_refused_files(tmp_path):
     with pytest.raises(NormalMeshError, match="is a folder"):
         read_camera_matrix(tmp_path)
     (tmp_path / "K.bin").write_bytes(b"\xff\xfe\x00\x81" * 9)
-    with pytest.raises(NormalMeshError, match="expected text, NPY, JSON or YAML"):
+    with pytest.raises(NormalMeshError, match="expected a camera matrix as text, NPY, JSON or YAML"):
         read_camera_matrix(tmp_path / "K.bin")
     np.save(tmp_path / "K.npy", np.ones((3, 4)))
     with pytest.raises(NormalMeshError, match=r"K\.npy: the camera matrix must be 3×3, not 3×4"):

@@ -234,4 +234,9 @@ def test_completion_knows_the_options():
         "COMP_CWORD": "2",
     }
     result = CliRunner().invoke(normalmesh, [], prog_name="normalmesh", env=environment)
-    assert {line.split(",")[1] for line in result.stdout.splitlines()} == {"--mask", "--max-angle", "--max-error"}
+    assert {line.split(",")[1] for line in result.stdout.splitlines()} == {
+        "--mask",
+        "--max-angle",
+        "--max-error",
+        "--max-pixels",
+    }

@@ -345,8 +345,8 @@ def test_large_textures_are_read_without_changing_pillow(tmp_path: Path, monkeyp
     [
         (np.zeros((4, 4), np.uint8), "texture must be uint8 of the shape"),
         (np.zeros((4, 4, 3)), "texture must be uint8 of the shape .* not float64 4×4×3"),
-        ("missing.png", "cannot read the texture missing.png: No such file"),
-        (__file__, "cannot read the texture .*test_mesh_files.py: cannot identify"),
+        ("missing.png", "missing.png: there is no such file"),
+        (__file__, "test_mesh_files.py: cannot be read as a texture .*cannot identify"),
     ],
 )
 def test_unusable_textures_are_refused(tmp_path: Path, texture: Any, message: str) -> None:

@@ -271,7 +271,7 @@ def test_unusable_models(tmp_path):
         (tmp_path / "none.ply", "no such file"),
         (tmp_path, "is a folder"),
         (tmp_path / "empty.stl", "is empty"),
-        (tmp_path / "text.txt", "cannot be read as a triangle mesh"),
+        (tmp_path / "text.txt", "a mesh must be one of .ply, .obj"),
         (tmp_path / "broken.ply", "cannot be read as a triangle mesh|no triangles|no faces"),
         (tmp_path / "points.ply", "no triangles"),
         ((points, np.zeros((0, 3), int)), "no faces"),

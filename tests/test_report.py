@@ -206,7 +206,7 @@ def test_photo(tmp_path, medallion):
     assert "uv" in page.about["arrays"]
     image = Image.open(io.BytesIO(base64.b64decode(page.about["photo"].partition(",")[2])))
     assert image.size == (1600, 1600)
-    with pytest.raises(nm.NormalMeshError, match="texture"):
+    with pytest.raises(nm.NormalMeshError, match=r"missing\.png"):
         written(tmp_path, medallion[0], texture=tmp_path / "missing.png")
     with pytest.raises(nm.NormalMeshError, match="the texture is 1800 × 40 pixels but the normal map"):
         written(tmp_path, medallion[0], texture=photo[:40])

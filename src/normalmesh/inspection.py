@@ -17,6 +17,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.normal_maps import checked_camera, chosen_mask, likely_convention, read_stored, to_project
+from normalmesh.files.sizes import pixels_limited
 from normalmesh.noise import closure_error, estimate_noise
 from normalmesh.normalmap import NormalMap, Repairs
 
@@ -138,12 +139,14 @@ def inspect_file(
     mask: str | PathLike[str] | None = None,
     camera: Camera | str | PathLike[str] | None = None,
     convention: str | Convention = "opengl",
+    *,
+    max_pixels: float | None = None,
 ) -> Inspection:
     """Say what is in the file of a normal map; arguments as for :func:`read_normal_map`."""
     path = Path(path)
     stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
     camera = checked_camera(camera)
-    with warnings.catch_warnings(record=True) as caught:
+    with pixels_limited(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
         stored = read_stored(path)
         vectors, foreground = decode(path, stored, chosen_mask(stored, mask))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from normalmesh.decimation import Decimation
     from normalmesh.discontinuities import Discontinuities
     from normalmesh.evaluation.isotropic import Remeshing
-    from normalmesh.files.meshes import Texture
+    from normalmesh.files.textures import Texture
     from normalmesh.integration import Integration
 
 #: Largest coordinate that float32, and so most files, can hold.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 
 import click
@@ -9,6 +10,7 @@ import click
 from normalmesh import NormalMeshWarning, __version__
 from normalmesh.cli.bench import bench
 from normalmesh.cli.completion import completion
+from normalmesh.cli.console import print_any_name
 from normalmesh.cli.convert import convert
 from normalmesh.cli.demo import demo
 from normalmesh.cli.evaluate import evaluate
@@ -39,6 +41,9 @@ normalmesh.add_command(completion)
 
 def main() -> None:
     """Run the command line: one line for an error, exit status 2 for bad usage and 1 for failure."""
+    print_any_name()
+    # What decoders log about a damaged file comes as an error, too.
+    logging.basicConfig(handlers=[logging.NullHandler()])
     show_other = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +17,21 @@ from normalmesh.progress import DONE, Progress, Step
 
 #: Seconds between two lines; terminals are slow.
 INTERVAL = 0.1
+
+
+def print_any_name() -> None:
+    """Let names of files be printed whatever they hold: bytes that are no text as they are, else a question mark."""
+    codecs.register_error("normalmesh", _printable)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="normalmesh")
+
+
+def _printable(error: UnicodeError) -> tuple[str | bytes, int]:
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("replace")(error)
 
 
 class Console:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.figures import count_text, say, say_json
+from normalmesh.cli.options import limiting
 from normalmesh.cli.views import ImageSize, camera_figures, chosen_view, refuse_two_cameras, viewing
 from normalmesh.errors import NormalMeshError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--normals", type=click.Path(path_type=Path), help="Normal map whose size a depth map gets.")
 @click.option("--size", type=ImageSize(), help="Size of a depth map, such as 512 or 640x480, instead of --normals.")
 @viewing
+@limiting
 @click.option("--json", "as_json", is_flag=True, help="The figures as a JSON object.")
 def convert(
     source: Path,
@@ -40,7 +42,7 @@ def convert(
     (float32, NaN outside). A mesh becomes a depth map when a camera looks at it as reconstruct has written it, which
     needs --normals or --size.
     """
-    from normalmesh.files.atomic import check_target
+    from normalmesh.files.atomic import check_targets
 
     refuse_two_cameras(camera, focal_px)
     from_mesh, to_mesh = _kinds(source, target)
@@ -49,7 +51,7 @@ def convert(
         raise click.UsageError("--normals, --size, --camera and --focal-px are for a mesh that becomes a depth map")
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
-    check_target(target)
+    check_targets([target], [normals, camera])
     if to_mesh:
         figures = _convert_mesh(source, target)
     else:
@@ -63,9 +65,9 @@ def convert(
 
 def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     """Whether the source is a mesh, and whether the target is one, or an error."""
-    from normalmesh.evaluation.metrics import MESH_SUFFIXES as SOURCES
     from normalmesh.files.encoding import DEPTH_SUFFIXES
     from normalmesh.files.meshconversion import MESH_SUFFIXES
+    from normalmesh.files.triangles import MESH_SUFFIXES as SOURCES
 
     from_mesh, suffix = source.suffix.lower() in SOURCES, target.suffix.lower()
     if suffix not in (*MESH_SUFFIXES, *DEPTH_SUFFIXES):

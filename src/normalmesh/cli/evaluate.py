@@ -10,6 +10,7 @@ import click
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.figures import say, say_json
 from normalmesh.cli.models import rendered
+from normalmesh.cli.options import limiting
 from normalmesh.cli.views import chosen_view, refuse_two_cameras, viewing
 from normalmesh.errors import NormalMeshError
 
@@ -39,6 +40,7 @@ MUCH = 0.9
     "--error-map", type=click.Path(path_type=Path), help="PNG of the depth error, or without truth the angle."
 )
 @click.option("--scale", type=click.FloatRange(0, min_open=True), help="Error at the end of the map's colours.")
+@limiting
 @click.option("--json", "as_json", is_flag=True, help="The figures as a JSON object.")
 def evaluate(
     result: Path,
@@ -69,9 +71,11 @@ def evaluate(
     _refuse_idle("--placed", placed, "--truth-model", truth_model)
     _refuse_idle("--scale", scale is not None, "--error-map", error_map)
     if error_map is not None:
-        from normalmesh.files.atomic import check_target
+        from normalmesh.files.atomic import check_targets
+        from normalmesh.files.encoding import checked_suffix
 
-        check_target(error_map)
+        checked_suffix(error_map, (".png",), "pictures")
+        check_targets([error_map], [result, normals, mask, camera, truth, truth_model])
     console = Console()
     with compilation_announced(console):
         from normalmesh.evaluation.metrics import evaluate as compare

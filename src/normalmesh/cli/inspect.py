@@ -12,7 +12,7 @@ from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.failures import failure_text, print_trace
 from normalmesh.cli.figures import count_text, say, say_json
 from normalmesh.cli.needs import Needs
-from normalmesh.cli.options import reading
+from normalmesh.cli.options import limiting, reading
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.views import camera_figures, camera_text
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("normals", type=click.Path(path_type=Path), nargs=-1, required=True)
 @reading
+@limiting
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a file, each on a line.")
 def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, convention: str, as_json: bool) -> None:
     """Say what is in the files NORMALS, which convention the data fit, and what to do.

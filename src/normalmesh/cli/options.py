@@ -38,6 +38,24 @@ class Positive(click.FloatRange):
         return number
 
 
+def limiting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option ``--max-pixels``: larger images are refused before they are decoded."""
+    return click.option(
+        "--max-pixels",
+        type=Positive(),
+        expose_value=False,
+        callback=_limit,
+        help="Refuse images that claim more, such as 5e8; default: NORMALMESH_MAX_PIXELS, or 2e9.",
+    )(command)
+
+
+def _limit(context: click.Context, option: click.Parameter, value: float | None) -> None:
+    if value is not None:
+        from normalmesh.files.sizes import pixels_limited
+
+        context.with_resource(pixels_limited(value))
+
+
 class ByteSize(click.ParamType):
     """A number of bytes as people write it: 12GB, 500 MB; ``none`` for any number."""
 

@@ -9,7 +9,7 @@ import click
 from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
 from normalmesh.cli.inputs import tasks_of
-from normalmesh.cli.options import ByteSize, Positive, reading, stopping
+from normalmesh.cli.options import ByteSize, Positive, limiting, reading, stopping
 from normalmesh.cli.plan import plan
 from normalmesh.cli.settings import Settings
 
@@ -37,6 +37,7 @@ POSITIVE = Positive()
 @click.option("--report", is_flag=True, help="Write a page about the result, OUT.html.")
 @click.option("--threads", type=click.IntRange(1), help="Threads to use; default: all, or NUMBA_NUM_THREADS.")
 @click.option("--memory-limit", type=ByteSize(), help="Such as 12GB, or none; default: what is available.")
+@limiting
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each input on standard output.")
 @click.option("--verbose", "-v", is_flag=True, help="Settings, and seconds by stage, too.")

@@ -58,12 +58,17 @@ def render(
     written with x right, y up, z towards the viewer (convention opengl). Depth counts as evaluate and reconstruct do:
     height towards the viewer (orthographic), or distance along the optical axis (perspective).
     """
-    from normalmesh.files.atomic import check_target, write_atomically
+    from normalmesh.files.atomic import check_targets, write_atomically
+    from normalmesh.files.encoding import DEPTH_SUFFIXES, NORMALS_SUFFIXES, checked_suffix
 
     refuse_two_cameras(camera, focal_px)
     output = output or Path(f"{Path(model).stem}_normals.png")
-    for target in filter(None, (output, depth, mask, matrix)):
-        check_target(target)
+    checked_suffix(output, NORMALS_SUFFIXES, "normals")
+    if depth is not None:
+        checked_suffix(depth, DEPTH_SUFFIXES, "depths")
+    if mask is not None:
+        checked_suffix(mask, (".png",), "masks")
+    check_targets(filter(None, (output, depth, mask, matrix)), [model, camera])
     view = chosen_view(camera, focal_px, size)
     case = rendered(model, size, view, placed=placed, smooth=not flat)
     files = _files(case, output, depth, mask, matrix)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def check_targets(task: Task, settings: Settings) -> None:
     """An error where the files of a task cannot be written: before long work."""
-    from normalmesh.files.atomic import check_target
+    from normalmesh.files.atomic import check_targets as check
+    from normalmesh.files.encoding import checked_suffix
+    from normalmesh.files.meshes import companions
 
     suffix = task.output.suffix.lower()
     if suffix not in MESHES:
@@ -29,8 +31,11 @@ def check_targets(task: Task, settings: Settings) -> None:
         raise NormalMeshError(f"{task.output} cannot have a texture: STL has no colours; write GLB or OBJ")
     if task.make_folder:
         task.output.parent.mkdir(parents=True, exist_ok=True)
-    for target in _targets(task, settings):
-        check_target(target)
+    if task.jumps is not None:
+        checked_suffix(task.jumps, (".png",), "pictures")
+    targets = _targets(task, settings)
+    beside = [path for target in targets for path in companions(target, task.texture is not None)]
+    check([*targets, *beside], [task.source, task.mask, task.texture, task.prior, settings.camera])
 
 
 def _targets(task: Task, settings: Settings) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from normalmesh.cli.console import Console, compilation_announced, progress_removed
-from normalmesh.cli.options import reading
+from normalmesh.cli.options import limiting, reading
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ PAGES = (".html", ".htm")
 @click.argument("file", type=click.Path(path_type=Path))
 @reading
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve at; default: a free one.")
+@limiting
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 def view(file: Path, mask: str | None, camera: str | None, convention: str, port: int, no_browser: bool) -> None:
     """Show FILE in the browser: a mesh (PLY, OBJ, GLB, STL), a normal map, which is reconstructed, or a report.

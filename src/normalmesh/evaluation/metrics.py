@@ -17,15 +17,13 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.screens import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.triangles import MESH_SUFFIXES
 from normalmesh.normalmap import NormalMap
 from normalmesh.rowblocks import row_blocks
 from normalmesh.surface import Surface, face_normals
 
 Float: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
-
-#: Files that are read as meshes; all others are read as depth maps.
-MESH_SUFFIXES = (".ply", ".obj", ".stl", ".glb", ".gltf", ".off")
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from normalmesh.evaluation import _rendering
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.lifting import exact_case
 from normalmesh.evaluation.screens import checked_shape, chosen_camera, pixel_centres
-from normalmesh.evaluation.trianglemodel import TriangleModel, used_vertices
+from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.files.triangles import used_vertices
 from normalmesh.rowblocks import row_blocks
 from normalmesh.surface import check_units
 

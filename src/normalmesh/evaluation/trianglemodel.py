@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import path_of
-from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.errors import NormalMeshError
+from normalmesh.files.triangles import read_parts, used_vertices
 
 if TYPE_CHECKING:
     import trimesh
@@ -70,19 +70,7 @@ class TriangleModel:
 
 
 def _read(path: Path) -> TriangleModel:
-    import trimesh
-
-    file_format(path)  # there is a file, and something in it
-    with reading(path, "a triangle mesh (PLY, OBJ, STL or GLB)"):
-        scene = trimesh.load_scene(path, process=False)
-        parts = []
-        for node in scene.graph.nodes_geometry:
-            placement, name = scene.graph[node]
-            if isinstance(scene.geometry[name], trimesh.Trimesh):
-                # The cache holds the normals of the file, which a plain copy drops.
-                parts.append(scene.geometry[name].copy(include_cache=True).apply_transform(placement))
-    if not parts:
-        raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
+    parts = read_parts(path, include_cache=True, process=False)
     # Nothing has asked a part for its normals yet: those in the cache are the file's.
     if all("vertex_normals" in part._cache for part in parts):
         normals = np.concatenate([part.vertex_normals for part in parts])
@@ -110,28 +98,6 @@ def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]
     mesh = trimesh.Trimesh((model.vertices - origin) / extent, model.faces, process=False)
     mesh.merge_vertices(digits_vertex=9)
     return _checked(name, mesh.vertices * extent + origin, mesh.faces, mesh.vertex_normals)
-
-
-def used_vertices(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Which vertices (N,) are in some face; an error where vertices and faces are not triangles in space."""
-    if vertices.ndim != 2 or vertices.shape[1] != 3:
-        raise NormalMeshError(f"{name}: vertices must have the shape (N, 3), not {shape_text(vertices.shape)}")
-    if faces.size == 0:
-        raise NormalMeshError(f"{name}: there are no faces to look at")
-    if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
-        raise NormalMeshError(
-            f"{name}: faces must be whole numbers of the shape (M, 3), not {faces.dtype} {shape_text(faces.shape)}"
-        )
-    if faces.min() < 0 or faces.max() >= len(vertices):
-        raise NormalMeshError(
-            f"{name}: faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
-        )
-    used = np.zeros(len(vertices), np.bool_)
-    used[faces] = True
-    lost = np.count_nonzero(~np.isfinite(vertices[used]).all(axis=1))
-    if lost:
-        raise NormalMeshError(f"{name}: {lost} vertices are not finite")
-    return used
 
 
 def _checked(name: str, vertices: ArrayLike, faces: ArrayLike, normals: ArrayLike) -> TriangleModel:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import math
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import shape_text
 from normalmesh.files.formats import reading, unusable
+from normalmesh.files.matlab import list_variables, read_variable
+from normalmesh.files.sizes import refuse_too_large
 
 #: Names that normals go by, in order of preference; compared without regard to case.
 NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "normalmap", "n")
@@ -20,12 +25,18 @@ NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "
 #: Names that depths go by.
 DEPTH_NAMES = ("depth", "depth_gt", "depths", "depth_map", "height", "heights", "z", "d")
 
+#: Bytes of the header of an array; those of plain numbers have about a hundred.
+LONGEST_HEADER = 10_000
+
 Shapes = dict[str, tuple[int, ...]]
 
 
 def read_npy(path: Path) -> NDArray[np.generic]:
     """The array of an NPY file, mapped rather than read."""
     with reading(path, "NPY"):
+        with path.open("rb") as file:
+            shape, _ = _npy_header(file)
+        _refuse_too_large(path, shape, np.dtype(np.void))
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
@@ -49,20 +60,21 @@ def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDAr
 
 
 def _npz_array(path: Path, name: str) -> NDArray[np.generic]:
-    with np.load(path, allow_pickle=False) as arrays:
-        return arrays[name]
+    with zipfile.ZipFile(path) as archive:
+        with archive.open(f"{name}.npy") as file:
+            _refuse_too_large(path, *_npy_header(file))
+        with archive.open(f"{name}.npy") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _mat_array(path: Path, name: str) -> NDArray[np.generic]:
-    from scipy.io import loadmat
-
-    return np.asarray(loadmat(path, variable_names=[name])[name])
+    variable = list_variables(path)[name]
+    _refuse_too_large(path, variable.shape, variable.dtype)
+    return read_variable(path, variable)
 
 
 def _mat_shapes(path: Path) -> Shapes:
-    from scipy.io import whosmat
-
-    return {name: shape for name, shape, kind in whosmat(path) if kind not in ("cell", "struct", "object")}
+    return {name: variable.shape for name, variable in list_variables(path).items()}
 
 
 def _npz_shapes(path: Path) -> Shapes:
@@ -70,15 +82,32 @@ def _npz_shapes(path: Path) -> Shapes:
     shapes = {}
     with zipfile.ZipFile(path) as archive:
         for entry in archive.namelist():
-            if not entry.endswith(".npy"):
-                continue
-            with archive.open(entry) as file:
-                version = np.lib.format.read_magic(file)
-                header = (
-                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                )
-                shapes[entry.removesuffix(".npy")] = header(file)[0]
+            if entry.endswith(".npy"):
+                with archive.open(entry) as file:
+                    shapes[entry.removesuffix(".npy")] = _npy_header(file)[0]
     return shapes
+
+
+def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    """Shape and type of the array that begins in an open file."""
+    version = np.lib.format.read_magic(file)
+    length = file.read(2 if version == (1, 0) else 4)
+    size = int.from_bytes(length, "little")
+    if size > LONGEST_HEADER:
+        raise ValueError(f"its header claims {size} bytes")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        shape, _, dtype = read(io.BytesIO(length + file.read(size)))
+    except (MemoryError, RecursionError) as error:  # of Python's parser
+        raise ValueError("its header is no header") from error
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its header claims {shape_text(shape)}")
+    return shape, dtype
+
+
+def _refuse_too_large(path: Path, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
+    rows, columns, *channels = (*shape, 1, 1)[: max(len(shape), 2)]
+    refuse_too_large(path, rows, columns, math.prod(channels) * dtype.itemsize)
 
 
 @dataclass(frozen=True)

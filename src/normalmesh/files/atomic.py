@@ -6,13 +6,14 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
+from normalmesh.files.names import on_one_line
 from normalmesh.files.temporary import observers, removed_at_the_end, steps
 
 
@@ -45,18 +46,35 @@ def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview])
 
 def check_target(path: str | PathLike[str]) -> None:
     """Raise a :class:`NormalMeshError` if a file cannot be written to ``path``: ask before long work."""
-    target = Path(os.path.realpath(path))
     with _readable_errors(path):
+        target = Path(os.path.realpath(path))
+        if target.is_symlink():
+            raise NormalMeshError(f"cannot write {on_one_line(path)}: it is a link that leads nowhere but back")
         if target.is_dir():
-            raise NormalMeshError(f"cannot write {path}: it is a folder")
+            raise NormalMeshError(f"cannot write {on_one_line(path)}: it is a folder")
         if not target.parent.is_dir():
-            raise NormalMeshError(f"cannot write {path}: the folder {target.parent} does not exist")
+            raise NormalMeshError(
+                f"cannot write {on_one_line(path)}: the folder {on_one_line(target.parent)} does not exist"
+            )
         if target.exists() and not target.is_file():
-            raise NormalMeshError(f"cannot write {path}: it is not an ordinary file")
+            raise NormalMeshError(f"cannot write {on_one_line(path)}: it is not an ordinary file")
         if target.exists() and not os.access(target, os.W_OK):
-            raise NormalMeshError(f"cannot write {path}: the file is write-protected")
+            raise NormalMeshError(f"cannot write {on_one_line(path)}: the file is write-protected")
         if not os.access(target.parent, os.W_OK | os.X_OK):
-            raise NormalMeshError(f"cannot write {path}: no permission to write into the folder {target.parent}")
+            raise NormalMeshError(
+                f"cannot write {on_one_line(path)}: no permission to write into the folder {on_one_line(target.parent)}"
+            )
+
+
+def check_targets(targets: Iterable[str | PathLike[str]], inputs: Iterable[str | PathLike[str] | None] = ()) -> None:
+    """:func:`check_target` for several files; none may be another one of them, or one that is read."""
+    taken = {os.path.realpath(path): "is read" for path in inputs if path is not None and os.path.isfile(path)}
+    for target in targets:
+        check_target(target)
+        place = os.path.realpath(target)
+        if place in taken:
+            raise NormalMeshError(f"cannot write {on_one_line(target)}: this file {taken[place]}, too; rename one")
+        taken[place] = "is written"
 
 
 @dataclass(frozen=True)
@@ -126,5 +144,9 @@ def _readable_errors(path: str | PathLike[str]) -> Iterator[None]:
     """Turn an OSError into an error for the user that names the path and the reason."""
     try:
         yield
-    except OSError as error:
-        raise NormalMeshError(f"cannot write {path}: {error.strerror or error}") from error
+    except NormalMeshError:
+        raise
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        raise NormalMeshError(
+            f"cannot write {on_one_line(path)}: {getattr(error, 'strerror', None) or error}"
+        ) from error

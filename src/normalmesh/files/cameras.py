@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_npy
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.formats import file_format, read_text, unusable
 
 #: Names that the matrix goes by, in order of preference.
 MATRIX_NAMES = ("camera_matrix", "K", "cameraMatrix", "M1", "intrinsics", "intrinsic_matrix")
 
 #: A matrix of OpenCV's FileStorage, or the same without tags as in ROS: name, rows, columns, numbers.
 YAML_MATRIX = re.compile(
-    r"""^\s*([\w.-]+)\s*:\s*(?:!!opencv-matrix)?\s+
-        rows:\s*(\d+)\s+cols:\s*(\d+)\s+(?:dt:\s*\S+\s+)?data:\s*\[([^\]]*)\]""",
+    # Possessive: what was taken is not given back, or long files of blanks would take forever.
+    r"""^[ \t]*+([\w.-]++)[ \t]*+:\s*+(?:!!opencv-matrix\s++)?
+        rows:\s*+(\d++)\s++cols:\s*+(\d++)\s++(?:dt:\s*+\S++\s++)?data:\s*+\[([^][]*+)\]""",
     re.MULTILINE | re.VERBOSE,
 )
 
@@ -34,11 +35,11 @@ def read_camera_matrix(path: str | PathLike[str]) -> NDArray[np.float64]:
     """
     path = Path(path)
     if file_format(path) == "NPY":
-        return _checked(path, read_npy(path))
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise unusable(path, "is no camera matrix: expected text, NPY, JSON or YAML") from None
+        matrix = read_npy(path)
+        if matrix.size != 9:
+            raise unusable(path, f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")
+        return _checked(path, matrix)
+    text = read_text(path, "a camera matrix as text, NPY, JSON or YAML")
     start = text.lstrip()[:5]
     if start.startswith("<?xml"):
         raise unusable(path, "XML is not read; save the camera matrix as text, JSON or YAML")
@@ -53,7 +54,7 @@ def _checked(path: Path, matrix: object) -> NDArray[np.float64]:
     """Nine finite numbers as a 3×3 matrix, or an error."""
     try:
         array = np.array(matrix, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise unusable(path, "the camera matrix must be 3×3 numbers") from None
     if array.shape not in ((3, 3), (9,)):
         raise unusable(path, f"the camera matrix must be 3×3, not {shape_text(array.shape)}")
@@ -79,7 +80,7 @@ def _numbers(path: Path, text: str) -> list[float]:
 def _from_json(path: Path, text: str) -> NDArray[np.float64]:
     try:
         content = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # JSON has no limits, Python has
         raise unusable(path, f"is not valid JSON: {error}") from error
     return _checked(path, _json_matrix(path, content))
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.files.formats import unusable
+from normalmesh.files.sizes import refuse_beyond_memory
 from normalmesh.rowblocks import row_blocks
 
 
@@ -66,6 +67,8 @@ def decode(
     unsigned; zero vectors; NaN and infinities where there is no mask.
     """
     encoding = _encoding(path, stored, mask)
+    # Three float32 and the foreground.
+    refuse_beyond_memory(path, 13 * math.prod(stored.shape))
     vectors = np.empty((*stored.shape, 3), np.float32)
     foreground = np.ones(stored.shape, np.bool_) if mask is None else mask
     highest = -math.inf

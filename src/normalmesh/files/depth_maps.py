@@ -13,9 +13,12 @@ from normalmesh.files.arrays import read_depth_array, read_npy
 from normalmesh.files.exr import read_exr_channel
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
+from normalmesh.files.sizes import pixels_limited, refuse_beyond_memory
 
 
-def read_depth_map(path: str | PathLike[str], variable: str | None = None) -> NDArray[np.float64]:
+def read_depth_map(
+    path: str | PathLike[str], variable: str | None = None, *, max_pixels: float | None = None
+) -> NDArray[np.float64]:
     """Depths (H, W) as stored, NaN where they are unknown: not finite, or zero in an image of whole numbers.
 
     Parameters
@@ -24,6 +27,8 @@ def read_depth_map(path: str | PathLike[str], variable: str | None = None) -> ND
         NPY, NPZ, MAT (version 5 to 7), EXR, or a grey TIFF or PNG.
     variable
         Which array of an NPZ or MAT file, or which channel of an EXR file.
+    max_pixels
+        As in :func:`normalmesh.read_normal_map`.
 
     Raises
     ------
@@ -32,25 +37,31 @@ def read_depth_map(path: str | PathLike[str], variable: str | None = None) -> ND
     """
     path = Path(path)
     name = file_format(path)
-    if name in ("NPZ", "MAT"):
-        stored = read_depth_array(path, name, variable)
-    elif name == "EXR":
-        stored = read_exr_channel(path, variable)
-    elif variable is not None and name in (*IMAGE_FORMATS, "NPY"):
-        raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
-    elif name == "NPY":
-        stored = read_npy(path)
-    elif name in ("PNG", "TIFF"):
-        image = read_image(path, name)
-        if image.values.shape[2] != 1:
-            raise unusable(path, f"is a {image.colour} image; a depth map has one grey channel")
-        stored = image.values[..., 0]
-    else:
-        raise unusable(path, f"a depth map must be an NPY, NPZ, MAT, EXR, TIFF or PNG file, not {name or 'this'}")
+    with pixels_limited(max_pixels):
+        stored = _read_stored(path, name, variable)
     if stored.ndim != 2 or stored.dtype.kind not in "iuf" or stored.size == 0:
         raise unusable(path, f"depths must be numbers (rows, columns), not {stored.dtype} {shape_text(stored.shape)}")
+    refuse_beyond_memory(path, 8 * stored.size)
     depth = stored.astype(np.float64)
     depth[~np.isfinite(depth)] = np.nan
     if name in IMAGE_FORMATS and stored.dtype.kind in "iu":
         depth[depth == 0] = np.nan
     return depth
+
+
+def _read_stored(path: Path, name: str | None, variable: str | None) -> NDArray[np.generic]:
+    """The numbers in a file of the format named."""
+    if name in ("NPZ", "MAT"):
+        return read_depth_array(path, name, variable)
+    if name == "EXR":
+        return read_exr_channel(path, variable)
+    if variable is not None and name in (*IMAGE_FORMATS, "NPY"):
+        raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
+    if name == "NPY":
+        return read_npy(path)
+    if name in ("PNG", "TIFF"):
+        image = read_image(path, name)
+        if image.values.shape[2] != 1:
+            raise unusable(path, f"is a {image.colour} image; a depth map has one grey channel")
+        return image.values[..., 0]
+    raise unusable(path, f"a depth map must be an NPY, NPZ, MAT, EXR, TIFF or PNG file, not {name or 'this'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.formats import reading, unusable
+from normalmesh.files.sizes import refuse_too_large
 
 if TYPE_CHECKING:
     import OpenEXR
@@ -43,8 +45,13 @@ def _read_parts(path: Path) -> list[OpenEXR.Part]:
     except ImportError as error:
         raise NormalMeshError(f"{path}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
 
-    expected = OpenEXR.File(str(path), header_only=True).parts
-    parts = OpenEXR.File(str(path), separate_channels=True).parts
+    name = os.fsencode(path)  # names need not be text
+    expected = OpenEXR.File(name, header_only=True).parts
+    for part in expected:
+        (left, top), (right, bottom) = part.header["dataWindow"]
+        rows, columns = int(bottom) - int(top) + 1, int(right) - int(left) + 1
+        refuse_too_large(path, rows, columns, 4 * len(part.header["channels"]))
+    parts = OpenEXR.File(name, separate_channels=True).parts
     # A part whose pixels are cut off is left out by the reader instead of being reported.
     if len(parts) != len(expected):
         raise ValueError("pixels are missing")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import mmap
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
+from normalmesh.files.names import on_one_line
 
 #: First bytes of a file → its format. A suffix is never asked: files are renamed more often than converted.
 SIGNATURES = (
@@ -24,9 +26,18 @@ SIGNATURES = (
 )
 
 
+#: Letters of a reason, which may quote a file: enough for sentences of this package and of decoders.
+LONGEST_REASON = 500
+#: Bytes of the longest text that is read: some ten million control points.
+LONGEST_TEXT = 1 << 28
+
+
 def unusable(path: Path, reason: str) -> NormalMeshError:
-    """The error for a file: its name, then the reason."""
-    return NormalMeshError(f"{path}: {reason}")
+    """The error for a file: its name, then the reason, on one line."""
+    line = " ".join(reason.split())
+    return NormalMeshError(
+        f"{on_one_line(path)}: {line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + ' …'}"
+    )
 
 
 def file_format(path: Path) -> str | None:
@@ -45,15 +56,23 @@ def file_format(path: Path) -> str | None:
 
 def _first_bytes(path: Path) -> bytes:
     """The first 128 bytes, or an error that says why there are none."""
-    if path.is_dir():
-        raise unusable(path, "is a folder, not a file")
     try:
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise unusable(path, "is a folder, not a file")
+        # Opening a pipe may wait forever, and a device never ends.
+        if not stat.S_ISREG(kind):
+            raise unusable(path, "is not an ordinary file; save what it holds to one first")
         with path.open("rb") as file:
             head = file.read(128)
     except FileNotFoundError:
         raise unusable(path, "there is no such file") from None
     except OSError as error:
         raise unusable(path, f"cannot be opened: {error.strerror or error}") from error
+    except ValueError as error:
+        if isinstance(error, NormalMeshError):
+            raise
+        raise unusable(path, f"is no name of a file: {error}") from error
     if not head:
         raise unusable(path, "the file is empty")
     return head
@@ -64,12 +83,28 @@ def reading(path: Path, what: str) -> Iterator[None]:
     """Turns whatever a decoder raises on a damaged file into an error that names the file."""
     try:
         yield
-    except (NormalMeshError, MemoryError):
+    except NormalMeshError:
         raise
+    except MemoryError as error:
+        raise unusable(path, f"memory ran out while it was read as {what}; crop it, or halve its resolution") from error
     # Decoders raise all kinds of exceptions on damaged data, some of them plain Exception.
     except Exception as error:
         reason = str(error).strip() or type(error).__name__
         raise unusable(path, f"cannot be read as {what}; it is damaged or incomplete ({reason})") from error
+
+
+def read_text(path: Path, expected: str) -> str:
+    """The text of a file, or an error that says what was expected of it."""
+    if file_format(path) is not None:
+        raise unusable(path, f"is no text: expected {expected}")
+    if path.stat().st_size > LONGEST_TEXT:
+        raise unusable(path, f"is too long for text of this kind: expected {expected}")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise unusable(path, f"is no text in UTF-8: expected {expected}") from None
+    except OSError as error:
+        raise unusable(path, f"cannot be read: {error.strerror or error}") from error
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import struct
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
@@ -12,9 +13,14 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
+from normalmesh.files.sizes import refuse_too_large
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
+#: Pages of a TIFF; the first is the image.
+MOST_PAGES = 10_000
+#: Channels that the decoder makes of each colour type of PNG; palettes may have transparent colours.
+PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}
 
 # Decoders log many lines about a damaged file beside our one; whoever sets up logging still gets them.
 for _decoder in ("imagecodecs", "tifffile"):
@@ -60,7 +66,8 @@ def _read_png(path: Path) -> Image:
 
     with mapped(path) as contents:
         # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
-        colour_type = contents[25]
+        columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
+        refuse_too_large(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
         values = imagecodecs.png_decode(contents)
     colour = {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
     return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
@@ -70,7 +77,8 @@ def _read_jpeg(path: Path) -> Image:
     import imagecodecs
 
     with mapped(path) as contents:
-        precision, components, scan = _jpeg_frame(contents)
+        precision, (rows, columns), components, scan = _jpeg_frame(contents)
+        refuse_too_large(path, rows, columns, components)
         # The decoder fills what is missing of a truncated file with grey, without a word.
         if contents.find(b"\xff\xd9", scan) < 0:
             raise unusable(path, "cannot be read as JPEG; it is incomplete (no end of image)")
@@ -79,9 +87,9 @@ def _read_jpeg(path: Path) -> Image:
     return Image(_with_channel_axis(values), 2**precision - 1, colour)
 
 
-def _jpeg_frame(contents: mmap) -> tuple[int, int, int]:
-    """Bits per sample, number of components, and where the first scan begins."""
-    precision = components = 0
+def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
+    """Bits per sample, rows and columns, number of components, and where the first scan begins."""
+    precision = rows = columns = components = 0
     position = 2
     while position + 10 <= len(contents):
         marker = contents[position + 1]
@@ -91,36 +99,60 @@ def _jpeg_frame(contents: mmap) -> tuple[int, int, int]:
             position += 1
             continue
         if marker == 0xDA:
-            return precision, components, position
+            return precision, (rows, columns), components, position
         # Start of frame: C0 … CF except the tables C4, C8 and CC.
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            precision, components = contents[position + 4], contents[position + 9]
-        position += 2 + int.from_bytes(contents[position + 2 : position + 4], "big")
+            precision, rows, columns, components = struct.unpack_from(">BHHB", contents, position + 4)
+        position += 2 + max(int.from_bytes(contents[position + 2 : position + 4], "big"), 2)
     raise ValueError("no image data")
 
 
 def _read_tiff(path: Path) -> Image:
     import tifffile
 
-    with tifffile.TiffFile(path) as file:
+    with mapped(path) as contents:
+        _refuse_endless_pages(contents)
+    # As OME a file may name others, which would be read, too.
+    with tifffile.TiffFile(path, is_ome=False) as file:
         series, page = file.series[0], file.pages.first
         photometric = getattr(page.photometric, "name", str(page.photometric))
         is_jpeg, bits = page.compression in (6, 7), page.bitspersample
         # tifffile labels bilevel data "zero is white" and yet stores True as one.
         inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
-        values, axes = series.asarray(), series.axes
-    if axes == "SYX":
-        values = np.moveaxis(values, 0, -1)
-    values = _with_channel_axis(values)
-    if values.ndim != 3 or values.shape[2] > 4:
-        raise unusable(
-            path,
-            f"holds an array of {shape_text(values.shape)}; expected one image of rows × columns × 3 or 4 channels",
-        )
+        planes_first = series.axes == "SYX"
+        shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
+        if len(shape) != 3 or shape[2] > 4:
+            raise unusable(
+                path,
+                f"holds an array of {shape_text(shape)}; expected one image of rows × columns × 3 or 4 channels",
+            )
+        refuse_too_large(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
+        values = series.asarray()
+    values = np.moveaxis(values, 0, -1) if planes_first else _with_channel_axis(values)
+    if values.shape != shape or values.size == 0:
+        raise ValueError(f"its pixels are {shape_text(values.shape)}, not {shape_text(shape)}")
     maximum = _tiff_maximum(values.dtype, bits)
     if inverted and maximum is not None:
         values = maximum - values
     return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg))
+
+
+def _refuse_endless_pages(contents: mmap) -> None:
+    """An error where the pages of a TIFF, each of which says where the next one is, are too many or go in circles."""
+    order, is_big = "<" if contents[:2] == b"II" else ">", 43 in contents[2:4]
+    count, entry, place = ("Q", 20, "Q") if is_big else ("H", 12, "I")
+    (position,) = struct.unpack_from(order + place, contents, 8 if is_big else 4)
+    seen: set[int] = set()
+    # A page that begins or ends beyond the file ends the chain for the decoder, too.
+    while position and position + 8 <= len(contents):
+        if position in seen or len(seen) > MOST_PAGES:
+            raise ValueError("its pages have no end")
+        seen.add(position)
+        (entries,) = struct.unpack_from(order + count, contents, position)
+        following = position + struct.calcsize(order + count) + entry * entries
+        if following + struct.calcsize(order + place) > len(contents):
+            return
+        (position,) = struct.unpack_from(order + place, contents, following)
 
 
 def _tiff_maximum(dtype: np.dtype[np.generic], bits: int) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.arguments import path_of
-from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.formats import read_text, unusable
 
 
 def read_lights(path: str | PathLike[str]) -> NDArray[np.float64]:
@@ -33,9 +33,7 @@ def read_lights(path: str | PathLike[str]) -> NDArray[np.float64]:
 
 def read_rows(path: Path, widths: tuple[int, ...], expected: str) -> NDArray[np.float64]:
     """(K, width) finite numbers of a text file, as many on each line as one of the widths allows."""
-    file_format(path)  # raises where there is no file to read
-    with reading(path, "text"):
-        lines = path.read_text("utf-8-sig").splitlines()
+    lines = read_text(path, f"lines of {expected}").splitlines()
     rows: list[list[float]] = []
     for number, line in enumerate(lines, start=1):
         words = line.split("#")[0].replace(",", " ").replace(";", " ").split()
@@ -46,7 +44,7 @@ def read_rows(path: Path, widths: tuple[int, ...], expected: str) -> NDArray[np.
         except ValueError:
             row = []
         if len(row) not in widths or (rows and len(row) != len(rows[0])) or not np.all(np.isfinite(row)):
-            raise unusable(path, f"line {number} must have {expected}, not {line.strip()!r}")
+            raise unusable(path, f"line {number} must have {expected}, not {line.strip()[:60]!r}")
         rows.append(row)
     if not rows:
         raise unusable(path, f"holds no numbers; each line must have {expected}")

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from normalmesh.files.atomic import write_atomically
 from normalmesh.files.encoding import checked_suffix
-from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.formats import reading
 from normalmesh.files.meshes import Files, obj_files
+from normalmesh.files.names import plain_stem
+from normalmesh.files.triangles import KIND, read_parts
 
 if TYPE_CHECKING:
     from trimesh import Trimesh
@@ -32,7 +32,10 @@ def convert_mesh(source: Path, target: Path) -> Trimesh:
     """
     suffix = checked_suffix(target, MESH_SUFFIXES, "meshes")
     mesh = read_mesh(source)
-    write_atomically(_ENCODERS[suffix](mesh, target))
+    # Colours and texture coordinates that do not fit the vertices show only now.
+    with reading(source, KIND):
+        files = _ENCODERS[suffix](mesh, target)
+    write_atomically(files)
     return mesh
 
 
@@ -40,17 +43,8 @@ def read_mesh(path: Path) -> Trimesh:
     """The mesh of a PLY, OBJ, STL or GLB file, its parts in their places."""
     import trimesh
 
-    file_format(path)  # there is a file, and something in it
-    with reading(path, "a triangle mesh (PLY, OBJ, STL or GLB)"):
-        scene = trimesh.load_scene(path, **AS_STORED)
-        parts = []
-        for node in scene.graph.nodes_geometry:
-            placement, name = scene.graph[node]
-            if isinstance(scene.geometry[name], trimesh.Trimesh) and len(scene.geometry[name].faces):
-                part = scene.geometry[name].copy()
-                parts.append(part if np.array_equal(placement, np.eye(4)) else part.apply_transform(placement))
-        if not parts:
-            raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
+    parts = read_parts(path, **AS_STORED)
+    with reading(path, KIND):
         mesh: Any = parts[0] if len(parts) == 1 else trimesh.util.concatenate(parts)
         colours = mesh.vertex_attributes.pop("color", None)
         if colours is not None:  # of a PLY: they say more than its coordinates into a texture that it lacks
@@ -82,7 +76,7 @@ def _glb(mesh: Trimesh, path: Path) -> Files:
 def _obj(mesh: Trimesh, path: Path) -> Files:
     material = getattr(mesh.visual, "material", None)
     if material is not None:
-        material.name = f"{path.stem}_texture"  # its file is called so, and must not be another mesh's
+        material.name = f"{plain_stem(path)}_texture"  # its file is called so, and must not be another mesh's
     return obj_files(mesh, path)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from os import PathLike, fspath
+from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh import _surface
-from normalmesh.arguments import array_of, instance_of, path_of
+from normalmesh.arguments import instance_of, path_of
 from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
-from normalmesh.files.atomic import check_target, write_atomically
+from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.files.glb import GlbFile
+from normalmesh.files.names import plain_stem
+from normalmesh.files.textures import JPEG, Texture, colour_image
 from normalmesh.normalmap import NormalMap
 from normalmesh.threads import in_parallel
 
@@ -28,16 +29,8 @@ if TYPE_CHECKING:
 
     from normalmesh.surface import Surface
 
-#: Colours of the image: uint8 (H', W', 3 or 4), or a file.
-Texture: TypeAlias = "NDArray[np.uint8] | str | PathLike[str]"
-
 #: Longest side of a texture in a GLB; graphics cards and browsers refuse larger ones.
 LONGEST_TEXTURE = 8192
-
-#: Under which name a texture keeps the JPEG file that it came from: small, and not to be compressed twice.
-JPEG = "normalmesh jpeg"
-#: The EXIF tag for how a camera was held.
-ORIENTATION = 0x0112
 
 #: Texels by which the normal texture reaches over the outline, so that coarser mip levels do not mix in background.
 MARGIN = 8
@@ -64,7 +57,8 @@ def write_surface(
         raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(_ENCODERS)}")
     if normals is not None and suffix != ".glb":
         warnings.warn(f"normals are left out of {path.name}: only GLB embeds them", NormalMeshWarning, stacklevel=3)
-    check_target(path)
+    inputs = [texture] if isinstance(texture, str | PathLike) else []
+    check_targets([path, *companions(path, texture is not None)], inputs)
     image = None if texture is None else colour_image(texture)
     if image is not None:
         check_same_image(image, surface.shape)
@@ -101,9 +95,17 @@ def _obj(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
 
     grey = [round(255 * (GREY if image is None else 1.0))] * 3
     material = SimpleMaterial(
-        image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0, name=f"{path.stem}_texture"
+        image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0, name=f"{plain_stem(path)}_texture"
     )
     return obj_files(_trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material)), path)
+
+
+def companions(path: Path, textured: bool) -> list[Path]:
+    """The files that are written beside a mesh."""
+    if path.suffix.lower() != ".obj":
+        return []
+    stem = plain_stem(path)
+    return [path.with_name(f"{stem}.mtl"), *([path.with_name(f"{stem}_texture.png")] if textured else [])]
 
 
 def obj_files(mesh: Trimesh, path: Path) -> Files:
@@ -111,12 +113,13 @@ def obj_files(mesh: Trimesh, path: Path) -> Files:
     from trimesh.exchange.obj import export_obj
 
     # Decimals, not significant digits: a small surface needs more of them.
-    decimals = min(max(9 - math.floor(math.log10(np.abs(mesh.vertices).max() or 1.0)), 8), 60)
+    extent = np.abs(mesh.vertices[np.isfinite(mesh.vertices)]).max(initial=0.0)
+    decimals = min(max(9 - math.floor(math.log10(extent or 1.0)), 8), 60)
     text, companions = export_obj(
         mesh,
         include_normals=False,
         return_texture=True,
-        mtl_name=path.with_suffix(".mtl").name,
+        mtl_name=f"{plain_stem(path)}.mtl",
         digits=decimals,
         header="normalmesh",
     )
@@ -142,7 +145,9 @@ def _glb(surface: Surface, path: Path, image: Image | None, normals: NormalMap |
         vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
         material["normalTexture"] = file.texture(_normal_texture(surface, normals, frames))
     attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
-    return {path: file.contents(path.stem, attributes, file.faces(surface.faces), material, {"units": surface.units})}
+    return {
+        path: file.contents(plain_stem(path), attributes, file.faces(surface.faces), material, {"units": surface.units})
+    }
 
 
 _ENCODERS: dict[str, Callable[[Surface, Path, Image | None, NormalMap | None], Files]] = {
@@ -223,36 +228,6 @@ def _reduced(image: Image) -> Image:
     return image if (columns, rows) == image.size else image.resize((columns, rows), Resampling.BOX)
 
 
-def colour_image(texture: Texture) -> Image:
-    """An RGB or RGBA image from an array or a file, or an error."""
-    import PIL.Image
-    import PIL.ImageOps
-
-    if isinstance(texture, str | PathLike):
-        texture = path_of(texture, "texture")
-        try:
-            with _no_size_limit(), PIL.Image.open(texture) as file:
-                if file.mode.startswith(("I", "F")):
-                    raise NormalMeshError(f"cannot use {texture} as a texture: it must have 8 bits per channel")
-                as_stored = file.format == "JPEG" and file.mode == "RGB" and file.getexif().get(ORIENTATION, 1) == 1
-                # The right way up, as viewers show it: cameras write down how they were held.
-                image = PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
-                image.info[JPEG] = Path(texture).read_bytes() if as_stored else None
-                return image
-        except (NormalMeshError, MemoryError):
-            raise
-        # Pillow raises all kinds of exceptions on damaged files.
-        except Exception as error:
-            reason = getattr(error, "strerror", None) or error
-            raise NormalMeshError(f"cannot read the texture {fspath(texture)}: {reason}") from error
-    array = array_of(texture, "texture", "an image", kinds=None)
-    if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0 or array.dtype != np.uint8:
-        raise NormalMeshError(
-            f"texture must be uint8 of the shape (rows, columns, 3 or 4), not {array.dtype} {shape_text(array.shape)}"
-        )
-    return PIL.Image.fromarray(np.ascontiguousarray(array))
-
-
 def check_same_image(image: Image, shape: tuple[int, int]) -> None:
     """An error where the sides of a texture do not relate as those of the map, to a pixel of the coarser one."""
     rows, columns = shape
@@ -262,19 +237,6 @@ def check_same_image(image: Image, shape: tuple[int, int]) -> None:
             f"the texture is {image.width} × {image.height} pixels but the normal map {columns} × {rows}: "
             "crop or scale it to the same aspect ratio"
         )
-
-
-@contextmanager
-def _no_size_limit() -> Iterator[None]:
-    """Lift Pillow's limit against decompression bombs: hundreds of megapixels are ordinary here."""
-    import PIL.Image
-
-    limit = PIL.Image.MAX_IMAGE_PIXELS
-    PIL.Image.MAX_IMAGE_PIXELS = None
-    try:
-        yield
-    finally:
-        PIL.Image.MAX_IMAGE_PIXELS = limit
 
 
 def _colours_at_vertices(surface: Surface, image: NDArray[np.uint8]) -> NDArray[np.uint8]:

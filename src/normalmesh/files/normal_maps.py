@@ -21,6 +21,7 @@ from normalmesh.files.exr import read_exr
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import reaches_half, read_mask
+from normalmesh.files.sizes import pixels_limited
 from normalmesh.normalmap import NormalMap, checked_mask
 from normalmesh.rowblocks import row_blocks
 
@@ -35,6 +36,7 @@ def read_normal_map(
     convention: str | Convention = "opengl",
     *,
     variable: str | None = None,
+    max_pixels: float | None = None,
 ) -> NormalMap:
     """Read a normal map from a file.
 
@@ -59,6 +61,9 @@ def read_normal_map(
         what :func:`diagnose` finds.
     variable
         Which array of an NPZ or MAT file, or which layer of an EXR file, holds the normals.
+    max_pixels
+        A file whose header claims more is refused before anything is decoded. Default: the environment variable
+        ``NORMALMESH_MAX_PIXELS``, else two billion. What memory cannot hold is refused, too.
 
     Returns
     -------
@@ -80,7 +85,8 @@ def read_normal_map(
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
     ready = None if callable(camera) else checked_camera(camera)
-    vectors, foreground = _read_vectors(path, mask, variable)
+    with pixels_limited(max_pixels):
+        vectors, foreground = _read_vectors(path, mask, variable)
     camera = ready or checked_camera(camera(foreground.shape) if callable(camera) else camera)
     to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
     try:

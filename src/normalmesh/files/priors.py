@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.formats import read_text, unusable
 
 #: How columns may be separated.
 SEPARATORS = re.compile(r"\s*[,;\t]\s*|\s+")
@@ -29,13 +29,7 @@ def read_control_points(path: str | PathLike[str]) -> NDArray[np.float64]:
         The file cannot be read, or a line is not a point; the message has its number.
     """
     path = Path(path)
-    no_text = "is no text: control points are lines of u,v,depth or u,v,depth,weight"
-    if file_format(path) is not None:
-        raise unusable(path, no_text)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise unusable(path, no_text) from None
+    lines = read_text(path, "lines of u,v,depth or u,v,depth,weight").splitlines()
     points: list[list[float]] = []
     may_be_header = True
     for number, line in enumerate(lines, start=1):

@@ -27,7 +27,7 @@ from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, densit
 from normalmesh.surface import Surface
 
 if TYPE_CHECKING:
-    from normalmesh.files.meshes import Texture
+    from normalmesh.files.textures import Texture
 
 #: Shadings in the order of their buttons.
 LABELS = {"light": "Light", "normal": "Normal", "error": "Angular error", "density": "Vertex density", "photo": "Photo"}
@@ -159,7 +159,7 @@ def _page(
         about=_json(about),
         geometry=packed,
     )
-    return page.encode()
+    return page.encode(errors="replace")  # names of files need not be text
 
 
 def _resource(name: str) -> str:

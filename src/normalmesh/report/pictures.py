@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalmesh.files.meshes import check_same_image, colour_image
+from normalmesh.files.meshes import check_same_image
+from normalmesh.files.textures import colour_image
 from normalmesh.normalmap import NormalMap
 from normalmesh.pictures.panels import normal_colours
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from normalmesh.files.meshes import Texture
+    from normalmesh.files.textures import Texture
 
 #: Longest side, in pixels, of a picture in a page.
 LONGEST = 1600

@@ -15,6 +15,7 @@ from normalmesh.evaluation.datasets.assembly import Float, assemble, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.evaluation.datasets.poses import Pose
 from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.normalmap import NormalMap
 
 if TYPE_CHECKING:
@@ -62,13 +63,12 @@ class DiligentMV(Dataset):
 
 def _read_pose(path: Path, view: int) -> Pose:
     """The pose of a view, counted from one."""
-    from scipy.io import loadmat
-
     if (kind := file_format(path)) != "MAT":
         raise unusable(path, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
     names = ("KK", f"Rc_{view}", f"Tc_{view}")
     with reading(path, "MAT"):
-        found = loadmat(path, variable_names=names)
+        stored = list_variables(path)
+        found = {name: read_variable(path, stored[name]) for name in names if name in stored}
     if missing := [name for name in names if name not in found]:
         raise unusable(path, f"there is no variable {', '.join(missing)}: the calibration of view {view}")
     try:

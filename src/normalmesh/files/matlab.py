@@ -1,0 +1,125 @@
+"""Arrays of numbers from MAT files of version 5 to 7. Anything else in them is passed over without a look into it."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from mmap import mmap
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import shape_text
+from normalmesh.files.formats import mapped
+
+#: Types of numbers in a file, by their codes.
+TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+MATRIX, COMPRESSED = 14, 15
+#: Types of the arrays that Matlab had in memory: a file may hold them in a smaller one. Cells, structs, objects, text
+#: and sparse arrays have other codes.
+CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+LOGICAL, COMPLEX = 0x200, 0x800
+#: Bytes of the head of a variable: flags, dimensions and name. Names have 63 letters at most.
+HEAD = 4096
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An array of numbers in a file.
+
+    ``place`` and ``size`` are those of its element; ``start`` is where its values begin in it, decompressed.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    place: int
+    size: int
+    is_compressed: bool
+    start: int
+
+    @property
+    def bytes(self) -> int:
+        """In memory."""
+        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+
+
+def list_variables(path: Path) -> dict[str, Variable]:
+    """All arrays of numbers, by name."""
+    with mapped(path) as contents:
+        order = _byte_order(contents)
+        variables, position = {}, 128
+        while position + 8 <= len(contents):
+            kind, size = struct.unpack_from(f"{order}II", contents, position)
+            if size > len(contents) - position - 8:
+                raise ValueError("its end is missing")
+            variable = _variable(contents, order, kind, position + 8, size)
+            if variable is not None:
+                variables[variable.name] = variable
+            position += 8 + size
+        if position < len(contents):
+            raise ValueError("its end is missing")
+    return variables
+
+
+def read_variable(path: Path, variable: Variable) -> NDArray[np.generic]:
+    """The numbers of one array; the first index counts fastest in the file."""
+    with mapped(path) as contents:
+        order = _byte_order(contents)
+        content = contents[variable.place : variable.place + variable.size]
+    # Eight bytes a number is the most that a file can hold, whatever their type in memory.
+    count = int(np.prod(variable.shape))
+    content = _opened(content, variable.is_compressed, variable.start + 8 + 8 * count)
+    kind, begin, end = _element(content, order, variable.start)
+    values = np.frombuffer(content[begin:end], order + TYPES[kind])
+    if len(values) != count:
+        raise ValueError(f"{variable.name} holds {len(values)} numbers, not {shape_text(variable.shape)}")
+    return values.astype(variable.dtype, copy=False).reshape(variable.shape, order="F")
+
+
+def _byte_order(contents: mmap) -> str:
+    return "<" if contents[126:128] == b"IM" else ">"
+
+
+def _variable(contents: mmap, order: str, kind: int, place: int, size: int) -> Variable | None:
+    """The variable of an element; None where it is something else than numbers."""
+    if kind not in (MATRIX, COMPRESSED):
+        raise ValueError(f"element {kind} is no variable")
+    # A compressed element holds one that is not, with a tag of its own.
+    head = _opened(contents[place : place + min(size, HEAD)], kind == COMPRESSED, HEAD)
+    _, begin, end = _element(head, order, 8 if kind == COMPRESSED else 0)
+    flags = struct.unpack_from(f"{order}I", head, begin)[0]
+    dtype = CLASSES.get(flags & 0xFF)
+    if dtype is None or flags & COMPLEX:
+        return None
+    _, begin, end = _element(head, order, _padded(end))
+    shape = struct.unpack(f"{order}{(end - begin) // 4}i", head[begin:end])
+    if min(shape, default=-1) < 0:
+        raise ValueError(f"dimensions are {shape_text(shape)}")
+    _, begin, end = _element(head, order, _padded(end))
+    name = head[begin:end].decode("latin1")
+    kind_of_number = np.dtype(np.bool_ if flags & LOGICAL else dtype)
+    return Variable(name, shape, kind_of_number, place, size, kind == COMPRESSED, _padded(end))
+
+
+def _opened(content: bytes, is_compressed: bool, most: int) -> bytes:
+    """At most so many of the bytes of an element, decompressed."""
+    return zlib.decompressobj().decompress(content, most) if is_compressed else content
+
+
+def _element(content: bytes, order: str, position: int) -> tuple[int, int, int]:
+    """Type of a piece of a variable, and from where to where its content is; short ones share a word with their tag."""
+    tag, size = struct.unpack_from(f"{order}II", content, position)
+    kind, begin = tag, position + 8
+    if tag >> 16:
+        kind, size, begin = tag & 0xFFFF, tag >> 16, position + 4
+    if size > len(content) - begin or (tag >> 16 and size > 4):
+        raise ValueError("its end is missing")
+    return kind, begin, begin + size
+
+
+def _padded(position: int) -> int:
+    """Pieces begin at multiples of eight bytes."""
+    return position + -position % 8

@@ -1,0 +1,113 @@
+"""Triangle meshes from files, checked: PLY, OBJ, STL, GLB, glTF and OFF."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.sizes import refuse_beyond_memory
+
+if TYPE_CHECKING:
+    from trimesh import Trimesh
+    from trimesh.resolvers import Resolver
+
+#: Suffixes of meshes that can be read.
+MESH_SUFFIXES = (".ply", ".obj", ".stl", ".glb", ".gltf", ".off")
+KIND = "a triangle mesh (PLY, OBJ, STL or GLB)"
+#: Bytes that a vertex or a face takes at least until a mesh is ready.
+BYTES = 100
+
+
+def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[Trimesh]:
+    """The meshes of a file in their places; ``options`` are those of trimesh.
+
+    ``include_cache`` keeps the normals of the file, which are in the cache of a mesh.
+    """
+    import trimesh
+
+    file_format(path)  # there is a file, and something in it
+    suffix = path.suffix.lower()
+    if suffix not in MESH_SUFFIXES:
+        raise unusable(path, f"a mesh must be one of {', '.join(MESH_SUFFIXES)}")
+    with reading(path, KIND):
+        if suffix in (".glb", ".gltf"):
+            _refuse_empty_claims(path, suffix)
+        # Without the name of the file, which trimesh would hand on to what it writes.
+        content = io.BytesIO(path.read_bytes())
+        scene = trimesh.load_scene(content, file_type=suffix[1:], resolver=_neighbours(path), **options)
+        placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
+        meshes = [(scene.geometry[name], placement) for placement, name in placed]
+        meshes = [(mesh, placement) for mesh, placement in meshes if _is_mesh(mesh)]
+        # One mesh may be in thousands of places.
+        refuse_beyond_memory(path, BYTES * sum(len(mesh.vertices) + len(mesh.faces) for mesh, _ in meshes))
+        for mesh, _ in meshes:
+            used_vertices(str(path), mesh.vertices, mesh.faces)
+        copies = [(mesh.copy(include_cache=include_cache), placement) for mesh, placement in meshes]
+        parts = [part if np.array_equal(place, np.eye(4)) else part.apply_transform(place) for part, place in copies]
+    if not parts:
+        raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
+    return parts
+
+
+def used_vertices(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which vertices (N,) are in some face; an error where vertices and faces are not triangles in space."""
+    if vertices.ndim != 2 or vertices.shape[1] != 3:
+        raise NormalMeshError(f"{name}: vertices must have the shape (N, 3), not {shape_text(vertices.shape)}")
+    if faces.size == 0:
+        raise NormalMeshError(f"{name}: there are no faces to look at")
+    if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
+        raise NormalMeshError(
+            f"{name}: faces must be whole numbers of the shape (M, 3), not {faces.dtype} {shape_text(faces.shape)}"
+        )
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise NormalMeshError(
+            f"{name}: faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
+        )
+    used = np.zeros(len(vertices), np.bool_)
+    used[faces] = True
+    lost = np.count_nonzero(~np.isfinite(vertices[used]).all(axis=1))
+    if lost:
+        raise NormalMeshError(f"{name}: {lost} vertices are not finite")
+    return used
+
+
+def _is_mesh(geometry: object) -> bool:
+    from trimesh import Trimesh
+
+    return isinstance(geometry, Trimesh) and len(geometry.faces) > 0
+
+
+def _refuse_empty_claims(path: Path, suffix: str) -> None:
+    """An error where arrays of glTF without contents, which are all zeros, are longer than the file."""
+    content = path.read_bytes()
+    if suffix == ".glb":
+        content = content[20 : 20 + struct.unpack_from("<I", content, 12)[0]]
+    for accessor in json.loads(content).get("accessors", []):
+        if "bufferView" not in accessor and accessor["count"] > path.stat().st_size:
+            raise ValueError(f"it claims {accessor['count']} values that it does not hold")
+
+
+def _neighbours(path: Path) -> Resolver:
+    """Materials and textures that a mesh names: ordinary files in its folder or below, and nothing else."""
+    from trimesh.resolvers import FilePathResolver
+
+    root = path.resolve().parent
+
+    class Neighbours(FilePathResolver):
+        def get(self, name: str) -> bytes:
+            file = (root / name.strip()).resolve()
+            if not file.is_relative_to(root) or not file.is_file():
+                raise FileNotFoundError(name)
+            return file.read_bytes()
+
+    neighbours = Neighbours(str(root))
+    neighbours.file_name = "mesh"  # what the mesh is called
+    return neighbours

@@ -1,0 +1,19 @@
+"""MAT files put together by hand, for those that no program writes."""
+
+from __future__ import annotations
+
+import struct
+
+
+def mat_element(kind: int, content: bytes) -> bytes:
+    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
+
+
+def mat_array(name: bytes, shape: tuple[int, ...], content: bytes, array_class: int = 6) -> bytes:
+    flags = mat_element(6, struct.pack("<II", array_class, 0))
+    dimensions = mat_element(5, struct.pack(f"<{len(shape)}i", *shape))
+    return mat_element(14, flags + dimensions + mat_element(1, name) + content)
+
+
+def mat_file(*elements: bytes) -> bytes:
+    return b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + b"".join(elements)

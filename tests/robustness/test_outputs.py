@@ -1,0 +1,238 @@
+"""Outputs that cannot be written: told before the work where it can be known; old files intact, nothing left over."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from invocation import invoke, succeed, write_medallion
+from normalmesh import NormalMeshError
+from normalmesh.cli.settings import Settings
+from normalmesh.files import atomic
+from normalmesh.files.atomic import check_targets
+
+OLD = b"an older result"
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """All files below a folder, with contents, and all folders."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_medallion(tmp_path / "n.png")
+
+
+@pytest.fixture
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long work fails the test."""
+
+    def begin(*_: object) -> None:
+        pytest.fail("long work began")
+
+    monkeypatch.setattr(Settings, "surfaces", begin)
+    monkeypatch.setattr("normalmesh.evaluation.rendering.cast", begin)
+    monkeypatch.setattr("normalmesh.evaluation.metrics.evaluate", begin)
+
+
+IMPOSSIBLE = {
+    "missing/out.glb": "does not exist",
+    "folder.glb": "cannot write",
+    "pipe.glb": "not an ordinary file",
+    "out.xyz": "suffix",
+    "out": "suffix",
+    "x" * 252 + ".glb": "File name too long",
+    "n.png/out.glb": "does not exist|Not a directory",
+    "loop.glb": "cannot write",
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_an_impossible_mesh_is_told_before_the_work(tmp_path: Path, source: Path, no_work: None, name: str) -> None:
+    (tmp_path / "folder.glb" / "n.glb").mkdir(parents=True)
+    os.mkfifo(tmp_path / "pipe.glb")
+    (tmp_path / "loop.glb").symlink_to("loop.glb")
+    before = tree(tmp_path)
+    result = invoke("reconstruct", source, "-o", tmp_path / name)
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert re.search(IMPOSSIBLE[name], result.stderr)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("reconstruct", "n.png", "--jumps", "jumps.jpg"), "suffix of pictures"),
+        (("reconstruct", "n.png", "--jumps", "missing/jumps.png"), "does not exist"),
+        (("reconstruct", "n.png", "--jumps", "n.png"), "n.png: this file is read, too"),
+        (("reconstruct", "n.png", "-o", "m.glb", "--preview", "--jumps", "m.preview.png"), "is written, too"),
+        (("reconstruct", "n.png", "-o", "o.obj"), "o.mtl: it is a folder"),
+        (
+            ("reconstruct", "n.png", "-o", "p.obj", "--texture", "p_texture.png"),
+            "p_texture.png: this file is read, too",
+        ),
+        (("reconstruct", "n.png", "-o", "y" * 250 + ".obj", "--texture", "n.png"), "File name too long"),
+        (("reconstruct", "n.png", "-o", "q.glb", "--report"), "q.html: it is a folder"),
+        (("render", "stone", "-o", "a.jpg"), "suffix of normals"),
+        (("render", "stone", "-o", "a.npy", "--depth", "a.npy"), "is written, too"),
+        (("render", "stone", "-o", "a.npy", "--depth", "a.png"), "suffix of depths"),
+        (("render", "stone", "-o", "a.npy", "--mask", "a.tif"), "suffix of masks"),
+        (("evaluate", "n.png", "--normals", "n.png", "--error-map", "e.jpg"), "suffix of pictures"),
+        (("evaluate", "n.png", "--normals", "n.png", "--error-map", "n.png"), "is read, too"),
+        (("convert", "n.png", "missing/d.npy"), "does not exist"),
+    ],
+)
+def test_other_impossible_outputs(
+    tmp_path: Path,
+    source: Path,
+    no_work: None,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    reason: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("o.mtl", "q.html"):
+        (tmp_path / folder).mkdir()
+    write_medallion(tmp_path / "p_texture.png")
+    before = tree(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 1
+    assert reason in result.stderr
+    assert tree(tmp_path) == before
+
+
+def test_a_link_to_an_input_is_the_input(tmp_path: Path) -> None:
+    (tmp_path / "in.png").write_bytes(OLD)
+    (tmp_path / "link.png").symlink_to(tmp_path / "in.png")
+    with pytest.raises(NormalMeshError, match="is read, too"):
+        check_targets([tmp_path / "link.png"], [tmp_path / "in.png"])
+    with pytest.raises(NormalMeshError, match="null"):
+        check_targets([tmp_path / "a\0.png"])
+
+
+@pytest.mark.parametrize("place", ["write", "fsync", "replace"])
+def test_a_disk_that_is_full_in_the_middle_of_a_batch(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """The first input is written, the second fails and leaves its old file, the third is written."""
+    sources = [write_medallion(tmp_path / f"{name}.png") for name in "abc"]
+    for name in "abc":
+        (tmp_path / f"{name}.glb").write_bytes(OLD)
+    genuine, calls = atomic._Write.fill_temporary, []
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill(write: atomic._Write, content: bytes) -> None:
+        calls.append(write)
+        with monkeypatch.context() as patch:
+            if len(calls) == 2 and place == "write":
+                write.temporary.write_bytes(content[:100])
+                full()
+            if len(calls) == 2 and place == "fsync":
+                patch.setattr(os, "fsync", full)
+            genuine(write, content)
+
+    moves, replace = [], os.replace
+    monkeypatch.setattr(atomic._Write, "fill_temporary", fill)
+    if place == "replace":
+        monkeypatch.setattr(
+            os, "replace", lambda *files: full() if moves.append(files) or len(moves) == 2 else replace(*files)
+        )
+    before = set(tree(tmp_path))
+    result = invoke("reconstruct", *sources)
+    assert result.exit_code == 1
+    assert f"cannot write {tmp_path / 'b.glb'}: No space left on device" in result.stderr
+    assert "2 of 3 reconstructed, 1 failed" in result.stderr
+    assert [(tmp_path / f"{name}.glb").read_bytes() == OLD for name in "abc"] == [False, True, False]
+    assert set(tree(tmp_path)) == before
+
+
+LIMITED = """
+import resource, signal, sys
+from normalmesh.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+main()
+"""
+
+
+def test_a_limit_on_the_size_of_files(tmp_path: Path, source: Path) -> None:
+    """The system itself stops the writing, in a process of its own."""
+    for name in ("out.obj", "out.mtl", "out_texture.png"):
+        (tmp_path / name).write_bytes(OLD)
+    before = tree(tmp_path)
+    arguments = ["reconstruct", source, "-o", tmp_path / "out.obj", "--texture", source]
+    # Kernels that are not in the cache yet could not be put there.
+    succeed(*arguments, "--dry-run")
+    done = subprocess.run([sys.executable, "-c", LIMITED, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("File too large")
+    assert "cannot write" in done.stderr.splitlines()[-1]
+    assert tree(tmp_path) == before
+
+
+COMMANDS = {
+    "inspect n.png": set(),
+    "inspect n.png --json": set(),
+    "reconstruct n.png --dry-run": set(),
+    "reconstruct n.png": {"n.glb"},
+    "reconstruct n.png -o out/": {"out", "out/n.glb"},
+    "reconstruct n.png -o m.obj --texture n.png --preview --report --jumps j.png": {
+        "m.obj",
+        "m.mtl",
+        "m_texture.png",
+        "m.preview.png",
+        "m.html",
+        "j.png",
+    },
+    "reconstruct n.png -o m.ply --lod 5%,2%": {"m.lod0.ply", "m.lod1.ply"},
+    "render stone --size 48 --camera perspective -o r.exr --depth d.exr --mask m.png --matrix K.txt": {
+        "r.exr",
+        "d.exr",
+        "m.png",
+        "K.txt",
+    },
+    "convert old.ply new.stl": {"new.stl"},
+    "convert old.ply d.exr --normals n.png": {"d.exr"},
+    "evaluate old.ply --normals n.png --error-map e.png": {"e.png"},
+    "reconstruct missing.png": set(),
+    "convert missing.ply x.obj": set(),
+    "completion bash": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def old_mesh(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("old")
+    succeed("reconstruct", write_medallion(folder / "n.png"), "-o", folder / "old.ply")
+    return (folder / "old.ply").read_bytes()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_only_the_named_files_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old_mesh: bytes, command: str
+) -> None:
+    folder, elsewhere = tmp_path / "work", tmp_path / "temporary"
+    folder.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    write_medallion(folder / "n.png")
+    (folder / "old.ply").write_bytes(old_mesh)
+    before = tree(folder)
+    result = invoke(*command.split())
+    assert (result.exit_code == 1) == ("missing" in command), result.output
+    after = tree(folder)
+    assert set(after) - set(before) == COMMANDS[command]
+    assert {name: after[name] for name in before} == before
+    assert not tree(elsewhere)

@@ -1,0 +1,142 @@
+"""Names of files: spaces, other scripts, line breaks, leading dashes, bytes that are no text, links."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import PIL.Image
+import pytest
+import trimesh
+
+from invocation import invoke, medallion, succeed, write_medallion
+from mapfiles import dome, layer, write_exr
+from normalmesh import Surface, reconstruct
+from normalmesh.files.meshconversion import convert_mesh
+from normalmesh.files.names import on_one_line, plain_stem
+from normalmesh.files.normal_maps import read_stored
+
+STEMS = {
+    "spaces": "two words ",
+    "unicode": "Μέδουσα ü 浮雕 🗿",
+    "line break": "two\nlines",
+    "escape": "\x1b[31mred",
+    "dash": "-o",
+    "hash": "a#1 50%",
+    "quotes": 'it\'s "so"',
+    "braces": "{x} [1] *?",
+    "no text": os.fsdecode(b"caf\xe9\xff"),
+    "dots": "..a..b",
+    "html": "<script>alert(1)</script>&amp;".replace("/", "∕"),
+}
+
+
+@pytest.fixture(params=STEMS)
+def stem(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A name, and a file of that name in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    name = STEMS[request.param]
+    try:
+        write_medallion(Path("plain.png")).rename(f"{name}.png")
+    except (OSError, ValueError):
+        pytest.skip("the file system does not take this name")
+    return name
+
+
+@pytest.fixture(scope="module")
+def surface() -> Surface:
+    return reconstruct(medallion().normal_map, vertices=60)
+
+
+@pytest.mark.parametrize("stem", ["line break", "no text", "html"], indirect=True)
+def test_every_output_of_any_name(stem: str) -> None:
+    result = succeed(
+        "reconstruct", "--json", "--preview", "--report", "--jumps", f"{stem}.jumps.png", "--", f"{stem}.png"
+    )
+    expected = [f"{stem}.glb", f"{stem}.jumps.png", f"{stem}.preview.png", f"{stem}.html"]
+    assert json.loads(result.stdout)["outputs"] == expected
+    assert sorted(os.listdir()) == sorted([*expected, f"{stem}.png"])
+    assert len(trimesh.load_scene(f"./{stem}.glb").geometry) == 1
+    page = Path(f"{stem}.html").read_text("utf-8")
+    assert "<script>alert" not in page
+
+
+def test_an_obj_finds_its_material_and_texture(stem: str, surface: Surface) -> None:
+    target = Path(f"{stem}.obj")
+    PIL.Image.new("RGB", (8, 8)).save(f"{stem}.png")
+    surface.save(target, texture=f"{stem}.png")
+    surface.save(f"{stem}.glb")
+    assert len(trimesh.load_scene(f"./{stem}.glb").geometry) == 1
+    Path(f"{stem}.glb").unlink()
+    assert len(os.listdir()) == 4
+    lines = target.read_text("utf-8").splitlines()
+    material = next(line.removeprefix("mtllib ") for line in lines if line.startswith("mtllib"))
+    described = Path(material).read_text("utf-8").splitlines()
+    assert Path(next(line.removeprefix("map_Kd ") for line in described if line.startswith("map_Kd"))).is_file()
+    used = next(line.removeprefix("usemtl ") for line in lines if line.startswith("usemtl"))
+    assert f"newmtl {used}" in described
+    convert_mesh(target, Path("out.glb"))
+    assert b"image/png" in Path("out.glb").read_bytes()
+
+
+def test_errors_about_any_name_are_one_line(stem: str) -> None:
+    Path(f"{stem}.png").write_bytes(b"junk")
+    for arguments in (("inspect",), ("reconstruct", "-o", "x.glb"), ("reconstruct", "-o", f"{stem}/x.glb")):
+        result = invoke(*arguments, "--", f"{stem}.png")
+        assert result.exit_code == 1
+        assert len(result.stderr.splitlines()) == 1
+        assert "\x1b" not in result.stderr
+
+
+def test_names_are_printed_as_they_are(tmp_path: Path) -> None:
+    """By a process whose streams take UTF-8 only."""
+    name = b"caf\xe9.png"
+    try:
+        write_medallion(tmp_path / "n.png").rename(tmp_path / os.fsdecode(name))
+    except OSError:
+        pytest.skip("the file system does not take this name")
+    for arguments in (["inspect", name], ["inspect", b"missing \xe9"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "normalmesh", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+            check=False,
+        )
+        assert arguments[1] in done.stdout + done.stderr
+        assert b"Traceback" not in done.stderr
+        assert b"internal error" not in done.stderr
+
+
+def test_an_exr_whose_name_is_no_text(tmp_path: Path) -> None:
+    path = write_exr(tmp_path / "n.exr", layer(dome()))
+    try:
+        path = path.rename(tmp_path / os.fsdecode(b"n\xff.exr"))
+    except OSError:
+        pytest.skip("the file system does not take this name")
+    assert read_stored(path).shape == (12, 17)
+
+
+def test_outputs_that_are_links(tmp_path: Path) -> None:
+    """The file behind a link is replaced, and the link stays; a link to nowhere makes that file."""
+    source, folder = write_medallion(tmp_path / "n.png"), tmp_path / "folder"
+    folder.mkdir()
+    (folder / "there.glb").write_bytes(b"old")
+    for name in ("there", "new"):
+        (tmp_path / f"{name}.glb").symlink_to(folder / f"{name}.glb")
+        succeed("reconstruct", source, "-o", tmp_path / f"{name}.glb", "-q")
+        assert (tmp_path / f"{name}.glb").is_symlink()
+        assert (folder / f"{name}.glb").read_bytes().startswith(b"glTF")
+    assert sorted(os.listdir(folder)) == ["new.glb", "there.glb"]
+
+
+def test_names_for_texts() -> None:
+    assert plain_stem(Path("plain name-1.2.obj")) == "plain name-1.2"
+    assert plain_stem(Path("a#\n%.obj")) == "a%23%0A%25"
+    assert on_one_line("a\nb\x1b ü") == "a\\nb\\x1b ü"
+    stems = [plain_stem(Path(f"{stem}.obj")) for stem in STEMS.values()]
+    assert len(set(stems)) == len(stems)
+    assert all(stem.isprintable() for stem in stems)
