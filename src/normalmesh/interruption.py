@@ -20,6 +20,8 @@ from normalmesh.files.temporary import observers, remove_temporary_files, steps
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 #: Seconds for the last line: the terminal may be stopped, and nobody may read the pipe.
 PATIENCE = 0.5
+#: Seconds for a file to be made or to take another's place: a network's disk may never answer.
+LONGEST_STEP = 1.0
 #: Files that are named in it.
 FEW = 10
 
@@ -60,11 +62,11 @@ def tidying(tidy: Callable[[], None]) -> Iterator[None]:
 
 
 def _end_when_told(waiting: socket.socket) -> None:
-    number = signal.Signals(waiting.recv(1)[0])
+    number = next(number for number in iter(lambda: waiting.recv(1)[0], None) if number in WORDS)
     try:
-        steps.acquire()  # for good
+        steps.acquire(timeout=LONGEST_STEP)  # for good
         remove_temporary_files()
-        speaker = Thread(target=_say_last_words, args=(WORDS[number],), daemon=True)
+        speaker = Thread(target=_say_last_words, args=(WORDS[signal.Signals(number)],), daemon=True)
         speaker.start()
         speaker.join(PATIENCE)
     finally:

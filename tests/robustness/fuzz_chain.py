@@ -136,7 +136,7 @@ def _cameras() -> st.SearchStrategy[tuple[float, ...]]:
     # From a fisheye's width to nearly parallel rays.
     focal = st.floats(4, 1e5)
     usual = st.tuples(size) | st.tuples(focal, focal, centre, centre, st.sampled_from((0.0, 0.0, 1.5)))
-    wrong = st.sampled_from((*WRONG, 12.0))
+    wrong = st.sampled_from((*WRONG, 12.0)) | st.floats()
     return mostly(usual, st.tuples(wrong) | st.tuples(*[wrong] * 5))
 
 
@@ -170,12 +170,12 @@ def _decimation() -> st.SearchStrategy[dict[str, Any]]:
 
 def _integration() -> st.SearchStrategy[dict[str, Any]]:
     point = st.tuples(st.floats(-2, 26), st.floats(-2, 26), st.floats(-100, 100) | st.floats(1e-3, 10))
-    weight = mostly(st.floats(1e-6, 1e6), st.sampled_from(WRONG))
+    weight = mostly(st.floats(1e-6, 1e6), st.sampled_from(WRONG) | st.floats())
     return _optional(
         {
             "formulation": st.sampled_from(("facets", "facets", "vertices")),
             "discontinuities": st.booleans(),
-            "noise": mostly(st.floats(0, 60), st.sampled_from((-1.0, float("nan")))),
+            "noise": mostly(st.floats(0, 60), st.floats()),
             "refine": st.integers(0, 5),
             "prior": st.lists(point, min_size=1, max_size=4).map(tuple) | st.just("depth map"),
             "prior_weight": weight,
@@ -187,7 +187,7 @@ def _integration() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _distances() -> st.SearchStrategy[float]:
-    return mostly(st.floats(1e-3, 1e3), st.sampled_from(WRONG))
+    return mostly(st.floats(1e-3, 1e3), st.sampled_from(WRONG) | st.floats())
 
 
 def _work() -> st.SearchStrategy[tuple[str, dict[str, Any]]]:

@@ -292,8 +292,6 @@ def read_damaged(given: Damaged) -> str:
         path.write_bytes(given.content())
         try:
             READERS[given.reader](path)
-        except MemoryError:
-            return "out of memory"
         except NormalMeshError as error:
             message = str(error)
         else:

@@ -89,7 +89,7 @@ def test_a_normal_nearly_beyond_float32(tmp_path):
 def test_damaged_textures(tmp_path, content):
     path = tmp_path / "photo"
     path.write_bytes(content)
-    with pytest.raises(NormalMeshError, match="photo: (claims|cannot be read as a texture)"):
+    with pytest.raises(NormalMeshError, match=r"photo: (claims|cannot be read as a texture)"):
         colour_image(path)
 
 
