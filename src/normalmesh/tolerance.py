@@ -32,6 +32,8 @@ MOST_TRIALS = 16
 _USUAL_TRIALS = 7
 #: By which factor vertices change while only one side of the bound is known, at most and at least.
 _LONGEST, _SHORTEST = 8.0, 1.3
+#: The largest multiple of what is allowed that is told from others.
+_WORST = 1e6
 
 
 def reconstruct_within(
@@ -106,7 +108,7 @@ def _fewest(normal_map: NormalMap, bounds: dict[str, float], teller: Teller, opt
         reference = _Reference.of(surface_of(finest), normal_map)
         finest = max(round(FINEST_COMPARED * normal_map.foreground), 3)
         measures.append(lambda surface: reference.deviation(surface) / bounds["max_error"])
-    search = _Search(surface_of, lambda surface: max(measure(surface) for measure in measures), finest)
+    search = _Search(surface_of, lambda surface: float(np.max([measure(surface) for measure in measures])), finest)
     best = search.run(max(round(FIRST * normal_map.foreground), 3))
     if best is None:
         raise NormalMeshError(_out_of_reach(bounds, search.lowest.ratio, finest))
@@ -188,7 +190,9 @@ class _Search:
 
     def _try(self, vertices: int) -> _Trial:
         surface = self.surface_of(vertices)
-        trial = _Trial(vertices, surface, self.ratio_of(surface))
+        ratio = self.ratio_of(surface)
+        # A surface on which no pixel lies says nothing of its error: it is too coarse.
+        trial = _Trial(vertices, surface, _WORST if math.isnan(ratio) else ratio)
         good = trial.ratio <= 1
         self.sides.append(good)
         if good:
@@ -217,7 +221,7 @@ class _Search:
     @staticmethod
     def _stride(trial: _Trial) -> float:
         """By which factor to go on: the error of normals falls with the root of the vertices, that of depth faster."""
-        off = min(trial.ratio, 1e6) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
+        off = min(trial.ratio, _WORST) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
         return min(max(off**1.5, _SHORTEST), _LONGEST)
 
     def _between(self, enough: _Trial, too_few: _Trial) -> float:

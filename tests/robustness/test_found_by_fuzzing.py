@@ -22,7 +22,7 @@ from normalmesh import (
     reconstruct_within,
 )
 from normalmesh.files.masks import read_mask
-from normalmesh.files.meshes import colour_image
+from normalmesh.files.textures import colour_image
 from normalmesh.inspection import inspect_file
 
 LENGTH, WIDTH = 257, 256
@@ -111,3 +111,10 @@ def test_a_prior_that_outweighs_the_digits_of_a_number(weight):
     with pytest.raises(NormalMeshError, match="weight"):
         reconstruct(normal_map, vertices=4, prior=[[0, 0, 0]], prior_weight=weight)
     assert reconstruct(normal_map, vertices=4, prior=[[0, 0, 5]], prior_weight=1e9).depth_map() == pytest.approx(5)
+
+
+def test_a_tolerance_on_a_ring_that_coarse_meshes_miss():
+    ring = "/".join(["#" * 22, *["#" + "." * 20 + "#"] * 2, "#" * 22])
+    chain = Chain(ring, ("checkerboard", 1), ((0, (0.0, 0.0, 0.0)),), (1.0,), "within", (("max_angle", 1.0),), ".ply")
+    with pytest.raises(NormalMeshError, match="max_angle 1 is out of reach"):
+        reconstruct_within(chain.normal_map(), max_angle=1.0)
