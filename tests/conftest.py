@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import signal
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,10 @@ from hypothesis import settings
 # The first call of a kernel compiles it, which is no sign of a slow test.
 settings.register_profile("normalmesh", deadline=None, max_examples=60)
 settings.load_profile("normalmesh")
+
+# Ignored where tests run in the background, and then in all processes that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 
