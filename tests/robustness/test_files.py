@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import random
@@ -349,3 +350,11 @@ def test_indices_of_a_mesh_are_checked(tmp_path: Path) -> None:
         for suffix in (".ply", ".obj", ".glb", ".stl"):
             with pytest.raises(NormalMeshError, match=r"there are 3 vertices|not finite"):
                 convert_mesh(tmp_path / "m.ply", tmp_path / f"out{suffix}")
+
+
+def test_what_decoders_print_does_not_get_into_results(tmp_path):
+    pytest.importorskip("OpenEXR")
+    path = tmp_path / "n.exr"
+    write_exr(path, {"RGB": dome().astype(np.float32)})
+    path.write_bytes(path.read_bytes()[:-100])
+    assert "pixels are missing" in json.loads(invoke("inspect", "--json", path).stdout)["error"]

@@ -236,3 +236,13 @@ def test_only_the_named_files_are_written(
     assert set(after) - set(before) == COMMANDS[command]
     assert {name: after[name] for name in before} == before
     assert not tree(elsewhere)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="streams are closed by a POSIX shell")
+def test_services_may_close_all_streams(source: Path, tmp_path: Path) -> None:
+    surface = tmp_path / "s.ply"
+    command = f'"{sys.executable}" -m normalmesh reconstruct "{source}" -o "{surface}" <&- >&- 2>&-'
+    assert subprocess.run(["/bin/sh", "-c", command], check=False).returncode == 0
+    expected = tmp_path / "expected.ply"
+    succeed("reconstruct", source, "-o", expected)
+    assert surface.read_bytes() == expected.read_bytes()

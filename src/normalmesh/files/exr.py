@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +20,17 @@ from normalmesh.files.sizes import refuse_too_large
 
 if TYPE_CHECKING:
     import OpenEXR
+
+
+_one_at_a_time = Lock()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Within, what OpenEXR prints of damaged files goes to standard error: results are on standard output."""
+    # Two threads would put back what the other has set.
+    with _one_at_a_time, redirect_stdout(sys.stderr):
+        yield
 
 
 @dataclass(frozen=True)
@@ -46,12 +61,14 @@ def _read_parts(path: Path) -> list[OpenEXR.Part]:
         raise NormalMeshError(f"{path}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
 
     name = os.fsencode(path)  # names need not be text
-    expected = OpenEXR.File(name, header_only=True).parts
+    with _quiet():
+        expected = OpenEXR.File(name, header_only=True).parts
     for part in expected:
         (left, top), (right, bottom) = part.header["dataWindow"]
         rows, columns = int(bottom) - int(top) + 1, int(right) - int(left) + 1
         refuse_too_large(path, rows, columns, 4 * len(part.header["channels"]))
-    parts = OpenEXR.File(name, separate_channels=True).parts
+    with _quiet():
+        parts = OpenEXR.File(name, separate_channels=True).parts
     # A part whose pixels are cut off is left out by the reader instead of being reported.
     if len(parts) != len(expected):
         raise ValueError("pixels are missing")
