@@ -24,6 +24,7 @@ TESTS = (
     "test_read_formats",
     "test_read_masks",
     "test_read_refused",
+    "robustness/test_kernel_cache",
 )
 
 

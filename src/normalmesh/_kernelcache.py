@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, UserWideCacheLocator, dumps
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, dumps
 from numba.core.runtime import rtsys
 
 from normalmesh.errors import NormalMeshWarning
@@ -38,18 +38,21 @@ def cache_of(function: Callable[..., Any], options: str = "", complete: bool = F
         return NoCache()
 
 
-class _UserCacheLocator(UserWideCacheLocator):
-    """The user's folder for caches, if there is one: without a home it would be ``~`` in the current folder."""
+def _at_home(locator: Any) -> Any:
+    """Numba's way to the user's folder for caches, but only if there is one: else it is ``~`` in the current folder."""
 
-    def ensure_cache_path(self) -> None:
-        if not os.path.isabs(self.get_cache_path()):
-            raise OSError("there is no home")
-        super().ensure_cache_path()
+    class AtHome(locator):
+        def ensure_cache_path(self) -> None:
+            if not os.path.isabs(self.get_cache_path()):
+                raise OSError("there is no home")
+            super().ensure_cache_path()
+
+    return AtHome
 
 
 class _Places(CompileResultCacheImpl):
     _locator_classes = [  # noqa: RUF012  # as Numba has it
-        _UserCacheLocator if locator is UserWideCacheLocator else locator
+        _at_home(locator) if "UserWide" in locator.__name__ else locator
         for locator in CompileResultCacheImpl._locator_classes
     ]
 
