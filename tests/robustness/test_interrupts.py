@@ -193,7 +193,10 @@ def interrupted(after: float, work: Callable[[], object]) -> bool:
         return True
     except SystemError as error:
         # Rarely: it came while Numba was handing back a result.
-        if not isinstance(error.__cause__, KeyboardInterrupt):
+        cause = error.__cause__
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if not isinstance(cause, KeyboardInterrupt):
             raise
         return True
     finally:
