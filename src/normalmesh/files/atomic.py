@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.names import on_one_line
-from normalmesh.files.temporary import observers, removed_at_the_end, steps
+from normalmesh.files.temporary import hidden_stem, new_file, observers, removed_at_the_end, steps
 
 
 def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview]) -> None:
@@ -89,13 +88,11 @@ class _Write:
     @classmethod
     def to(cls, path: str | PathLike[str]) -> _Write:
         target = Path(os.path.realpath(path))
-        hidden = f".normalmesh-{secrets.token_hex(8)}"
+        hidden = hidden_stem()
         return cls(path, target, target.with_name(f"{hidden}.tmp"), target.with_name(f"{hidden}.old"))
 
     def fill_temporary(self, content: bytes | memoryview) -> None:
-        with steps:
-            file = open(self.temporary, "xb")  # noqa: SIM115
-        with file:
+        with new_file(self.temporary) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

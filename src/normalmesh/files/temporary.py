@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from threading import RLock
+from typing import BinaryIO
 
 #: Held while a temporary file is made, and while files take the place of others. Whoever holds it and never lets go, as
 #: at the end of the process, can be sure that all of that has happened, or none, and that nothing new appears.
@@ -33,13 +34,22 @@ def remove_temporary_files() -> None:
     _remove(tuple(_files))
 
 
+def hidden_stem() -> str:
+    """A name, without suffix, that no file has."""
+    return f".normalmesh-{os.urandom(8).hex()}"
+
+
+def new_file(path: Path) -> BinaryIO:
+    """A file that was not there, open for writing; as one of the :data:`steps`."""
+    with steps:
+        return open(path, "xb")
+
+
 def replaced_by(path: Path, content: bytes) -> None:
     """Give a file new content, all at once; after a loss of power it may be gone."""
-    temporary = path.with_name(f".normalmesh-{os.urandom(8).hex()}.tmp")
+    temporary = path.with_name(f"{hidden_stem()}.tmp")
     with removed_at_the_end(temporary):
-        with steps:
-            file = open(temporary, "xb")  # noqa: SIM115
-        with file:
+        with new_file(temporary) as file:
             file.write(content)
         with steps:
             os.replace(temporary, path)

@@ -38,11 +38,11 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
     if suffix not in MESH_SUFFIXES:
         raise unusable(path, f"a mesh must be one of {', '.join(MESH_SUFFIXES)}")
     with reading(path, KIND):
+        content = path.read_bytes()
         if suffix in (".glb", ".gltf"):
-            _refuse_empty_claims(path, suffix)
+            _refuse_empty_claims(content, suffix)
         # Without the name of the file, which trimesh would hand on to what it writes.
-        content = io.BytesIO(path.read_bytes())
-        scene = trimesh.load_scene(content, file_type=suffix[1:], resolver=_neighbours(path), **options)
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=suffix[1:], resolver=_neighbours(path), **options)
         placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
         meshes = [(scene.geometry[name], placement) for placement, name in placed]
         meshes = [(mesh, placement) for mesh, placement in meshes if _is_mesh(mesh)]
@@ -85,13 +85,11 @@ def _is_mesh(geometry: object) -> bool:
     return isinstance(geometry, Trimesh) and len(geometry.faces) > 0
 
 
-def _refuse_empty_claims(path: Path, suffix: str) -> None:
+def _refuse_empty_claims(content: bytes, suffix: str) -> None:
     """An error where arrays of glTF without contents, which are all zeros, are longer than the file."""
-    content = path.read_bytes()
-    if suffix == ".glb":
-        content = content[20 : 20 + struct.unpack_from("<I", content, 12)[0]]
-    for accessor in json.loads(content).get("accessors", []):
-        if "bufferView" not in accessor and accessor["count"] > path.stat().st_size:
+    about = content[20 : 20 + struct.unpack_from("<I", content, 12)[0]] if suffix == ".glb" else content
+    for accessor in json.loads(about).get("accessors", []):
+        if "bufferView" not in accessor and accessor["count"] > len(content):
             raise ValueError(f"it claims {accessor['count']} values that it does not hold")
 
 
