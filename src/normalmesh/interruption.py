@@ -62,7 +62,9 @@ def tidying(tidy: Callable[[], None]) -> Iterator[None]:
 
 
 def _end_when_told(waiting: socket.socket) -> None:
-    number = next(number for number in iter(lambda: waiting.recv(1)[0], None) if number in WORDS)
+    # Others come here too, if somebody handles them.
+    while (number := waiting.recv(1)[0]) not in WORDS:
+        pass
     try:
         steps.acquire(timeout=LONGEST_STEP)  # for good
         remove_temporary_files()

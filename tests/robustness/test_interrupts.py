@@ -178,6 +178,35 @@ print("goes on")
     assert (result.returncode, result.stdout) == (0, "goes on\n")
 
 
+def test_a_signal_for_somebody_else_ends_nothing() -> None:
+    program = """
+import signal, time
+from normalmesh.interruption import watch
+watch()
+signal.signal(signal.SIGUSR1, lambda *_: None)
+signal.raise_signal(signal.SIGUSR1)
+time.sleep(0.5)
+print("goes on", flush=True)
+signal.raise_signal(signal.SIGTERM)
+time.sleep(60)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (143, "goes on\n")
+
+
+def test_a_disk_that_does_not_answer() -> None:
+    program = """
+import signal, time
+from normalmesh.files.temporary import steps
+from normalmesh.interruption import watch
+watch()
+with steps:
+    signal.raise_signal(signal.SIGTERM)
+    time.sleep(60)
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30).returncode == 143
+
+
 def interrupted(after: float, work: Callable[[], object]) -> bool:
     """Press Ctrl-C after so many seconds of work; whether that was before its end."""
 
