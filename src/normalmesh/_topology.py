@@ -10,6 +10,9 @@ import numpy as np
 from normalmesh._kernels import inner, kernel
 from normalmesh._predicates import orientation
 
+#: Marks of wrong edges while a corner table is made.
+NON_MANIFOLD, MISORIENTED = -2, -3
+
 
 @inner
 def next_corner(corner):
@@ -86,43 +89,52 @@ def fill_faces(first, last, mask, before, number, faces):
 
 
 @kernel
-def corner_table(faces, vertex_count):
-    """``opposite`` (3M,) int32, and the numbers of non-manifold and of inconsistently oriented edges."""
-    corners = 3 * faces.shape[0]
-    vertex_of = faces.reshape(-1)
-    # Half-edges sorted into one bucket for each smaller end vertex.
+def edge_buckets(faces, vertex_count):
+    """Corners (3M,) int32, those whose edges have the smaller end v from starts[v] to starts[v + 1] − 1, and starts."""
     starts = np.zeros(vertex_count + 2, np.int32)
-    for corner in range(corners):
-        starts[min(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)]) + 2] += 1
+    for f in range(faces.shape[0]):
+        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+        starts[min(b, c) + 2] += 1
+        starts[min(c, a) + 2] += 1
+        starts[min(a, b) + 2] += 1
     for vertex in range(vertex_count):
         starts[vertex + 2] += starts[vertex + 1]
-    bucket = np.empty(corners, np.int32)
-    for corner in range(corners):
-        low = min(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)])
-        bucket[starts[low + 1]] = corner
-        starts[low + 1] += 1
+    bucket = np.empty(faces.size, np.int32)
+    for f in range(faces.shape[0]):
+        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+        for k in range(3):
+            bucket[starts[min(b, c) + 1]] = 3 * f + k
+            starts[min(b, c) + 1] += 1
+            a, b, c = b, c, a
+    return bucket, starts
 
-    opposite = np.full(corners, -1, np.int32)
-    non_manifold = 0
-    misoriented = 0
-    for vertex in range(vertex_count):
+
+@kernel
+def match_corners(first, last, faces, bucket, starts, opposite):
+    """Fill ``opposite`` (3M,) for edges whose smaller end is among the given vertices.
+
+    −1 at the boundary and on edges that are wrong; one corner of each of those becomes ``NON_MANIFOLD``, for more than
+    two faces, or ``MISORIENTED``, for two that turn different ways.
+    """
+    vertex_of = faces.reshape(-1)
+    for vertex in range(first, last):
         _sort_by_far_end(bucket, starts[vertex], starts[vertex + 1], vertex_of)
         k, end = starts[vertex], starts[vertex + 1]
         while k < end:
             far_end = _far_end(bucket[k], vertex_of)
-            run = k + 1
+            run = k
             while run < end and _far_end(bucket[run], vertex_of) == far_end:
+                opposite[bucket[run]] = -1
                 run += 1
-            if run - k == 2:
-                one, other = bucket[k], bucket[k + 1]
+            one, other = bucket[k], bucket[run - 1]
+            if run - k > 2:
+                opposite[one] = NON_MANIFOLD
+            elif run - k == 2:
                 if vertex_of[next_corner(one)] == vertex_of[next_corner(other)]:
-                    misoriented += 1
+                    opposite[one] = MISORIENTED
                 else:
                     opposite[one], opposite[other] = other, one
-            elif run - k > 2:
-                non_manifold += 1
             k = run
-    return opposite, non_manifold, misoriented
 
 
 @inner

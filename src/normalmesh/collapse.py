@@ -23,12 +23,16 @@ TILE = 4096
 MOST_AT_ONCE = 0.75
 #: Tiles that are worked on before progress is told.
 TILES_AT_ONCE = 256
+#: Vertices, at most, whose costs say what the next level of cost is.
+SAMPLE = 100_000
 #: Largest stamp of a change.
 LAST_STAMP = 2**31 - 1
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.
 LEAST_PROGRESS = 0.02
 #: One queue for all vertices takes over this many times above the target, so that the last collapses are in order.
 MARGIN = 1.05
+#: So many times the target are close enough where it need not be met.
+CLOSE = 1.1
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ def collapse(
     *,
     target: int = 0,
     limit: float = np.inf,
+    exact: bool = True,
     in_plane: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Collapsed:
@@ -61,6 +66,9 @@ def collapse(
     ----------
     records
         Up to date, or None for a start mesh.
+    exact
+        False: some more vertices than the target may be left, as more collapses follow later. They are all done in
+        tiles then, which threads share.
     in_plane
         Whether new vertices may leave the edge for the best point of the plane; the paper keeps them on the edge.
     progress
@@ -70,7 +78,8 @@ def collapse(
     count = work.alive
     if work.alive > max(MARGIN * target, TILE):
         work.in_tiles(target, limit)
-    work.in_order(target, limit)
+    if exact or work.alive > CLOSE * target:
+        work.in_order(target, limit)
     mesh.compact()
     return Collapsed(count - work.alive, work.largest)
 
@@ -111,7 +120,7 @@ class _Collapsing:
         # Columns on their own: reductions along a short axis are slow.
         spans = [(column.min(), column.max()) for column in mesh.vertices.T]
         self.origin = np.floor([low for low, _ in spans])
-        self.extent = float(np.prod([high - low for low, high in spans])) or 1.0
+        self.extent = np.array([high - low for low, high in spans])
 
     @property
     def _costing(self) -> tuple[Array, Array, Array, Array, int, Array, Array, Array, Array, bool]:
@@ -129,7 +138,8 @@ class _Collapsing:
         enough = True
         while enough and self.alive > max(MARGIN * target, TILE):
             before = self.alive
-            bounds = self.bounds[self.mesh.corner_of[:-1] >= 0]
+            sample = slice(None, None, -(-len(self.bounds) // SAMPLE))
+            bounds = self.bounds[sample][self.mesh.corner_of[:-1][sample] >= 0]
             share = min(MOST_AT_ONCE, 1 - MARGIN * target / before)
             level = min(max(float(np.quantile(bounds, share, method="lower")), level), limit)
             self._sweep(level, target / before, shift)
@@ -141,9 +151,9 @@ class _Collapsing:
     def _sweep(self, level: float, kept: float, shift: float) -> None:
         """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
         vertices = self.mesh.vertices
-        side = math.ceil(math.sqrt(self.extent * TILE / self.alive))
+        side = math.ceil(math.sqrt(self.extent.prod() * TILE / self.alive))
         origin = self.origin - int(shift * side)
-        wide, high = (max(int(c.max() - low) // side, 0) + 1 for c, low in zip(vertices.T, origin, strict=True))
+        wide, high = ((self.origin + self.extent - origin) // side).astype(int) + 1
         tile_of, members, starts = _collapse.tiles(vertices, self.mesh.corner_of, *origin, side, wide, high)
         rows, columns = np.divmod(np.arange(wide * high), wide)
         squares = np.stack([origin[0] + side * columns, origin[1] + side * rows, np.full(len(rows), side)], axis=1)

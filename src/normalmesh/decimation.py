@@ -305,7 +305,7 @@ class _Decimating:
         history: list[Round] = []
         for goal in schedule:
             clock.teller.begin("collapse")
-            done = self._collapse(goal, clock.left)
+            done = self._collapse(goal, goal is schedule[-1], clock.left)
             clock.teller.advance(_COLLAPSE, len(mesh.vertices))
             self.records = FaceRecords(mesh)
             last = len(history) == len(schedule) - 1 or (goal.target == 0 and done.collapses == 0)
@@ -324,7 +324,7 @@ class _Decimating:
         decimated.keep_opposite(mesh.real_opposite())
         return decimated
 
-    def _collapse(self, goal: _Goal, progress: Callable[[int], None] | None = None) -> Collapsed:
+    def _collapse(self, goal: _Goal, exact: bool = True, progress: Callable[[int], None] | None = None) -> Collapsed:
         with self.clock.stage("collapse"):
             return collapse(
                 self.mesh,
@@ -332,6 +332,7 @@ class _Decimating:
                 self.records,
                 target=goal.target,
                 limit=goal.limit,
+                exact=exact,
                 in_plane=self.way.in_plane,
                 progress=progress,
             )

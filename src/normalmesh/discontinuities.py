@@ -71,7 +71,7 @@ class Discontinuities:
         """
         system = glued.system
         ends = system.means.mesh.vertices[system.ends]
-        levels = [offsets[side] + system.means.rise(side, ends.mean(axis=1)) for side in system.pairs.T]
+        levels = (offsets[system.pairs] + system.rises).T
         first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
         usual = np.quantile(glued.strain, 0.75) if len(glued.strain) else 0.0
         weak = glued.strain >= max(WEAK * WIDTH, ABOVE_ALL * usual)

@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh._facemeans import SUMS, face_means
-from normalmesh.camera import Camera, Orthographic
+from normalmesh.camera import Camera
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.threads import in_parallel
 
 Float = NDArray[np.float64]
-
-#: Share of the way to a plane's horizon on which its depth is followed.
-HORIZON = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +75,6 @@ class FaceMeans:
         Behind a pinhole the slope of a plane in space changes from pixel to pixel; at one place all its pixels agree.
         """
         return self.table[:, 4:6]
-
-    def rise(self, faces: NDArray[np.integer], screen: Float) -> Float:
-        """By how much the planes in space of faces (K,) rise from their centroids to screen positions (K, 2).
-
-        Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu); it goes on in a straight line towards the
-        horizon of the plane.
-        """
-        products = self.gradients[faces] * (screen - self.centroids[faces])
-        linear = products[:, 0] + products[:, 1]
-        if isinstance(self.camera, Orthographic):
-            return linear
-        near = np.minimum(linear, HORIZON)
-        return -np.log1p(-near) + (linear - near) / (1 - HORIZON)
 
     @property
     def mobilities(self) -> Float:

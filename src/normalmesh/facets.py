@@ -16,12 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh._facets import laplacian
-from normalmesh.cutting import CutMesh, edge_ends
+from normalmesh import _facets
+from normalmesh.camera import Perspective
+from normalmesh.cutting import CutMesh
 from normalmesh.facemeans import FaceMeans
+from normalmesh.gauge import Gauge
 from normalmesh.prior import barycentric_rows
+from normalmesh.threads import in_parallel
 
 Float = NDArray[np.float64]
+
+#: Edges that are worth a second thread.
+GRAIN = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +45,8 @@ class FacetSystem:
         The two faces f, f' of each inner edge.
     lengths : (E,)
         Of the edges, in px.
-    steps : (E,)
-        t_e: by how much c_f' should exceed c_f.
+    rises : (E, 2)
+        By how much the planes of f and f' rise from their centroids to the midpoint of the edge.
     weights : (E,)
         w_e; of a continuous surface, or robust ones (:mod:`normalmesh.robust`).
     """
@@ -50,27 +56,37 @@ class FacetSystem:
     ends: NDArray[np.int32]
     pairs: NDArray[np.int32]
     lengths: Float
-    steps: Float
+    rises: Float
     weights: Float
 
     @classmethod
     def of(cls, means: FaceMeans) -> FacetSystem:
         """The system with the weights of a continuous surface."""
-        opposite = means.mesh.opposite
+        mesh, opposite = means.mesh, means.mesh.opposite
         corners = np.flatnonzero(opposite > np.arange(len(opposite))).astype(np.int32)
-        pairs = np.stack([corners // 3, opposite[corners] // 3], axis=1).astype(np.int32)
-        ends = edge_ends(means.mesh, corners)
-        start, end = means.mesh.vertices[ends[:, 0]], means.mesh.vertices[ends[:, 1]]
-        rise = [means.rise(side, (start + end) / 2) for side in pairs.T]
-        lengths = np.hypot(*(end - start).T)
-        mobilities = means.mobilities
-        weights = lengths * np.minimum(mobilities[pairs[:, 0]], mobilities[pairs[:, 1]])
-        return cls(means, corners, ends, pairs, lengths, rise[0] - rise[1], weights)
+        count = len(corners)
+        pairs, ends = np.empty((count, 2), np.int32), np.empty((count, 2), np.int32)
+        lengths, rises, weights = np.empty(count), np.empty((count, 2)), np.empty(count)
+        in_parallel(
+            _facets.fill_edges, count, corners, opposite, mesh.vertices, mesh.faces, means.table, means.centroids,
+            isinstance(means.camera, Perspective), pairs, ends, lengths, rises, weights, grain=GRAIN,
+        )  # fmt: skip
+        return cls(means, corners, ends, pairs, lengths, rises, weights)
+
+    @cached_property
+    def steps(self) -> Float:
+        """t_e (E,): by how much c_f' should exceed c_f."""
+        return self.rises[:, 0] - self.rises[:, 1]
 
     @cached_property
     def component(self) -> NDArray[np.int32]:
         """(M,): connected component of each face."""
         return self.means.mesh.components[self.means.mesh.faces[:, 0]]
+
+    @property
+    def gauge(self) -> Gauge:
+        """One free constant for each component that has faces."""
+        return Gauge(self.component, np.bincount(self.component) > 0)
 
     def misfits(self, offsets: Float) -> Float:
         """(E,): by how much the planes of two neighbours miss each other at their edge."""
@@ -79,7 +95,7 @@ class FacetSystem:
     def matrix(self) -> csr_matrix:
         """(M, M) Laplacian of the dual graph."""
         count = len(self.means.mesh.faces)
-        return csr_matrix(laplacian(self.pairs, self.weights, count), shape=(count, count))
+        return csr_matrix(_facets.laplacian(self.pairs, self.weights, count), shape=(count, count))
 
     def right_side(self) -> Float:
         """(M,)"""
@@ -97,12 +113,9 @@ class FacetSystem:
     def at_vertices(self, offsets: Float, cut: CutMesh) -> Float:
         """Values (N',) at the vertices of the cut mesh: the mean of their faces' planes there, by area · m_f."""
         means, count = self.means, len(cut.origin)
-        every = np.arange(len(cut.faces))
         total, weights = np.zeros(count), np.zeros(count)
-        for k in range(3):
-            value = offsets + means.rise(every, means.mesh.vertices[means.mesh.faces[:, k]])
-            total += np.bincount(cut.faces[:, k], self._importance * value, count)
-            weights += np.bincount(cut.faces[:, k], self._importance, count)
+        planes = (means.table, means.centroids, self._importance, isinstance(means.camera, Perspective))
+        _facets.add_planes(offsets, means.mesh.vertices, means.mesh.faces, *planes, cut.faces, total, weights)
         return total / np.where(weights > 0, weights, 1.0)
 
     def prior_rows(self, screen: Float, faces: NDArray[np.int32], cut: CutMesh) -> tuple[csr_matrix, Float]:

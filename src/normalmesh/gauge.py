@@ -60,7 +60,7 @@ class Gauge:
         """Values (n,) less their mean over each floating component."""
         if not self.floating.any():
             return values
-        count = np.bincount(self.component)
+        count = np.maximum(np.bincount(self.component), 1)
         mean = np.where(self.floating, np.bincount(self.component, values) / count, 0.0)
         return values - mean[self.component]
 

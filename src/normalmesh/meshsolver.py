@@ -94,7 +94,8 @@ class MeshSolver:
             if prepared:
                 prepared[0].reweigh(weighted.matrix())
             else:
-                prepared.append(PreparedSystem(weighted.matrix(), coordinates=centroids))
+                matrix = weighted.matrix()
+                prepared.append(PreparedSystem(matrix, coordinates=centroids, gauge=weighted.gauge))
             return self._solved(prepared[0], weighted.right_side(), guess)
 
         if strain is None:

@@ -85,7 +85,7 @@ class ScreenMesh:
 
     @cached_property
     def _corner_table(self) -> tuple[NDArray[np.int32], int, int]:
-        return _topology.corner_table(self.faces, len(self.vertices))
+        return corner_table(self.faces, len(self.vertices))
 
     @property
     def opposite(self) -> NDArray[np.int32]:
@@ -95,7 +95,7 @@ class ScreenMesh:
     def find_opposite(self) -> NDArray[np.int32]:
         """:attr:`opposite`, which the mesh does not keep if it has to be found: on a start mesh every table counts."""
         known = vars(self).get("_corner_table")
-        return _topology.corner_table(self.faces, len(self.vertices))[0] if known is None else known[0]
+        return corner_table(self.faces, len(self.vertices))[0] if known is None else known[0]
 
     def keep_opposite(self, opposite: NDArray[np.int32]) -> None:
         """Take :attr:`opposite` from a caller who vouches for it, and for edges with at most two faces each."""
@@ -208,6 +208,19 @@ class MeshCheck:
         if not self.ok:
             return "unsound mesh: " + ", ".join(self.problems)
         return f"sound mesh: {self.components} components, {int(self.holes.sum())} holes"
+
+
+def corner_table(faces: NDArray[np.int32], vertex_count: int) -> tuple[NDArray[np.int32], int, int]:
+    """``opposite`` (3M,) of faces (M, 3), and the numbers of non-manifold and of inconsistently oriented edges."""
+    bucket, starts = _topology.edge_buckets(faces, vertex_count)
+    opposite = np.empty(faces.size, np.int32)
+    in_parallel(_topology.match_corners, vertex_count, faces, bucket, starts, opposite, grain=16_384)
+    non_manifold, misoriented = 0, 0
+    if opposite.min(initial=0) < -1:
+        non_manifold = int(np.count_nonzero(opposite == _topology.NON_MANIFOLD))
+        misoriented = int(np.count_nonzero(opposite == _topology.MISORIENTED))
+        np.maximum(opposite, -1, out=opposite)
+    return opposite, non_manifold, misoriented
 
 
 def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray:

@@ -81,6 +81,8 @@ class PreparedSystem:
         Without them the factor is about three times as large.
     method
         ``"auto"``, ``"cholesky"`` or ``"multigrid"``.
+    gauge
+        The free constants, from a caller who vouches for the matrix too: canonical CSR in float64, as it is asked for.
 
     Raises
     ------
@@ -88,11 +90,18 @@ class PreparedSystem:
         The matrix is not square, finite, symmetric and positive semidefinite.
     """
 
-    def __init__(self, matrix: csr_matrix, *, coordinates: ArrayLike | None = None, method: str = "auto") -> None:
+    def __init__(
+        self,
+        matrix: csr_matrix,
+        *,
+        coordinates: ArrayLike | None = None,
+        method: str = "auto",
+        gauge: Gauge | None = None,
+    ) -> None:
         if method not in METHODS:
             raise NormalMeshError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-        self._matrix = _checked_matrix(matrix)
-        self._gauge = Gauge.of(self._matrix)
+        self._matrix = _checked_matrix(matrix) if gauge is None else matrix
+        self._gauge = gauge or Gauge.of(self._matrix)
         self._factor: Cholesky | None = None
         self._multigrid: Multigrid | None = None
         self._stale = False
