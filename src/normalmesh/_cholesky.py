@@ -7,10 +7,8 @@ a dense update (b, b), upper triangle, that is added into the panel and update o
 
 import numpy as np
 
+from normalmesh._fronts import factorise_front, first_column, packed_size, padded
 from normalmesh._kernels import inner, kernel
-
-#: Rows of a panel that are eliminated before the rest is updated: as many as stay in the first-level cache.
-_STRIP = 8
 
 
 @kernel
@@ -145,7 +143,7 @@ def layout(start, stop, border, parent, post, task, tasks):
     panel, update = np.zeros(blocks + 1, np.int64), np.empty(blocks, np.int64)
     for s in range(blocks):
         k, b = stop[s] - start[s], border[s + 1] - border[s]
-        panel[s + 1] = panel[s] + k * (k + b)
+        panel[s + 1] = panel[s] + k * (first_column(k) + k + padded(b))
     odd = np.zeros(blocks, np.int64)
     for t in range(blocks - 1, -1, -1):
         s = post[t]
@@ -156,7 +154,7 @@ def layout(start, stop, border, parent, post, task, tasks):
     for s in post:
         stack = 2 * task[s] + odd[s]
         update[s] = height[stack]
-        height[stack] += (border[s + 1] - border[s]) ** 2
+        height[stack] += padded(border[s + 1] - border[s]) ** 2
         peak[stack] = max(peak[stack], height[stack])
         if first_child[s] >= 0:
             height[stack ^ 1] = update[first_child[s]]
@@ -172,143 +170,109 @@ def layout(start, stop, border, parent, post, task, tasks):
     return panel, update, total
 
 
-@inner(fastmath={"contract"}, error_model="numpy")
-def _subtract(target, factor, row):
-    for i in range(target.size):
-        target[i] -= factor * row[i]
+@kernel
+def assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling):
+    """Where numbers go when a front is assembled.
 
-
-@inner(fastmath={"contract"}, error_model="numpy")
-def _subtract_four(target, f, a, b, c, d):
-    for i in range(target.size):
-        target[i] -= f[0] * a[i] + f[1] * b[i] + f[2] * c[i] + f[3] * d[i]
-
-
-@inner(fastmath={"contract"}, error_model="numpy")
-def _subtract_four_twice(target, other, f, g, a, b, c, d):
-    """Two target rows at once: each source row is loaded once for both."""
-    for i in range(target.size):
-        target[i] -= f[0] * a[i] + f[1] * b[i] + f[2] * c[i] + f[3] * d[i]
-        other[i] -= g[0] * a[i] + g[1] * b[i] + g[2] * c[i] + g[3] * d[i]
-
-
-@inner(error_model="numpy")
-def _eliminate(panel, first, last, target, low, high, shift):
-    """Subtract the outer products of the panel's rows first … last − 1 from rows and columns ≥ low of the target.
-
-    Row and column i of the panel's numbering, low ≤ i < high, are row and column i − shift of the target.
+    For each entry of the matrix its place in the panel, −1 where the entry across the diagonal is taken; for each row
+    of a border (as ``rows``) its column in the parent's front.
     """
-    for i in range(low, high, 2):
-        pair = i + 1 < high
-        t = i - shift
-        j = first
-        while j + 4 <= last:
-            a, b, c, d = panel[j], panel[j + 1], panel[j + 2], panel[j + 3]
-            f = (a[i], b[i], c[i], d[i])
-            if pair:
-                g = (a[i + 1], b[i + 1], c[i + 1], d[i + 1])
-                target[t, t] -= f[0] * f[0] + f[1] * f[1] + f[2] * f[2] + f[3] * f[3]
-                r = i + 1
-                _subtract_four_twice(target[t, t + 1 :], target[t + 1, t + 1 :], f, g, a[r:], b[r:], c[r:], d[r:])
-            else:
-                _subtract_four(target[t, t:], f, a[i:], b[i:], c[i:], d[i:])
-            j += 4
-        while j < last:
-            _subtract(target[t, t:], panel[j, i], panel[j, i:])
-            if pair:
-                _subtract(target[t + 1, t + 1 :], panel[j, i + 1], panel[j, i + 1 :])
-            j += 1
-
-
-@inner(error_model="numpy")
-def _factorise_front(panel, update):
-    """Eliminate the own rows of a front; the first row whose pivot is not positive, or −1."""
-    k, width = panel.shape
-    for first in range(0, k, _STRIP):
-        last = min(first + _STRIP, k)
-        for j in range(first, last):
-            pivot = panel[j, j]
-            if not 0 < pivot < np.inf:
-                return j
-            scale = 1 / np.sqrt(pivot)
-            for i in range(j, width):
-                panel[j, i] *= scale
-            for i in range(j + 1, last):
-                _subtract(panel[i, i:], panel[j, i], panel[j, i:])
-        _eliminate(panel, first, last, panel, last, k, 0)
-        _eliminate(panel, first, last, update, k, width, k)
-    return -1
+    entry, slot = np.full(indices.size, -1, np.int32), np.empty(rows.size, np.int32)
+    local = np.empty(order.size, np.int32)
+    for s in range(start.size):
+        low, k = start[s], stop[s] - start[s]
+        lead = first_column(k)
+        b = border[s + 1] - border[s]
+        width = lead + k + padded(b)
+        for j in range(k):
+            local[low + j] = lead + j
+        for q in range(b):
+            local[rows[border[s] + q]] = lead + k + q
+        for j in range(k):
+            v = order[low + j]
+            for e in range(indptr[v], indptr[v + 1]):
+                p = position[indices[e]]
+                if p >= low + j:
+                    entry[e] = j * width + local[p]
+        c = child[s]
+        while c >= 0:
+            for q in range(border[c], border[c + 1]):
+                slot[q] = local[rows[q]]
+            c = sibling[c]
+    return entry, slot
 
 
 @inner(forceinline=True)
-def _add_child(child_update, local, k, panel, update):
-    """Add a child's update; ``local`` (b_child,) are its rows in the numbering of the parent's front."""
-    count = local.size
+def _add_child(child_update, slot, lead, k, panel, update):
+    """Add a child's update; ``slot`` (b_child,) are its columns in the parent's front."""
+    count = slot.size
     for x in range(count):
-        i = local[x]
+        i = slot[x] - lead
         if i < k:
+            row = panel[i]
             for y in range(x, count):
-                panel[i, local[y]] += child_update[x, y]
+                row[slot[y]] += child_update[x, y]
         else:
+            row = update[i - k]
             for y in range(x, count):
-                update[i - k, local[y] - k] += child_update[x, y]
+                row[slot[y] - lead - k] += child_update[x, y]
 
 
 @inner
-def _front(s, matrix, extra, tree, place, factor, workspace, local):
+def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     """Assemble and factorise the front of block s; the position whose pivot is not positive, or −1."""
-    indptr, indices, values = matrix
-    order, position, start, stop, border, rows, child, sibling = tree
+    indptr, entry, values = matrix
+    order, start, stop, border, slot, child, sibling = tree
     panel_at, update_at = place
     low, k = start[s], stop[s] - start[s]
-    b = border[s + 1] - border[s]
-    panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, k + b)
+    b = padded(border[s + 1] - border[s])
+    lead = first_column(k)
+    numbers = factor[panel_at[s] : panel_at[s + 1]]
+    panel = numbers.reshape(k, lead + k + b)
     update = workspace[update_at[s] : update_at[s] + b * b].reshape(b, b)
-    panel[:] = 0
+    numbers[:] = 0
     update[:] = 0
     for j in range(k):
-        local[low + j] = j
-    for q in range(b):
-        local[rows[border[s] + q]] = k + q
-    for j in range(k):
         v = order[low + j]
-        panel[j, j] += extra[v]
+        panel[j, lead + j] = extra[v]
         for e in range(indptr[v], indptr[v + 1]):
-            p = position[indices[e]]
-            if p >= low + j:
-                panel[j, local[p]] += values[e]
+            if entry[e] >= 0:
+                numbers[entry[e]] += values[e]
     c = child[s]
     while c >= 0:
-        size = border[c + 1] - border[c]
-        there = np.empty(size, np.int32)
-        for q in range(size):
-            there[q] = local[rows[border[c] + q]]
-        _add_child(workspace[update_at[c] : update_at[c] + size * size].reshape(size, size), there, k, panel, update)
+        size = padded(border[c + 1] - border[c])
+        there = workspace[update_at[c] : update_at[c] + size * size].reshape(size, size)
+        _add_child(there, slot[border[c] : border[c + 1]], lead, k, panel, update)
         c = sibling[c]
-    bad = _factorise_front(panel, update)
+    bad = factorise_front(panel, update, packed, corner)
     return low + bad if bad >= 0 else -1
 
 
 @kernel
 def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspace, failed):
-    """Fill ``factor`` for the matrix (indptr, indices, values) plus ``extra`` (n,) on its diagonal, task by task.
+    """Fill ``factor`` for the matrix (indptr, entry, values) plus ``extra`` (n,) on its diagonal, task by task.
 
     ``schedule`` (T + 2,) pointers and blocks: those of each subtree, then the rest, which must come after all others.
     ``failed`` (T + 1,), −1 before, becomes a position of each task whose pivot is not positive.
     """
     pointers, blocks = schedule
-    local = np.empty(extra.size, np.int32)
+    _, start, stop, border, _, _, _ = tree
+    width = 0
+    for q in range(pointers[first], pointers[last]):
+        s = blocks[q]
+        width = max(width, stop[s] - start[s] + border[s + 1] - border[s] + 6)
+    packed, corner = np.empty(packed_size(width)), np.empty((4, 4))
     for t in range(first, last):
         for q in range(pointers[t], pointers[t + 1]):
-            failed[t] = _front(blocks[q], matrix, extra, tree, place, factor, workspace, local)
+            failed[t] = _front(blocks[q], matrix, extra, tree, place, factor, workspace, packed, corner)
             if failed[t] >= 0:
                 break
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def substitute(tree, panel_at, factor, right_side):
+def substitute(tree, rows, panel_at, factor, right_side):
     """Solve UᵀU x = b, both (n,) in the numbering of the matrix."""
-    order, _, start, stop, border, rows, _, _ = tree
+    order, start, stop, border, _, _, _ = tree
     n = order.size
     x, front = np.empty(n), np.empty(n)
     for j in range(n):
@@ -316,7 +280,8 @@ def substitute(tree, panel_at, factor, right_side):
     for s in range(start.size):
         low, k = start[s], stop[s] - start[s]
         width = k + border[s + 1] - border[s]
-        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, width)
+        lead = first_column(k)
+        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, lead + k + padded(width - k))[:, lead:]
         front[:width] = 0
         for j in range(k):
             value = (x[low + j] - front[j]) / panel[j, j]
@@ -328,7 +293,8 @@ def substitute(tree, panel_at, factor, right_side):
     for s in range(start.size - 1, -1, -1):
         low, k = start[s], stop[s] - start[s]
         width = k + border[s + 1] - border[s]
-        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, width)
+        lead = first_column(k)
+        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, lead + k + padded(width - k))[:, lead:]
         for i in range(k, width):
             front[i] = x[rows[border[s] + i - k]]
         for j in range(k - 1, -1, -1):

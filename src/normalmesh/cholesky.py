@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh._cholesky import assign_tasks, borders, factorise, layout, postorder, substitute
+from normalmesh._cholesky import assembly, assign_tasks, borders, factorise, layout, postorder, substitute
 from normalmesh._dissection import dissect, landmark_coordinates
 from normalmesh.errors import NormalMeshError
 from normalmesh.threads import PARALLEL_FROM, in_parallel
@@ -51,14 +51,17 @@ class Cholesky:
         post = postorder(parent, child, sibling)
         task, self._tasks = assign_tasks(start, stop, border, parent, post, _SHARE)
         panel, update, workspace = layout(start, stop, border, parent, post, task, self._tasks)
-        self._tree = (order, position, start, stop, border, rows, child, sibling)
+        self._entry, slot = assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling)
+        self._rows = rows
+        self._tree = (order, start, stop, border, slot, child, sibling)
         self._place = (panel, update)
-        self._workspace = int(workspace)
+        self._room = int(workspace)
+        self._workspace: Float | None = None
         pointers = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=self._tasks + 1))])
         self._schedule = (pointers, post[np.argsort(task[post], kind="stable")])
         self._factor: Float | None = None
         self.last: NDArray[np.int32] = position
-        self.bytes = 8 * (int(panel[-1]) + self._workspace)
+        self.bytes = 8 * (int(panel[-1]) + self._room)
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
         """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal.
@@ -70,10 +73,11 @@ class Cholesky:
         """
         if self._factor is None:
             self._factor = np.empty(int(self._place[0][-1]))
-        workspace = np.empty(self._workspace)
-        parts = (matrix.indptr, matrix.indices, matrix.data)
+        if self._workspace is None:
+            self._workspace = np.empty(self._room)
+        parts = (matrix.indptr, self._entry, matrix.data)
         failed = np.full(self._tasks + 1, -1)
-        work = (parts, extra, self._tree, self._place, self._schedule, self._factor, workspace, failed)
+        work = (parts, extra, self._tree, self._place, self._schedule, self._factor, self._workspace, failed)
         small = self._factor.size < PARALLEL_FROM
         in_parallel(factorise, self._tasks, *work, grain=self._tasks + 1 if small else 1)
         if failed.max() < 0:
@@ -87,4 +91,4 @@ class Cholesky:
 
     def solve(self, right_side: Float) -> Float:
         """x (n,) with A x = right_side (n,), up to rounding."""
-        return substitute(self._tree, self._place[0], self._factor, right_side)
+        return substitute(self._tree, self._rows, self._place[0], self._factor, right_side)
