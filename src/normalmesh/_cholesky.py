@@ -175,9 +175,11 @@ def assembly(indptr, indices, order, position, start, stop, border, rows, child,
     """Where numbers go when a front is assembled.
 
     For each entry of the matrix its place in the panel, −1 where the entry across the diagonal is taken; for each row
-    of a border (as ``rows``) its column in the parent's front.
+    of a border (as ``rows``) its column in the parent's front, and where the stretch ends within which they follow
+    each other.
     """
-    entry, slot = np.full(indices.size, -1, np.int32), np.empty(rows.size, np.int32)
+    entry = np.full(indices.size, -1, np.int32)
+    slot, until = np.empty(rows.size, np.int32), np.empty(rows.size, np.int32)
     local = np.empty(order.size, np.int32)
     for s in range(start.size):
         low, k = start[s], stop[s] - start[s]
@@ -196,33 +198,44 @@ def assembly(indptr, indices, order, position, start, stop, border, rows, child,
                     entry[e] = j * width + local[p]
         c = child[s]
         while c >= 0:
-            for q in range(border[c], border[c + 1]):
+            end = border[c + 1]
+            for q in range(border[c + 1] - 1, border[c] - 1, -1):
                 slot[q] = local[rows[q]]
+                if q + 1 < border[c + 1] and slot[q + 1] != slot[q] + 1:
+                    end = q + 1
+                until[q] = end - border[c]
             c = sibling[c]
-    return entry, slot
+    return entry, slot, until
+
+
+@inner
+def _add(target, source):
+    for i in range(source.size):
+        target[i] += source[i]
 
 
 @inner(forceinline=True)
-def _add_child(child_update, slot, lead, k, panel, update):
-    """Add a child's update; ``slot`` (b_child,) are its columns in the parent's front."""
+def _add_child(child_update, slot, until, lead, k, panel, update):
+    """Add a child's update; ``slot`` (b_child,) are its columns in the parent's front, in stretches.
+
+    ``until`` (b_child,) says for each column where its stretch ends.
+    """
     count = slot.size
     for x in range(count):
         i = slot[x] - lead
-        if i < k:
-            row = panel[i]
-            for y in range(x, count):
-                row[slot[y]] += child_update[x, y]
-        else:
-            row = update[i - k]
-            for y in range(x, count):
-                row[slot[y] - lead - k] += child_update[x, y]
+        row, shift = (panel[i], 0) if i < k else (update[i - k], lead + k)
+        y = x
+        while y < count:
+            end = until[y]
+            _add(row[slot[y] - shift :], child_update[x, y:end])
+            y = end
 
 
 @inner
 def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     """Assemble and factorise the front of block s; the position whose pivot is not positive, or −1."""
     indptr, entry, values = matrix
-    order, start, stop, border, slot, child, sibling = tree
+    order, start, stop, border, slot, until, child, sibling = tree
     panel_at, update_at = place
     low, k = start[s], stop[s] - start[s]
     b = padded(border[s + 1] - border[s])
@@ -231,7 +244,8 @@ def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     panel = numbers.reshape(k, lead + k + b)
     update = workspace[update_at[s] : update_at[s] + b * b].reshape(b, b)
     numbers[:] = 0
-    update[:] = 0
+    for t in range(b):
+        update[t, t & ~3 :] = 0
     for j in range(k):
         v = order[low + j]
         panel[j, lead + j] = extra[v]
@@ -242,7 +256,8 @@ def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     while c >= 0:
         size = padded(border[c + 1] - border[c])
         there = workspace[update_at[c] : update_at[c] + size * size].reshape(size, size)
-        _add_child(there, slot[border[c] : border[c + 1]], lead, k, panel, update)
+        columns, ends = slot[border[c] : border[c + 1]], until[border[c] : border[c + 1]]
+        _add_child(there, columns, ends, lead, k, panel, update)
         c = sibling[c]
     bad = factorise_front(panel, update, packed, corner)
     return low + bad if bad >= 0 else -1
@@ -256,7 +271,7 @@ def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspa
     ``failed`` (T + 1,), −1 before, becomes a position of each task whose pivot is not positive.
     """
     pointers, blocks = schedule
-    _, start, stop, border, _, _, _ = tree
+    _, start, stop, border, _, _, _, _ = tree
     width = 0
     for q in range(pointers[first], pointers[last]):
         s = blocks[q]
@@ -272,7 +287,7 @@ def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspa
 @kernel(fastmath={"contract"}, error_model="numpy")
 def substitute(tree, rows, panel_at, factor, right_side):
     """Solve UᵀU x = b, both (n,) in the numbering of the matrix."""
-    order, start, stop, border, _, _, _ = tree
+    order, start, stop, border, _, _, _, _ = tree
     n = order.size
     x, front = np.empty(n), np.empty(n)
     for j in range(n):

@@ -36,6 +36,24 @@ def _select(order, low, high, middle, key):
             return
 
 
+@inner(forceinline=True)
+def _sort(order, low, high, key):
+    """Sort ``order[low:high]`` by key, then index, by Shell's sort."""
+    gap = 1
+    while 9 * gap < high - low:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for s in range(low + gap, high):
+            v = order[s]
+            value = key[v]
+            place = s - gap
+            while place >= low and (key[order[place]] > value or (key[order[place]] == value and order[place] > v)):
+                order[place + gap] = order[place]
+                place -= gap
+            order[place + gap] = v
+        gap //= 3
+
+
 @inner
 def _crosses(indptr, indices, side, v):
     """Whether the unknown v has a neighbour on the other side."""
@@ -112,11 +130,14 @@ def dissect(indptr, indices, coordinates):
             u_low, u_high = min(u_low, u[w]), max(u_high, u[w])
             v_low, v_high = min(v_low, v[w]), max(v_high, v[w])
         middle = (low + high) // 2
-        _select(order, low, high, middle, u if u_high - u_low >= v_high - v_low else v)
+        along, across = (u, v) if u_high - u_low >= v_high - v_low else (v, u)
+        _select(order, low, high, middle, along)
         for s in range(low, high):
             side[order[s]] = 1 if s < middle else -1
         second, separator = _split(indptr, indices, order, low, high, side, spare)
         if separator < high:
+            # Neighbours in the separator are neighbours in the order: parts beside it touch stretches of it.
+            _sort(order, separator, high, across)
             start[blocks], stop[blocks] = separator, high
             blocks += 1
         parts[waiting, 0], parts[waiting, 1] = low, second

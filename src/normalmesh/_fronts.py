@@ -38,7 +38,7 @@ def packed_size(columns):
     return (columns + _COLUMNS - 1) // _COLUMNS * _BLOCK
 
 
-@inner(fastmath={"contract"}, error_model="numpy")
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
 def _sweep_eight(target, other, source, f, g):
     """Subtract eight packed rows, times their columns f and g, from two rows."""
     a, b, c, d = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
@@ -56,7 +56,7 @@ def _sweep_eight(target, other, source, f, g):
         other[i] = y - p * t - q * u - r * v - s * w
 
 
-@inner(fastmath={"contract"}, error_model="numpy")
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
 def _sweep_four(target, other, source, f, g):
     """As :func:`_sweep_eight`, four rows."""
     a, b, c, d = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
@@ -95,7 +95,7 @@ def _subtract(packed, pivots, strips, target, rows, own, shift, end):
                         _sweep_four(one, two, source, f, g)
 
 
-@inner(error_model="numpy")
+@inner(forceinline=True, error_model="numpy")
 def _factorise_corner(panel, first, last, corner):
     """Factorise at most four pivots among themselves; the first that is not positive, or −1.
 
@@ -120,7 +120,7 @@ def _factorise_corner(panel, first, last, corner):
     return -1
 
 
-@inner(fastmath={"contract"}, error_model="numpy")
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
 def _solve_strip(a, b, c, d, corner, packed):
     """Rows of U right of the corner, packed, from the four rows of the panel there."""
     s, t, u, v = corner[0, 0], corner[1, 1], corner[2, 2], corner[3, 3]
@@ -136,7 +136,7 @@ def _solve_strip(a, b, c, d, corner, packed):
         packed[i + 3 * _STRIDE] = (d[i] - g * w - j * x - k * y) * v
 
 
-@inner
+@inner(forceinline=True)
 def _eliminate_strip(panel, first, last, pivot, packed, corner):
     """Make four rows of the panel, or fewer, rows of U, packed as pivots from the given one on; as the corner does."""
     bad = _factorise_corner(panel, first, last, corner)

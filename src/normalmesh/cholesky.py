@@ -51,9 +51,9 @@ class Cholesky:
         post = postorder(parent, child, sibling)
         task, self._tasks = assign_tasks(start, stop, border, parent, post, _SHARE)
         panel, update, workspace = layout(start, stop, border, parent, post, task, self._tasks)
-        self._entry, slot = assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling)
+        self._entry, slot, until = assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling)
         self._rows = rows
-        self._tree = (order, start, stop, border, slot, child, sibling)
+        self._tree = (order, start, stop, border, slot, until, child, sibling)
         self._place = (panel, update)
         self._room = int(workspace)
         self._workspace: Float | None = None
