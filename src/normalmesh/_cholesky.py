@@ -174,28 +174,32 @@ def layout(start, stop, border, parent, post, task, tasks):
 def assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling):
     """Where numbers go when a front is assembled.
 
-    For each entry of the matrix its place in the panel, −1 where the entry across the diagonal is taken; for each row
+    Entries of the matrix, block by block: pointers (B + 1,), their numbers and their places in the panel. For each row
     of a border (as ``rows``) its column in the parent's front, and where the stretch ends within which they follow
     each other.
     """
-    entry = np.full(indices.size, -1, np.int32)
+    blocks = start.size
+    pointers = np.zeros(blocks + 1, np.int64)
+    entry, spot = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
     slot, until = np.empty(rows.size, np.int32), np.empty(rows.size, np.int32)
     local = np.empty(order.size, np.int32)
-    for s in range(start.size):
+    count = 0
+    for s in range(blocks):
         low, k = start[s], stop[s] - start[s]
         lead = first_column(k)
-        b = border[s + 1] - border[s]
-        width = lead + k + padded(b)
+        width = lead + k + padded(border[s + 1] - border[s])
         for j in range(k):
             local[low + j] = lead + j
-        for q in range(b):
-            local[rows[border[s] + q]] = lead + k + q
+        for q in range(border[s], border[s + 1]):
+            local[rows[q]] = lead + k + q - border[s]
         for j in range(k):
             v = order[low + j]
             for e in range(indptr[v], indptr[v + 1]):
                 p = position[indices[e]]
                 if p >= low + j:
-                    entry[e] = j * width + local[p]
+                    entry[count], spot[count] = e, j * width + local[p]
+                    count += 1
+        pointers[s + 1] = count
         c = child[s]
         while c >= 0:
             end = border[c + 1]
@@ -205,7 +209,7 @@ def assembly(indptr, indices, order, position, start, stop, border, rows, child,
                     end = q + 1
                 until[q] = end - border[c]
             c = sibling[c]
-    return entry, slot, until
+    return (pointers, entry[:count].copy(), spot[:count].copy()), slot, until
 
 
 @inner
@@ -234,7 +238,7 @@ def _add_child(child_update, slot, until, lead, k, panel, update):
 @inner
 def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     """Assemble and factorise the front of block s; the position whose pivot is not positive, or −1."""
-    indptr, entry, values = matrix
+    values, pointers, entry, spot = matrix
     order, start, stop, border, slot, until, child, sibling = tree
     panel_at, update_at = place
     low, k = start[s], stop[s] - start[s]
@@ -247,11 +251,9 @@ def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     for t in range(b):
         update[t, t & ~3 :] = 0
     for j in range(k):
-        v = order[low + j]
-        panel[j, lead + j] = extra[v]
-        for e in range(indptr[v], indptr[v + 1]):
-            if entry[e] >= 0:
-                numbers[entry[e]] += values[e]
+        panel[j, lead + j] = extra[order[low + j]]
+    for q in range(pointers[s], pointers[s + 1]):
+        numbers[spot[q]] += values[entry[q]]
     c = child[s]
     while c >= 0:
         size = padded(border[c + 1] - border[c])
@@ -265,7 +267,7 @@ def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
 
 @kernel
 def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspace, failed):
-    """Fill ``factor`` for the matrix (indptr, entry, values) plus ``extra`` (n,) on its diagonal, task by task.
+    """Fill ``factor`` for the matrix (values and :func:`assembly`) plus ``extra`` (n,) on its diagonal, task by task.
 
     ``schedule`` (T + 2,) pointers and blocks: those of each subtree, then the rest, which must come after all others.
     ``failed`` (T + 1,), −1 before, becomes a position of each task whose pivot is not positive.

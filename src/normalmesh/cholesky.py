@@ -51,7 +51,7 @@ class Cholesky:
         post = postorder(parent, child, sibling)
         task, self._tasks = assign_tasks(start, stop, border, parent, post, _SHARE)
         panel, update, workspace = layout(start, stop, border, parent, post, task, self._tasks)
-        self._entry, slot, until = assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling)
+        self._entries, slot, until = assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling)
         self._rows = rows
         self._tree = (order, start, stop, border, slot, until, child, sibling)
         self._place = (panel, update)
@@ -75,7 +75,7 @@ class Cholesky:
             self._factor = np.empty(int(self._place[0][-1]))
         if self._workspace is None:
             self._workspace = np.empty(self._room)
-        parts = (matrix.indptr, self._entry, matrix.data)
+        parts = (matrix.data, *self._entries)
         failed = np.full(self._tasks + 1, -1)
         work = (parts, extra, self._tree, self._place, self._schedule, self._factor, self._workspace, failed)
         small = self._factor.size < PARALLEL_FROM
