@@ -7,7 +7,7 @@ a dense update (b, b), upper triangle, that is added into the panel and update o
 
 import numpy as np
 
-from normalmesh._fronts import factorise_front, first_column, packed_size, padded
+from normalmesh._fronts import factorise_front, first_column, packed_size, padded, solve_panel, solve_transposed
 from normalmesh._kernels import inner, kernel
 
 
@@ -105,31 +105,42 @@ def postorder(parent, child, sibling):
 
 @kernel
 def assign_tasks(start, stop, border, parent, post, share):
-    """Task of each block: 0 … T − 1 for disjoint subtrees with at most ``share`` of all work, T for the rest above."""
+    """Task of each block, and the first task of each level (L + 1,), the last being their number.
+
+    Tasks of the first level are disjoint subtrees with at most ``share`` of all work. Blocks above are tasks on their
+    own, each on a level above those of its children. So tasks of one level do not depend on each other.
+    """
     blocks = parent.size
     work = np.zeros(blocks)
     total = 0.0
     for s in post:
         k, b = stop[s] - start[s], border[s + 1] - border[s]
-        own = k * (k + b) * (k + b) + 100.0
+        own = k * (k + b) * (k + b) + 1000.0
         total += own
         work[s] += own
         if parent[s] >= 0:
             work[parent[s]] += work[s]
+    level = np.zeros(blocks, np.int32)
+    for s in post:
+        if work[s] > share * total:
+            level[s] = max(level[s], 1)
+            if parent[s] >= 0:
+                level[parent[s]] = max(level[parent[s]], level[s] + 1)
     task = np.full(blocks, -1, np.int32)
+    levels = np.zeros(level.max() + 2, np.int64)
     tasks = 0
-    for t in range(blocks - 1, -1, -1):
-        s = post[t]
-        above = parent[s]
-        if above >= 0 and task[above] >= 0:
-            task[s] = task[above]
-        elif work[s] <= share * total:
-            task[s] = tasks
-            tasks += 1
-    for s in range(blocks):
-        if task[s] < 0:
-            task[s] = tasks
-    return task, tasks
+    for height in range(levels.size - 1):
+        for t in range(blocks - 1, -1, -1):
+            s = post[t]
+            if level[s] != height:
+                continue
+            if height == 0 and parent[s] >= 0 and level[parent[s]] == 0:
+                task[s] = task[parent[s]]
+            else:
+                task[s] = tasks
+                tasks += 1
+        levels[height + 1] = tasks
+    return task, levels
 
 
 @kernel
@@ -149,7 +160,7 @@ def layout(start, stop, border, parent, post, task, tasks):
         s = post[t]
         if parent[s] >= 0:
             odd[s] = 1 - odd[parent[s]]
-    height, peak = np.zeros(2 * (tasks + 1), np.int64), np.zeros(2 * (tasks + 1), np.int64)
+    height, peak = np.zeros(2 * tasks, np.int64), np.zeros(2 * tasks, np.int64)
     first_child = np.full(blocks, -1, np.int32)
     for s in post:
         stack = 2 * task[s] + odd[s]
@@ -265,20 +276,26 @@ def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     return low + bad if bad >= 0 else -1
 
 
+@inner
+def _widest(first, last, tree, schedule):
+    """Columns of the widest front of the tasks."""
+    _, start, stop, border, _, _, _, _ = tree
+    pointers, blocks = schedule
+    width = 0
+    for s in blocks[pointers[first] : pointers[last]]:
+        width = max(width, padded(stop[s] - start[s]) + padded(border[s + 1] - border[s]))
+    return width
+
+
 @kernel
 def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspace, failed):
     """Fill ``factor`` for the matrix (values and :func:`assembly`) plus ``extra`` (n,) on its diagonal, task by task.
 
-    ``schedule`` (T + 2,) pointers and blocks: those of each subtree, then the rest, which must come after all others.
-    ``failed`` (T + 1,), −1 before, becomes a position of each task whose pivot is not positive.
+    ``schedule``: pointers (T + 1,) and blocks, those of each task; all tasks of lower levels must have been done.
+    ``failed`` (T,), −1 before, becomes a position of each task whose pivot is not positive.
     """
     pointers, blocks = schedule
-    _, start, stop, border, _, _, _, _ = tree
-    width = 0
-    for q in range(pointers[first], pointers[last]):
-        s = blocks[q]
-        width = max(width, stop[s] - start[s] + border[s + 1] - border[s] + 6)
-    packed, corner = np.empty(packed_size(width)), np.empty((4, 4))
+    packed, corner = np.empty(packed_size(_widest(first, last, tree, schedule))), np.empty((4, 4))
     for t in range(first, last):
         for q in range(pointers[t], pointers[t + 1]):
             failed[t] = _front(blocks[q], matrix, extra, tree, place, factor, workspace, packed, corner)
@@ -286,41 +303,57 @@ def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspa
                 break
 
 
-@kernel(fastmath={"contract"}, error_model="numpy")
-def substitute(tree, rows, panel_at, factor, right_side):
-    """Solve UᵀU x = b, both (n,) in the numbering of the matrix."""
-    order, start, stop, border, _, _, _, _ = tree
-    n = order.size
-    x, front = np.empty(n), np.empty(n)
-    for j in range(n):
-        x[j] = right_side[order[j]]
-    for s in range(start.size):
-        low, k = start[s], stop[s] - start[s]
-        width = k + border[s + 1] - border[s]
-        lead = first_column(k)
-        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, lead + k + padded(width - k))[:, lead:]
+@inner(forceinline=True)
+def _panel(s, tree, panel_at, factor):
+    """The rows of U of block s and the column of its first pivot."""
+    _, start, stop, border, _, _, _, _ = tree
+    k = stop[s] - start[s]
+    lead = first_column(k)
+    return factor[panel_at[s] : panel_at[s + 1]].reshape(k, lead + k + padded(border[s + 1] - border[s])), lead
+
+
+@kernel
+def forward(first, last, tree, panel_at, schedule, factor, right_side, y, carried):
+    """Solve Uᵀy = b, task by task: b (n,) in the numbering of the matrix, y (n,) in that of the elimination.
+
+    ``carried`` has, as ``rows``, what each block adds to the right side of its border.
+    """
+    order, start, stop, border, slot, _, child, sibling = tree
+    pointers, blocks = schedule
+    front = np.empty(_widest(first, last, tree, schedule))
+    for s in blocks[pointers[first] : pointers[last]]:
+        panel, lead = _panel(s, tree, panel_at, factor)
+        k, width = panel.shape
         front[:width] = 0
         for j in range(k):
-            value = (x[low + j] - front[j]) / panel[j, j]
-            x[low + j] = value
-            for i in range(j + 1, width):
-                front[i] += panel[j, i] * value
-        for i in range(k, width):
-            x[rows[border[s] + i - k]] -= front[i]
-    for s in range(start.size - 1, -1, -1):
-        low, k = start[s], stop[s] - start[s]
-        width = k + border[s + 1] - border[s]
-        lead = first_column(k)
-        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, lead + k + padded(width - k))[:, lead:]
-        for i in range(k, width):
-            front[i] = x[rows[border[s] + i - k]]
-        for j in range(k - 1, -1, -1):
-            total = 0.0
-            for i in range(j + 1, width):
-                total += panel[j, i] * front[i]
-            front[j] = (x[low + j] - total) / panel[j, j]
-            x[low + j] = front[j]
-    solution = np.empty(n)
-    for j in range(n):
-        solution[order[j]] = x[j]
-    return solution
+            front[lead + j] = right_side[order[start[s] + j]]
+        c = child[s]
+        while c >= 0:
+            for q in range(border[c], border[c + 1]):
+                front[slot[q]] += carried[q]
+            c = sibling[c]
+        solve_transposed(panel, front[:width])
+        for j in range(k):
+            y[start[s] + j] = front[lead + j]
+        for q in range(border[s + 1] - border[s]):
+            carried[border[s] + q] = front[lead + k + q]
+
+
+@kernel
+def backward(first, last, tree, panel_at, schedule, factor, rows, y, solution):
+    """Solve Ux = y, task by task, those of the last level first. x overwrites y, and is copied to the matrix' order."""
+    order, start, stop, border, _, _, _, _ = tree
+    pointers, blocks = schedule
+    front = np.empty(_widest(first, last, tree, schedule))
+    for s in blocks[pointers[first] : pointers[last]][::-1]:
+        panel, lead = _panel(s, tree, panel_at, factor)
+        k, width = panel.shape
+        front[:width] = 0
+        for j in range(k):
+            front[lead + j] = y[start[s] + j]
+        for q in range(border[s + 1] - border[s]):
+            front[lead + k + q] = y[rows[border[s] + q]]
+        solve_panel(panel, front[:width])
+        for j in range(k):
+            y[start[s] + j] = front[lead + j]
+            solution[order[start[s] + j]] = front[lead + j]

@@ -183,3 +183,62 @@ def factorise_front(panel, update, packed, corner):
         _subtract(packed, 0, strips, panel, (stop, k), lead, 0, end)
         _subtract(packed, 0, strips, update, (0, update.shape[0]), lead + k, lead + k, end)
     return -1
+
+
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
+def _subtract_four(front, a, b, c, d, v, w, x, y):
+    for i in range(front.size):
+        front[i] = front[i] - v * a[i] - w * b[i] - x * c[i] - y * d[i]
+
+
+@inner(forceinline=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+def _dot_four(front, a, b, c, d):
+    """Scalar products of four rows with the front."""
+    v, w, x, y = 0.0, 0.0, 0.0, 0.0
+    for i in range(front.size):
+        v += a[i] * front[i]
+        w += b[i] * front[i]
+        x += c[i] * front[i]
+        y += d[i] * front[i]
+    return v, w, x, y
+
+
+@inner(error_model="numpy")
+def solve_transposed(panel, front):
+    """Solve with the transposed own columns of a panel; the front, its right side, becomes solution and remainder."""
+    k, end = panel.shape
+    lead = first_column(k)
+    for strip in range(-lead, k, 4):
+        first, last = max(strip, 0), strip + 4
+        for j in range(first, last):
+            value = front[lead + j] / panel[j, lead + j]
+            front[lead + j] = value
+            for i in range(j + 1, last):
+                front[lead + i] -= panel[j, lead + i] * value
+        # Padding left of the first pivot is zero: rows that are not there are any.
+        at = lead + strip
+        v, w, x, y = front[at], front[at + 1], front[at + 2], front[at + 3]
+        at += 4
+        a, b, c, d = panel[first], panel[max(first, last - 3)], panel[max(first, last - 2)], panel[last - 1]
+        _subtract_four(front[at:], a[at:], b[at:], c[at:], d[at:], v, w, x, y)
+
+
+@inner(error_model="numpy")
+def solve_panel(panel, front):
+    """Solve with the own columns of a panel; the front is the right side, then the solution, and that of the border."""
+    k, end = panel.shape
+    lead = first_column(k)
+    for strip in range(k - 4, -lead - 1, -4):
+        first, last = max(strip, 0), strip + 4
+        at = lead + last
+        a, b, c, d = panel[first], panel[max(first, last - 3)], panel[max(first, last - 2)], panel[last - 1]
+        v, w, x, y = _dot_four(front[at:], a[at:], b[at:], c[at:], d[at:])
+        front[at - 4] -= v
+        front[at - 3] -= w
+        front[at - 2] -= x
+        front[at - 1] -= y
+        for j in range(last - 1, first - 1, -1):
+            value = front[lead + j]
+            for i in range(j + 1, last):
+                value -= panel[j, lead + i] * front[lead + i]
+            front[lead + j] = value / panel[j, lead + j]
