@@ -80,108 +80,6 @@ def _sort(values, count):
 
 
 @kernel
-def postorder(parent, child, sibling):
-    """Blocks such that every subtree is contiguous and ends with its root."""
-    blocks = parent.size
-    post, path, upcoming = np.empty(blocks, np.int32), np.empty(blocks, np.int32), child.copy()
-    done = 0
-    for root in range(blocks):
-        if parent[root] >= 0:
-            continue
-        top = 0
-        path[0] = root
-        while top >= 0:
-            c = upcoming[path[top]]
-            if c >= 0:
-                upcoming[path[top]] = sibling[c]
-                top += 1
-                path[top] = c
-            else:
-                post[done] = path[top]
-                done += 1
-                top -= 1
-    return post
-
-
-@kernel
-def assign_tasks(start, stop, border, parent, post, share):
-    """Task of each block, and the first task of each level (L + 1,), the last being their number.
-
-    Tasks of the first level are disjoint subtrees with at most ``share`` of all work. Blocks above are tasks on their
-    own, each on a level above those of its children. So tasks of one level do not depend on each other.
-    """
-    blocks = parent.size
-    work = np.zeros(blocks)
-    total = 0.0
-    for s in post:
-        k, b = stop[s] - start[s], border[s + 1] - border[s]
-        own = k * (k + b) * (k + b) + 1000.0
-        total += own
-        work[s] += own
-        if parent[s] >= 0:
-            work[parent[s]] += work[s]
-    level = np.zeros(blocks, np.int32)
-    for s in post:
-        if work[s] > share * total:
-            level[s] = max(level[s], 1)
-            if parent[s] >= 0:
-                level[parent[s]] = max(level[parent[s]], level[s] + 1)
-    task = np.full(blocks, -1, np.int32)
-    levels = np.zeros(level.max() + 2, np.int64)
-    tasks = 0
-    for height in range(levels.size - 1):
-        for t in range(blocks - 1, -1, -1):
-            s = post[t]
-            if level[s] != height:
-                continue
-            if height == 0 and parent[s] >= 0 and level[parent[s]] == 0:
-                task[s] = task[parent[s]]
-            else:
-                task[s] = tasks
-                tasks += 1
-        levels[height + 1] = tasks
-    return task, levels
-
-
-@kernel
-def layout(start, stop, border, parent, post, task, tasks):
-    """Where each panel starts in the factor (B + 1,), each update in the workspace (B,), and the workspace's size.
-
-    Updates live on stacks, two for each task: a block's update goes onto one while its children's, on the other,
-    are still read. Depth in the tree alternates between the two.
-    """
-    blocks = start.size
-    panel, update = np.zeros(blocks + 1, np.int64), np.empty(blocks, np.int64)
-    for s in range(blocks):
-        k, b = stop[s] - start[s], border[s + 1] - border[s]
-        panel[s + 1] = panel[s] + k * (first_column(k) + k + padded(b))
-    odd = np.zeros(blocks, np.int64)
-    for t in range(blocks - 1, -1, -1):
-        s = post[t]
-        if parent[s] >= 0:
-            odd[s] = 1 - odd[parent[s]]
-    height, peak = np.zeros(2 * tasks, np.int64), np.zeros(2 * tasks, np.int64)
-    first_child = np.full(blocks, -1, np.int32)
-    for s in post:
-        stack = 2 * task[s] + odd[s]
-        update[s] = height[stack]
-        height[stack] += padded(border[s + 1] - border[s]) ** 2
-        peak[stack] = max(peak[stack], height[stack])
-        if first_child[s] >= 0:
-            height[stack ^ 1] = update[first_child[s]]
-        above = parent[s]
-        if above >= 0 and task[above] == task[s] and first_child[above] < 0:
-            first_child[above] = s
-    total = 0
-    for stack in range(peak.size):
-        height[stack] = total
-        total += peak[stack]
-    for s in range(blocks):
-        update[s] += height[2 * task[s] + odd[s]]
-    return panel, update, total
-
-
-@kernel
 def assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling):
     """Where numbers go when a front is assembled.
 
@@ -258,9 +156,11 @@ def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     numbers = factor[panel_at[s] : panel_at[s + 1]]
     panel = numbers.reshape(k, lead + k + b)
     update = workspace[update_at[s] : update_at[s] + b * b].reshape(b, b)
-    numbers[:] = 0
+    for q in range(numbers.size):
+        numbers[q] = 0
     for t in range(b):
-        update[t, t & ~3 :] = 0
+        for q in range(t & ~3, b):
+            update[t, q] = 0
     for j in range(k):
         panel[j, lead + j] = extra[order[low + j]]
     for q in range(pointers[s], pointers[s + 1]):
@@ -282,7 +182,8 @@ def _widest(first, last, tree, schedule):
     _, start, stop, border, _, _, _, _ = tree
     pointers, blocks = schedule
     width = 0
-    for s in blocks[pointers[first] : pointers[last]]:
+    for t in range(pointers[first], pointers[last]):
+        s = blocks[t]
         width = max(width, padded(stop[s] - start[s]) + padded(border[s + 1] - border[s]))
     return width
 
@@ -303,57 +204,39 @@ def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspa
                 break
 
 
-@inner(forceinline=True)
-def _panel(s, tree, panel_at, factor):
-    """The rows of U of block s and the column of its first pivot."""
-    _, start, stop, border, _, _, _, _ = tree
-    k = stop[s] - start[s]
-    lead = first_column(k)
-    return factor[panel_at[s] : panel_at[s + 1]].reshape(k, lead + k + padded(border[s + 1] - border[s])), lead
-
-
 @kernel
-def forward(first, last, tree, panel_at, schedule, factor, right_side, y, carried):
-    """Solve Uᵀy = b, task by task: b (n,) in the numbering of the matrix, y (n,) in that of the elimination.
+def substitute(first, last, upwards, tree, panel_at, schedule, factor, rows, x, carried):
+    """Solve Uᵀy = b upwards, then Ux = y downwards, those of the last level first, task by task.
 
-    ``carried`` has, as ``rows``, what each block adds to the right side of its border.
+    ``x`` (n,) in the order of elimination is b, then y, then x. ``carried`` has, as ``rows``, what each block adds to
+    the right side of its border.
     """
-    order, start, stop, border, slot, _, child, sibling = tree
+    _, start, stop, border, slot, _, child, sibling = tree
     pointers, blocks = schedule
     front = np.empty(_widest(first, last, tree, schedule))
-    for s in blocks[pointers[first] : pointers[last]]:
-        panel, lead = _panel(s, tree, panel_at, factor)
-        k, width = panel.shape
-        front[:width] = 0
+    low, high = pointers[first], pointers[last]
+    for t in range(low, high):
+        s = blocks[t if upwards else low + high - 1 - t]
+        begin, k, b = start[s], stop[s] - start[s], border[s + 1] - border[s]
+        lead = first_column(k)
+        width = lead + k + padded(b)
+        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, width)
+        for i in range(width):
+            front[i] = 0
         for j in range(k):
-            front[lead + j] = right_side[order[start[s] + j]]
-        c = child[s]
-        while c >= 0:
-            for q in range(border[c], border[c + 1]):
-                front[slot[q]] += carried[q]
-            c = sibling[c]
-        solve_transposed(panel, front[:width])
+            front[lead + j] = x[begin + j]
+        if upwards:
+            c = child[s]
+            while c >= 0:
+                for q in range(border[c], border[c + 1]):
+                    front[slot[q]] += carried[q]
+                c = sibling[c]
+            solve_transposed(panel, front, width)
+            for q in range(b):
+                carried[border[s] + q] = front[lead + k + q]
+        else:
+            for q in range(b):
+                front[lead + k + q] = x[rows[border[s] + q]]
+            solve_panel(panel, front, width)
         for j in range(k):
-            y[start[s] + j] = front[lead + j]
-        for q in range(border[s + 1] - border[s]):
-            carried[border[s] + q] = front[lead + k + q]
-
-
-@kernel
-def backward(first, last, tree, panel_at, schedule, factor, rows, y, solution):
-    """Solve Ux = y, task by task, those of the last level first. x overwrites y, and is copied to the matrix' order."""
-    order, start, stop, border, _, _, _, _ = tree
-    pointers, blocks = schedule
-    front = np.empty(_widest(first, last, tree, schedule))
-    for s in blocks[pointers[first] : pointers[last]][::-1]:
-        panel, lead = _panel(s, tree, panel_at, factor)
-        k, width = panel.shape
-        front[:width] = 0
-        for j in range(k):
-            front[lead + j] = y[start[s] + j]
-        for q in range(border[s + 1] - border[s]):
-            front[lead + k + q] = y[rows[border[s] + q]]
-        solve_panel(panel, front[:width])
-        for j in range(k):
-            y[start[s] + j] = front[lead + j]
-            solution[order[start[s] + j]] = front[lead + j]
+            x[begin + j] = front[lead + j]

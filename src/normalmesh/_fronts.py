@@ -102,7 +102,9 @@ def _factorise_corner(panel, first, last, corner):
     ``corner`` (4, 4) becomes their rows of U, with reciprocal pivots, and nothing for those that are not there.
     """
     lead, missing = first_column(panel.shape[0]), 4 - (last - first)
-    corner[:] = 0
+    for j in range(missing):
+        for i in range(4):
+            corner[j, i] = 0
     for j in range(first, last):
         pivot = panel[j, lead + j]
         if not 0 < pivot < np.inf:
@@ -203,10 +205,10 @@ def _dot_four(front, a, b, c, d):
     return v, w, x, y
 
 
-@inner(error_model="numpy")
-def solve_transposed(panel, front):
+@inner(forceinline=True, error_model="numpy")
+def solve_transposed(panel, front, end):
     """Solve with the transposed own columns of a panel; the front, its right side, becomes solution and remainder."""
-    k, end = panel.shape
+    k = panel.shape[0]
     lead = first_column(k)
     for strip in range(-lead, k, 4):
         first, last = max(strip, 0), strip + 4
@@ -220,19 +222,19 @@ def solve_transposed(panel, front):
         v, w, x, y = front[at], front[at + 1], front[at + 2], front[at + 3]
         at += 4
         a, b, c, d = panel[first], panel[max(first, last - 3)], panel[max(first, last - 2)], panel[last - 1]
-        _subtract_four(front[at:], a[at:], b[at:], c[at:], d[at:], v, w, x, y)
+        _subtract_four(front[at:end], a[at:], b[at:], c[at:], d[at:], v, w, x, y)
 
 
-@inner(error_model="numpy")
-def solve_panel(panel, front):
+@inner(forceinline=True, error_model="numpy")
+def solve_panel(panel, front, end):
     """Solve with the own columns of a panel; the front is the right side, then the solution, and that of the border."""
-    k, end = panel.shape
+    k = panel.shape[0]
     lead = first_column(k)
     for strip in range(k - 4, -lead - 1, -4):
         first, last = max(strip, 0), strip + 4
         at = lead + last
         a, b, c, d = panel[first], panel[max(first, last - 3)], panel[max(first, last - 2)], panel[last - 1]
-        v, w, x, y = _dot_four(front[at:], a[at:], b[at:], c[at:], d[at:])
+        v, w, x, y = _dot_four(front[at:end], a[at:], b[at:], c[at:], d[at:])
         front[at - 4] -= v
         front[at - 3] -= w
         front[at - 2] -= x

@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh._cholesky import assembly, assign_tasks, backward, borders, factorise, forward, layout, postorder
+from normalmesh._cholesky import assembly, borders, factorise, substitute
 from normalmesh._dissection import dissect, landmark_coordinates
+from normalmesh.eliminationtree import EliminationTree
 from normalmesh.errors import NormalMeshError
 from normalmesh.threads import PARALLEL_FROM, in_parallel
 
 Float = NDArray[np.float64]
 #: Tasks that do not depend on each other: pointers to their blocks, and the blocks of all levels.
-_Level = tuple[NDArray[np.int64], NDArray[np.int32]]
+_Level = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 #: Subtrees with at most this share of the work are done in parallel. Fixed, whatever the number of threads.
 _SHARE = 1 / 32
@@ -53,17 +54,18 @@ class Cholesky:
         ascending = np.argsort(start)
         start, stop = start[ascending], stop[ascending]
         position, border, rows, parent, child, sibling = borders(indptr, indices, order, start, stop)
-        post = postorder(parent, child, sibling)
-        task, levels = assign_tasks(start, stop, border, parent, post, _SHARE)
-        panel, update, room = layout(start, stop, border, parent, post, task, levels[-1])
+        tree = EliminationTree.of(parent)
+        k, b = stop - start, np.diff(border)
+        task, levels = tree.tasks(k * (k + b) ** 2.0 + 1000, _SHARE)
+        update, self._room = tree.places((b + 3 & ~3) ** 2, task)
+        panel = np.concatenate([[0], np.cumsum(k * ((k + 3 & ~3) + (b + 3 & ~3)))])
         self._entries, slot, until = assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling)
         self._rows = rows
         self._tree = (order, start, stop, border, slot, until, child, sibling)
         self._place = (panel, update)
         pointers = np.concatenate([[0], np.cumsum(np.bincount(task))])
-        blocks = post[np.argsort(task[post], kind="stable")]
+        blocks = np.lexsort((tree.post(), task))
         self._levels = [(pointers[low : high + 1], blocks) for low, high in pairwise(levels)]
-        self._room = int(room)
         self._factor: Float | None = None
         self._workspace: Float | None = None
         self.last: NDArray[np.int32] = position
@@ -93,12 +95,13 @@ class Cholesky:
 
     def solve(self, right_side: Float) -> Float:
         """x (n,) with A x = right_side (n,), up to rounding."""
-        y, solution, carried = np.empty(right_side.size), np.empty(right_side.size), np.empty(self._rows.size)
-        factor = (self._tree, self._place[0])
-        for level in self._levels:
-            self._in_parallel(forward, level, *factor, level, self._factor, right_side, y, carried)
-        for level in reversed(self._levels):
-            self._in_parallel(backward, level, *factor, level, self._factor, self._rows, y, solution)
+        order, solution = self._tree[0], np.empty(right_side.size)
+        x, carried = right_side[order], np.empty(self._rows.size)
+        for upwards in (True, False):
+            for level in self._levels if upwards else reversed(self._levels):
+                work = (self._tree, self._place[0], level, self._factor, self._rows, x, carried)
+                self._in_parallel(substitute, level, upwards, *work)
+        solution[order] = x
         return solution
 
     def _in_parallel(self, kernel: Callable[..., None], level: _Level, *arguments: object) -> None:
