@@ -20,11 +20,14 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.threads import PARALLEL_FROM, in_parallel
 
 Float = NDArray[np.float64]
+Int = NDArray[np.int64]
 #: Tasks that do not depend on each other: pointers to their blocks, and the blocks of all levels.
-_Level = tuple[NDArray[np.int64], NDArray[np.int64]]
+_Level = tuple[Int, Int]
 
 #: Subtrees with at most this share of the work are done in parallel. Fixed, whatever the number of threads.
 _SHARE = 1 / 32
+#: So many unknowns are dissected on several threads, in so many parts.
+_SHARED_FROM, _PARTS = 50_000, 64
 
 
 class Cholesky:
@@ -50,9 +53,7 @@ class Cholesky:
         indptr, indices = matrix.indptr, matrix.indices
         if coordinates is None:
             coordinates = landmark_coordinates(indptr, indices)
-        order, start, stop = dissect(indptr, indices, coordinates)
-        ascending = np.argsort(start)
-        start, stop = start[ascending], stop[ascending]
+        order, start, stop = _dissected(indptr, indices, coordinates)
         position, border, rows, parent, child, sibling = borders(indptr, indices, order, start, stop)
         tree = EliminationTree.of(parent)
         k, b = stop - start, np.diff(border)
@@ -109,3 +110,21 @@ class Cholesky:
         tasks = level[0].size - 1
         small = self._place[0][-1] < PARALLEL_FROM
         in_parallel(kernel, tasks, *arguments, grain=tasks + 1 if small else 1)
+
+
+def _dissected(indptr: Int, indices: Int, coordinates: Float) -> tuple[NDArray[np.int32], Int, Int]:
+    """Elimination order (n,) by nested dissection, and first and last-plus-one position of each block (B,)."""
+    n = len(coordinates)
+    order, begins = np.arange(n, dtype=np.int32), np.zeros(n, np.bool_)
+    places = (coordinates[:, 0].copy(), coordinates[:, 1].copy())
+    work = ((indptr, indices), places, order, begins, np.zeros(n, np.int8), np.empty(n, np.int32))
+    parts = np.array([[0, n]])
+    large = n >= _SHARED_FROM
+    # There are no edges between parts: they are halved at the same time.
+    while large and len(parts) < _PARTS:
+        halves = np.zeros((2 * len(parts), 2), np.int64)
+        in_parallel(dissect, len(parts), parts, halves, False, *work, grain=1)
+        parts = halves
+    in_parallel(dissect, len(parts), parts, parts, True, *work, grain=1)
+    start = np.flatnonzero(begins)
+    return order, start, np.append(start[1:], n)
