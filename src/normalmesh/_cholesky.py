@@ -10,6 +10,9 @@ import numpy as np
 from normalmesh._fronts import factorise_front, first_column, packed_size, padded, solve_panel, solve_transposed
 from normalmesh._kernels import inner, kernel
 
+#: Rows of an update with fewer numbers are added one number at a time.
+_SHORT = 32
+
 
 @kernel
 def borders(indptr, indices, order, start, stop):
@@ -137,6 +140,10 @@ def _add_child(child_update, slot, until, lead, k, panel, update):
     for x in range(count):
         i = slot[x] - lead
         row, shift = (panel[i], 0) if i < k else (update[i - k], lead + k)
+        if count - x < _SHORT:
+            for y in range(x, count):
+                row[slot[y] - shift] += child_update[x, y]
+            continue
         y = x
         while y < count:
             end = until[y]
@@ -156,13 +163,13 @@ def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     numbers = factor[panel_at[s] : panel_at[s + 1]]
     panel = numbers.reshape(k, lead + k + b)
     update = workspace[update_at[s] : update_at[s] + b * b].reshape(b, b)
-    for q in range(numbers.size):
-        numbers[q] = 0
-    for t in range(b):
-        for q in range(t & ~3, b):
-            update[t, q] = 0
     for j in range(k):
+        for i in range(lead + j & ~3, lead + k + b):
+            panel[j, i] = 0
         panel[j, lead + j] = extra[order[low + j]]
+    for j in range(b):
+        for i in range(j & ~3, b):
+            update[j, i] = 0
     for q in range(pointers[s], pointers[s + 1]):
         numbers[spot[q]] += values[entry[q]]
     c = child[s]

@@ -40,31 +40,30 @@ def packed_size(columns):
 
 @inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
 def _sweep_eight(target, other, source, f, g):
-    """Subtract eight packed rows, times their columns f and g, from two rows."""
-    a, b, c, d = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
-    e, h, j, k = f[4 * _STRIDE], f[5 * _STRIDE], f[6 * _STRIDE], f[7 * _STRIDE]
-    l, m, n, o = g[0], g[_STRIDE], g[2 * _STRIDE], g[3 * _STRIDE]
-    p, q, r, s = g[4 * _STRIDE], g[5 * _STRIDE], g[6 * _STRIDE], g[7 * _STRIDE]
+    """Subtract eight packed rows, times their numbers in columns f and g, from two rows."""
+    f0, f1, f2, f3 = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
+    f4, f5, f6, f7 = f[4 * _STRIDE], f[5 * _STRIDE], f[6 * _STRIDE], f[7 * _STRIDE]
+    g0, g1, g2, g3 = g[0], g[_STRIDE], g[2 * _STRIDE], g[3 * _STRIDE]
+    g4, g5, g6, g7 = g[4 * _STRIDE], g[5 * _STRIDE], g[6 * _STRIDE], g[7 * _STRIDE]
     for i in range(target.size):
-        x, y = target[i], other[i]
-        t, u, v, w = source[i], source[i + _STRIDE], source[i + 2 * _STRIDE], source[i + 3 * _STRIDE]
-        x = x - a * t - b * u - c * v - d * w
-        y = y - l * t - m * u - n * v - o * w
-        t, u = source[i + 4 * _STRIDE], source[i + 5 * _STRIDE]
-        v, w = source[i + 6 * _STRIDE], source[i + 7 * _STRIDE]
-        target[i] = x - e * t - h * u - j * v - k * w
-        other[i] = y - p * t - q * u - r * v - s * w
+        a, b, c, d = source[i], source[i + _STRIDE], source[i + 2 * _STRIDE], source[i + 3 * _STRIDE]
+        x = target[i] - f0 * a - f1 * b - f2 * c - f3 * d
+        y = other[i] - g0 * a - g1 * b - g2 * c - g3 * d
+        a, b = source[i + 4 * _STRIDE], source[i + 5 * _STRIDE]
+        c, d = source[i + 6 * _STRIDE], source[i + 7 * _STRIDE]
+        target[i] = x - f4 * a - f5 * b - f6 * c - f7 * d
+        other[i] = y - g4 * a - g5 * b - g6 * c - g7 * d
 
 
 @inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
 def _sweep_four(target, other, source, f, g):
     """As :func:`_sweep_eight`, four rows."""
-    a, b, c, d = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
-    l, m, n, o = g[0], g[_STRIDE], g[2 * _STRIDE], g[3 * _STRIDE]
+    f0, f1, f2, f3 = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
+    g0, g1, g2, g3 = g[0], g[_STRIDE], g[2 * _STRIDE], g[3 * _STRIDE]
     for i in range(target.size):
-        t, u, v, w = source[i], source[i + _STRIDE], source[i + 2 * _STRIDE], source[i + 3 * _STRIDE]
-        target[i] = target[i] - a * t - b * u - c * v - d * w
-        other[i] = other[i] - l * t - m * u - n * v - o * w
+        a, b, c, d = source[i], source[i + _STRIDE], source[i + 2 * _STRIDE], source[i + 3 * _STRIDE]
+        target[i] = target[i] - f0 * a - f1 * b - f2 * c - f3 * d
+        other[i] = other[i] - g0 * a - g1 * b - g2 * c - g3 * d
 
 
 @inner
@@ -189,6 +188,7 @@ def factorise_front(panel, update, packed, corner):
 
 @inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
 def _subtract_four(front, a, b, c, d, v, w, x, y):
+    """Subtract four rows, times v, w, x and y, from the front."""
     for i in range(front.size):
         front[i] = front[i] - v * a[i] - w * b[i] - x * c[i] - y * d[i]
 
@@ -207,7 +207,10 @@ def _dot_four(front, a, b, c, d):
 
 @inner(forceinline=True, error_model="numpy")
 def solve_transposed(panel, front, end):
-    """Solve with the transposed own columns of a panel; the front, its right side, becomes solution and remainder."""
+    """Solve with the transposed own columns of a panel.
+
+    The front, ``end`` numbers, is the right side, and becomes the solution and what is left for the border.
+    """
     k = panel.shape[0]
     lead = first_column(k)
     for strip in range(-lead, k, 4):
@@ -227,7 +230,10 @@ def solve_transposed(panel, front, end):
 
 @inner(forceinline=True, error_model="numpy")
 def solve_panel(panel, front, end):
-    """Solve with the own columns of a panel; the front is the right side, then the solution, and that of the border."""
+    """Solve with the own columns of a panel.
+
+    The front, ``end`` numbers, is the right side, which becomes the solution, and the solution of the border.
+    """
     k = panel.shape[0]
     lead = first_column(k)
     for strip in range(k - 4, -lead - 1, -4):

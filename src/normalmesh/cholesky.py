@@ -26,6 +26,8 @@ _Level = tuple[Int, Int]
 
 #: Subtrees with at most this share of the work are done in parallel. Fixed, whatever the number of threads.
 _SHARE = 1 / 32
+#: Work of a block that is not arithmetic, in products.
+_BLOCK_WORK = 1000.0
 #: So many unknowns are dissected on several threads, in so many parts.
 _SHARED_FROM, _PARTS = 50_000, 64
 
@@ -55,22 +57,27 @@ class Cholesky:
             coordinates = landmark_coordinates(indptr, indices)
         order, start, stop = _dissected(indptr, indices, coordinates)
         position, border, rows, parent, child, sibling = borders(indptr, indices, order, start, stop)
-        tree = EliminationTree.of(parent)
-        k, b = stop - start, np.diff(border)
-        task, levels = tree.tasks(k * (k + b) ** 2.0 + 1000, _SHARE)
-        update, self._room = tree.places((b + 3 & ~3) ** 2, task)
-        panel = np.concatenate([[0], np.cumsum(k * ((k + 3 & ~3) + (b + 3 & ~3)))])
-        self._entries, slot, until = assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling)
+        blocks = (start, stop, border, rows, child, sibling)
+        self._entries, slot, until = assembly(indptr, indices, order, position, *blocks)
         self._rows = rows
         self._tree = (order, start, stop, border, slot, until, child, sibling)
-        self._place = (panel, update)
-        pointers = np.concatenate([[0], np.cumsum(np.bincount(task))])
-        blocks = np.lexsort((tree.post(), task))
-        self._levels = [(pointers[low : high + 1], blocks) for low, high in pairwise(levels)]
+        self._plan(parent, stop - start, np.diff(border))
         self._factor: Float | None = None
         self._workspace: Float | None = None
         self.last: NDArray[np.int32] = position
-        self.bytes = 8 * (int(panel[-1]) + self._room)
+        self.bytes = 8 * (int(self._place[0][-1]) + self._room)
+
+    def _plan(self, parent: NDArray[np.int32], own: Int, beyond: Int) -> None:
+        """Tasks, and places of panels and updates, for blocks with so many unknowns of their own and beyond (B,)."""
+        tree = EliminationTree.of(parent)
+        task, levels = tree.tasks(own * (own + beyond) ** 2.0 + _BLOCK_WORK, _SHARE)
+        pointers = np.concatenate([[0], np.cumsum(np.bincount(task))])
+        blocks = np.lexsort((tree.post(), task))
+        self._levels = [(pointers[low : high + 1], blocks) for low, high in pairwise(levels)]
+        # As _fronts.padded.
+        wide, deep = own + 3 & ~3, beyond + 3 & ~3
+        update, self._room = tree.places(deep**2, task)
+        self._place = (np.concatenate([[0], np.cumsum(own * (wide + deep))]), update)
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
         """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal.
