@@ -62,7 +62,7 @@ def borders(indptr, indices, order, start, stop):
             parent[s] = p
             sibling[s] = child[p]
             child[p] = s
-    return position, border, rows[: border[blocks]].copy(), parent, child, sibling
+    return position, border, rows[: border[blocks]], parent, child, sibling
 
 
 @inner(forceinline=True)
@@ -121,7 +121,7 @@ def assembly(indptr, indices, order, position, start, stop, border, rows, child,
                     end = q + 1
                 until[q] = end - border[c]
             c = sibling[c]
-    return (pointers, entry[:count].copy(), spot[:count].copy()), slot, until
+    return (pointers, entry, spot), slot, until
 
 
 @inner

@@ -224,8 +224,9 @@ def solve_transposed(panel, front, end):
         at = lead + strip
         v, w, x, y = front[at], front[at + 1], front[at + 2], front[at + 3]
         at += 4
-        a, b, c, d = panel[first], panel[max(first, last - 3)], panel[max(first, last - 2)], panel[last - 1]
-        _subtract_four(front[at:end], a[at:], b[at:], c[at:], d[at:], v, w, x, y)
+        a, b = panel[first, at:end], panel[max(first, last - 3), at:end]
+        c, d = panel[max(first, last - 2), at:end], panel[last - 1, at:end]
+        _subtract_four(front[at:end], a, b, c, d, v, w, x, y)
 
 
 @inner(forceinline=True, error_model="numpy")
@@ -239,8 +240,9 @@ def solve_panel(panel, front, end):
     for strip in range(k - 4, -lead - 1, -4):
         first, last = max(strip, 0), strip + 4
         at = lead + last
-        a, b, c, d = panel[first], panel[max(first, last - 3)], panel[max(first, last - 2)], panel[last - 1]
-        v, w, x, y = _dot_four(front[at:end], a[at:], b[at:], c[at:], d[at:])
+        a, b = panel[first, at:end], panel[max(first, last - 3), at:end]
+        c, d = panel[max(first, last - 2), at:end], panel[last - 1, at:end]
+        v, w, x, y = _dot_four(front[at:end], a, b, c, d)
         front[at - 4] -= v
         front[at - 3] -= w
         front[at - 2] -= x
