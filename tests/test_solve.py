@@ -9,7 +9,7 @@ from scipy.sparse import block_diag, coo_matrix, csr_matrix, diags
 from scipy.spatial import Delaunay
 
 import naive
-from normalmesh import NormalMeshError, multigrid
+from normalmesh import NormalMeshError, cholesky, multigrid
 from normalmesh import threads as thread_rule
 from normalmesh.cholesky import Cholesky
 from normalmesh.gauge import Gauge
@@ -68,6 +68,23 @@ def test_factor_of_a_definite_matrix_is_exact():
     b = np.random.default_rng(0).normal(size=len(places))
     np.testing.assert_allclose(matrix @ factor.solve(b), b, atol=1e-11)
     assert np.array_equal(np.sort(factor.last), np.arange(len(places)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 63, 66, 130, 260, 700])
+def test_dense_matrices(n):
+    """Fronts of any size: less than a strip, several packed blocks."""
+    rng = np.random.default_rng(n)
+    root = rng.normal(size=(n, n))
+    matrix = csr_matrix(root @ root.T + n * np.eye(n))
+    factor = Cholesky(matrix, rng.random((n, 2)))
+    b = rng.normal(size=n)
+    for extra in (np.zeros(n), rng.random(n)):
+        factor.factorise(matrix, extra)
+        np.testing.assert_allclose(factor.solve(b), np.linalg.solve(matrix.toarray() + np.diag(extra), b), atol=1e-12)
+    with pytest.raises(NormalMeshError, match="not positive definite: the pivot of unknown"):
+        factor.factorise(matrix, np.where(np.arange(n) == n // 2, -1e6, 0))
+    factor.factorise(matrix, np.zeros(n))
+    np.testing.assert_allclose(matrix @ factor.solve(b), b, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -153,6 +170,8 @@ def test_degenerate_coordinates():
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_for_any_number_of_threads(method, monkeypatch):
     monkeypatch.setattr(thread_rule, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(cholesky, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(cholesky, "_SHARED_FROM", 0)
     matrix, places = _mesh_system("cotangent", 3000)
     b = matrix @ np.random.default_rng(5).normal(size=len(places))
     most = numba.get_num_threads()

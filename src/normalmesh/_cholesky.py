@@ -7,10 +7,11 @@ a dense update (b, b), upper triangle, that is added into the panel and update o
 
 import numpy as np
 
+from normalmesh._fronts import factorise_front, first_column, packed_size, padded, solve_panel, solve_transposed
 from normalmesh._kernels import inner, kernel
 
-#: Rows of a panel that are eliminated before the rest is updated: as many as stay in the first-level cache.
-_STRIP = 8
+#: Rows of an update with fewer numbers are added one number at a time.
+_SHORT = 32
 
 
 @kernel
@@ -61,7 +62,7 @@ def borders(indptr, indices, order, start, stop):
             parent[s] = p
             sibling[s] = child[p]
             child[p] = s
-    return position, border, rows[: border[blocks]].copy(), parent, child, sibling
+    return position, border, rows[: border[blocks]], parent, child, sibling
 
 
 @inner(forceinline=True)
@@ -82,262 +83,167 @@ def _sort(values, count):
 
 
 @kernel
-def postorder(parent, child, sibling):
-    """Blocks such that every subtree is contiguous and ends with its root."""
-    blocks = parent.size
-    post, path, upcoming = np.empty(blocks, np.int32), np.empty(blocks, np.int32), child.copy()
-    done = 0
-    for root in range(blocks):
-        if parent[root] >= 0:
-            continue
-        top = 0
-        path[0] = root
-        while top >= 0:
-            c = upcoming[path[top]]
-            if c >= 0:
-                upcoming[path[top]] = sibling[c]
-                top += 1
-                path[top] = c
-            else:
-                post[done] = path[top]
-                done += 1
-                top -= 1
-    return post
+def assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling):
+    """Where numbers go when a front is assembled.
 
-
-@kernel
-def assign_tasks(start, stop, border, parent, post, share):
-    """Task of each block: 0 … T − 1 for disjoint subtrees with at most ``share`` of all work, T for the rest above."""
-    blocks = parent.size
-    work = np.zeros(blocks)
-    total = 0.0
-    for s in post:
-        k, b = stop[s] - start[s], border[s + 1] - border[s]
-        own = k * (k + b) * (k + b) + 100.0
-        total += own
-        work[s] += own
-        if parent[s] >= 0:
-            work[parent[s]] += work[s]
-    task = np.full(blocks, -1, np.int32)
-    tasks = 0
-    for t in range(blocks - 1, -1, -1):
-        s = post[t]
-        above = parent[s]
-        if above >= 0 and task[above] >= 0:
-            task[s] = task[above]
-        elif work[s] <= share * total:
-            task[s] = tasks
-            tasks += 1
-    for s in range(blocks):
-        if task[s] < 0:
-            task[s] = tasks
-    return task, tasks
-
-
-@kernel
-def layout(start, stop, border, parent, post, task, tasks):
-    """Where each panel starts in the factor (B + 1,), each update in the workspace (B,), and the workspace's size.
-
-    Updates live on stacks, two for each task: a block's update goes onto one while its children's, on the other,
-    are still read. Depth in the tree alternates between the two.
+    Entries of the matrix, block by block: pointers (B + 1,), their numbers and their places in the panel. For each row
+    of a border (as ``rows``) its column in the parent's front, and where the stretch ends within which they follow
+    each other.
     """
     blocks = start.size
-    panel, update = np.zeros(blocks + 1, np.int64), np.empty(blocks, np.int64)
+    pointers = np.zeros(blocks + 1, np.int64)
+    entry, spot = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
+    slot, until = np.empty(rows.size, np.int32), np.empty(rows.size, np.int32)
+    local = np.empty(order.size, np.int32)
+    count = 0
     for s in range(blocks):
-        k, b = stop[s] - start[s], border[s + 1] - border[s]
-        panel[s + 1] = panel[s] + k * (k + b)
-    odd = np.zeros(blocks, np.int64)
-    for t in range(blocks - 1, -1, -1):
-        s = post[t]
-        if parent[s] >= 0:
-            odd[s] = 1 - odd[parent[s]]
-    height, peak = np.zeros(2 * (tasks + 1), np.int64), np.zeros(2 * (tasks + 1), np.int64)
-    first_child = np.full(blocks, -1, np.int32)
-    for s in post:
-        stack = 2 * task[s] + odd[s]
-        update[s] = height[stack]
-        height[stack] += (border[s + 1] - border[s]) ** 2
-        peak[stack] = max(peak[stack], height[stack])
-        if first_child[s] >= 0:
-            height[stack ^ 1] = update[first_child[s]]
-        above = parent[s]
-        if above >= 0 and task[above] == task[s] and first_child[above] < 0:
-            first_child[above] = s
-    total = 0
-    for stack in range(peak.size):
-        height[stack] = total
-        total += peak[stack]
-    for s in range(blocks):
-        update[s] += height[2 * task[s] + odd[s]]
-    return panel, update, total
-
-
-@inner(fastmath={"contract"}, error_model="numpy")
-def _subtract(target, factor, row):
-    for i in range(target.size):
-        target[i] -= factor * row[i]
-
-
-@inner(fastmath={"contract"}, error_model="numpy")
-def _subtract_four(target, f, a, b, c, d):
-    for i in range(target.size):
-        target[i] -= f[0] * a[i] + f[1] * b[i] + f[2] * c[i] + f[3] * d[i]
-
-
-@inner(fastmath={"contract"}, error_model="numpy")
-def _subtract_four_twice(target, other, f, g, a, b, c, d):
-    """Two target rows at once: each source row is loaded once for both."""
-    for i in range(target.size):
-        target[i] -= f[0] * a[i] + f[1] * b[i] + f[2] * c[i] + f[3] * d[i]
-        other[i] -= g[0] * a[i] + g[1] * b[i] + g[2] * c[i] + g[3] * d[i]
-
-
-@inner(error_model="numpy")
-def _eliminate(panel, first, last, target, low, high, shift):
-    """Subtract the outer products of the panel's rows first … last − 1 from rows and columns ≥ low of the target.
-
-    Row and column i of the panel's numbering, low ≤ i < high, are row and column i − shift of the target.
-    """
-    for i in range(low, high, 2):
-        pair = i + 1 < high
-        t = i - shift
-        j = first
-        while j + 4 <= last:
-            a, b, c, d = panel[j], panel[j + 1], panel[j + 2], panel[j + 3]
-            f = (a[i], b[i], c[i], d[i])
-            if pair:
-                g = (a[i + 1], b[i + 1], c[i + 1], d[i + 1])
-                target[t, t] -= f[0] * f[0] + f[1] * f[1] + f[2] * f[2] + f[3] * f[3]
-                r = i + 1
-                _subtract_four_twice(target[t, t + 1 :], target[t + 1, t + 1 :], f, g, a[r:], b[r:], c[r:], d[r:])
-            else:
-                _subtract_four(target[t, t:], f, a[i:], b[i:], c[i:], d[i:])
-            j += 4
-        while j < last:
-            _subtract(target[t, t:], panel[j, i], panel[j, i:])
-            if pair:
-                _subtract(target[t + 1, t + 1 :], panel[j, i + 1], panel[j, i + 1 :])
-            j += 1
-
-
-@inner(error_model="numpy")
-def _factorise_front(panel, update):
-    """Eliminate the own rows of a front; the first row whose pivot is not positive, or −1."""
-    k, width = panel.shape
-    for first in range(0, k, _STRIP):
-        last = min(first + _STRIP, k)
-        for j in range(first, last):
-            pivot = panel[j, j]
-            if not 0 < pivot < np.inf:
-                return j
-            scale = 1 / np.sqrt(pivot)
-            for i in range(j, width):
-                panel[j, i] *= scale
-            for i in range(j + 1, last):
-                _subtract(panel[i, i:], panel[j, i], panel[j, i:])
-        _eliminate(panel, first, last, panel, last, k, 0)
-        _eliminate(panel, first, last, update, k, width, k)
-    return -1
-
-
-@inner(forceinline=True)
-def _add_child(child_update, local, k, panel, update):
-    """Add a child's update; ``local`` (b_child,) are its rows in the numbering of the parent's front."""
-    count = local.size
-    for x in range(count):
-        i = local[x]
-        if i < k:
-            for y in range(x, count):
-                panel[i, local[y]] += child_update[x, y]
-        else:
-            for y in range(x, count):
-                update[i - k, local[y] - k] += child_update[x, y]
+        low, k = start[s], stop[s] - start[s]
+        lead = first_column(k)
+        width = lead + k + padded(border[s + 1] - border[s])
+        for j in range(k):
+            local[low + j] = lead + j
+        for q in range(border[s], border[s + 1]):
+            local[rows[q]] = lead + k + q - border[s]
+        for j in range(k):
+            v = order[low + j]
+            for e in range(indptr[v], indptr[v + 1]):
+                p = position[indices[e]]
+                if p >= low + j:
+                    entry[count], spot[count] = e, j * width + local[p]
+                    count += 1
+        pointers[s + 1] = count
+        c = child[s]
+        while c >= 0:
+            end = border[c + 1]
+            for q in range(border[c + 1] - 1, border[c] - 1, -1):
+                slot[q] = local[rows[q]]
+                if q + 1 < border[c + 1] and slot[q + 1] != slot[q] + 1:
+                    end = q + 1
+                until[q] = end - border[c]
+            c = sibling[c]
+    return (pointers, entry, spot), slot, until
 
 
 @inner
-def _front(s, matrix, extra, tree, place, factor, workspace, local):
+def _add(target, source):
+    for i in range(source.size):
+        target[i] += source[i]
+
+
+@inner(forceinline=True)
+def _add_child(child_update, slot, until, lead, k, panel, update):
+    """Add a child's update; ``slot`` (b_child,) are its columns in the parent's front, in stretches.
+
+    ``until`` (b_child,) says for each column where its stretch ends.
+    """
+    count = slot.size
+    for x in range(count):
+        i = slot[x] - lead
+        row, shift = (panel[i], 0) if i < k else (update[i - k], lead + k)
+        if count - x < _SHORT:
+            for y in range(x, count):
+                row[slot[y] - shift] += child_update[x, y]
+            continue
+        y = x
+        while y < count:
+            end = until[y]
+            _add(row[slot[y] - shift :], child_update[x, y:end])
+            y = end
+
+
+@inner
+def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
     """Assemble and factorise the front of block s; the position whose pivot is not positive, or −1."""
-    indptr, indices, values = matrix
-    order, position, start, stop, border, rows, child, sibling = tree
+    values, pointers, entry, spot = matrix
+    order, start, stop, border, slot, until, child, sibling = tree
     panel_at, update_at = place
     low, k = start[s], stop[s] - start[s]
-    b = border[s + 1] - border[s]
-    panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, k + b)
+    b = padded(border[s + 1] - border[s])
+    lead = first_column(k)
+    numbers = factor[panel_at[s] : panel_at[s + 1]]
+    panel = numbers.reshape(k, lead + k + b)
     update = workspace[update_at[s] : update_at[s] + b * b].reshape(b, b)
-    panel[:] = 0
-    update[:] = 0
     for j in range(k):
-        local[low + j] = j
-    for q in range(b):
-        local[rows[border[s] + q]] = k + q
-    for j in range(k):
-        v = order[low + j]
-        panel[j, j] += extra[v]
-        for e in range(indptr[v], indptr[v + 1]):
-            p = position[indices[e]]
-            if p >= low + j:
-                panel[j, local[p]] += values[e]
+        for i in range(lead + j & ~3, lead + k + b):
+            panel[j, i] = 0
+        panel[j, lead + j] = extra[order[low + j]]
+    for j in range(b):
+        for i in range(j & ~3, b):
+            update[j, i] = 0
+    for q in range(pointers[s], pointers[s + 1]):
+        numbers[spot[q]] += values[entry[q]]
     c = child[s]
     while c >= 0:
-        size = border[c + 1] - border[c]
-        there = np.empty(size, np.int32)
-        for q in range(size):
-            there[q] = local[rows[border[c] + q]]
-        _add_child(workspace[update_at[c] : update_at[c] + size * size].reshape(size, size), there, k, panel, update)
+        size = padded(border[c + 1] - border[c])
+        there = workspace[update_at[c] : update_at[c] + size * size].reshape(size, size)
+        columns, ends = slot[border[c] : border[c + 1]], until[border[c] : border[c + 1]]
+        _add_child(there, columns, ends, lead, k, panel, update)
         c = sibling[c]
-    bad = _factorise_front(panel, update)
+    bad = factorise_front(panel, update, packed, corner)
     return low + bad if bad >= 0 else -1
+
+
+@inner
+def _widest(first, last, tree, schedule):
+    """Columns of the widest front of the tasks."""
+    _, start, stop, border, _, _, _, _ = tree
+    pointers, blocks = schedule
+    width = 0
+    for t in range(pointers[first], pointers[last]):
+        s = blocks[t]
+        width = max(width, padded(stop[s] - start[s]) + padded(border[s + 1] - border[s]))
+    return width
 
 
 @kernel
 def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspace, failed):
-    """Fill ``factor`` for the matrix (indptr, indices, values) plus ``extra`` (n,) on its diagonal, task by task.
+    """Fill ``factor`` for the matrix (values and :func:`assembly`) plus ``extra`` (n,) on its diagonal, task by task.
 
-    ``schedule`` (T + 2,) pointers and blocks: those of each subtree, then the rest, which must come after all others.
-    ``failed`` (T + 1,), −1 before, becomes a position of each task whose pivot is not positive.
+    ``schedule``: pointers (T + 1,) and blocks, those of each task; all tasks of lower levels must have been done.
+    ``failed`` (T,), −1 before, becomes a position of each task whose pivot is not positive.
     """
     pointers, blocks = schedule
-    local = np.empty(extra.size, np.int32)
+    packed, corner = np.empty(packed_size(_widest(first, last, tree, schedule))), np.empty((4, 4))
     for t in range(first, last):
         for q in range(pointers[t], pointers[t + 1]):
-            failed[t] = _front(blocks[q], matrix, extra, tree, place, factor, workspace, local)
+            failed[t] = _front(blocks[q], matrix, extra, tree, place, factor, workspace, packed, corner)
             if failed[t] >= 0:
                 break
 
 
-@kernel(fastmath={"contract"}, error_model="numpy")
-def substitute(tree, panel_at, factor, right_side):
-    """Solve UᵀU x = b, both (n,) in the numbering of the matrix."""
-    order, _, start, stop, border, rows, _, _ = tree
-    n = order.size
-    x, front = np.empty(n), np.empty(n)
-    for j in range(n):
-        x[j] = right_side[order[j]]
-    for s in range(start.size):
-        low, k = start[s], stop[s] - start[s]
-        width = k + border[s + 1] - border[s]
+@kernel
+def substitute(first, last, upwards, tree, panel_at, schedule, factor, rows, x, carried):
+    """Solve Uᵀy = b upwards, then Ux = y downwards, those of the last level first, task by task.
+
+    ``x`` (n,) in the order of elimination is b, then y, then x. ``carried`` has, as ``rows``, what each block adds to
+    the right side of its border.
+    """
+    _, start, stop, border, slot, _, child, sibling = tree
+    pointers, blocks = schedule
+    front = np.empty(_widest(first, last, tree, schedule))
+    low, high = pointers[first], pointers[last]
+    for t in range(low, high):
+        s = blocks[t if upwards else low + high - 1 - t]
+        begin, k, b = start[s], stop[s] - start[s], border[s + 1] - border[s]
+        lead = first_column(k)
+        width = lead + k + padded(b)
         panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, width)
-        front[:width] = 0
+        for i in range(width):
+            front[i] = 0
         for j in range(k):
-            value = (x[low + j] - front[j]) / panel[j, j]
-            x[low + j] = value
-            for i in range(j + 1, width):
-                front[i] += panel[j, i] * value
-        for i in range(k, width):
-            x[rows[border[s] + i - k]] -= front[i]
-    for s in range(start.size - 1, -1, -1):
-        low, k = start[s], stop[s] - start[s]
-        width = k + border[s + 1] - border[s]
-        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, width)
-        for i in range(k, width):
-            front[i] = x[rows[border[s] + i - k]]
-        for j in range(k - 1, -1, -1):
-            total = 0.0
-            for i in range(j + 1, width):
-                total += panel[j, i] * front[i]
-            front[j] = (x[low + j] - total) / panel[j, j]
-            x[low + j] = front[j]
-    solution = np.empty(n)
-    for j in range(n):
-        solution[order[j]] = x[j]
-    return solution
+            front[lead + j] = x[begin + j]
+        if upwards:
+            c = child[s]
+            while c >= 0:
+                for q in range(border[c], border[c + 1]):
+                    front[slot[q]] += carried[q]
+                c = sibling[c]
+            solve_transposed(panel, front, width)
+            for q in range(b):
+                carried[border[s] + q] = front[lead + k + q]
+        else:
+            for q in range(b):
+                front[lead + k + q] = x[rows[border[s] + q]]
+            solve_panel(panel, front, width)
+        for j in range(k):
+            x[begin + j] = front[lead + j]

@@ -36,93 +36,108 @@ def _select(order, low, high, middle, key):
             return
 
 
-@inner
-def _crosses(indptr, indices, side, v):
-    """Whether the unknown v has a neighbour on the other side."""
-    other = -side[v]
-    crosses = False
-    for e in range(indptr[v], indptr[v + 1]):
-        crosses |= side[indices[e]] == other
-    return crosses
+@inner(forceinline=True)
+def _sort(order, low, high, key):
+    """Sort ``order[low:high]`` by key, then index, by Shell's sort."""
+    gap = 1
+    while 9 * gap < high - low:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for s in range(low + gap, high):
+            v = order[s]
+            value = key[v]
+            place = s - gap
+            while place >= low and (key[order[place]] > value or (key[order[place]] == value and order[place] > v)):
+                order[place + gap] = order[place]
+                place -= gap
+            order[place + gap] = v
+        gap //= 3
 
 
 @inner(forceinline=True)
 def _split(indptr, indices, order, low, high, side, spare):
     """Cut ``order[low:high]`` into first half, second half and separator, in this order; where the latter two start.
 
-    ``side`` is +1 and −1 on the halves, 0 elsewhere, before; 0 everywhere after.
+    ``side`` is +1 and −1 on the halves, 0 on separators, before; 0 everywhere after. ``spare[low:high]`` is room.
     """
-    at_first, at_second = 0, 0
-    for s in range(low, high):
-        if _crosses(indptr, indices, side, order[s]):
-            if side[order[s]] > 0:
-                at_first += 1
-            else:
-                at_second += 1
-    taken = 1 if at_first <= at_second else -1
-    kept, cut, second = low, 0, low
+    first, second = low, high
     for s in range(low, high):
         v = order[s]
-        if side[v] == taken and _crosses(indptr, indices, side, v):
+        other = -side[v]
+        crosses = False
+        for e in range(indptr[v], indptr[v + 1]):
+            crosses |= side[indices[e]] == other
+        if crosses and other < 0:
+            spare[first] = v
+            first += 1
+        elif crosses:
+            second -= 1
+            spare[second] = v
+    begin, end = (low, first) if first - low <= high - second else (second, high)
+    for s in range(begin, end):
+        side[spare[s]] *= 2
+    kept, middle, cut = low, low, begin
+    for s in range(low, high):
+        v = order[s]
+        here = side[v]
+        side[v] = 0
+        if here * here > 1:
             spare[cut] = v
             cut += 1
         else:
-            if side[v] > 0:
-                second += 1
+            if here > 0:
+                middle += 1
             order[kept] = v
             kept += 1
-    for s in range(cut):
-        order[kept + s] = spare[s]
-    for s in range(low, high):
-        side[order[s]] = 0
-    return second, kept
+    for s in range(begin, end):
+        order[kept + s - begin] = spare[s]
+    return middle, kept
 
 
 @kernel
-def dissect(indptr, indices, coordinates):
-    """Elimination order by recursive coordinate bisection.
+def dissect(first, last, parts, halves, wholly, graph, coordinates, order, begins, side, spare):
+    """Halve parts of the unknowns, ``order[low:high]`` for (low, high) in ``parts`` (P, 2), once or down to leaves.
 
-    The unknowns are halved across their longer extent; those of one half that touch the other are the separator and
-    come last. Returns ``order`` (n,), and first and last-plus-one position of each block (B,): separators and leaves,
-    as they were found.
+    They are halved across their longer extent; those of one half that touch the other are the separator and come last.
+    ``coordinates`` are two arrays (n,). ``halves`` (2P, 2) become the two halves, if not ``wholly``. ``begins`` (n,)
+    becomes true where a block begins: a leaf or a separator. ``side`` (n,) is zero; ``spare`` (n,) is room.
     """
-    n = coordinates.shape[0]
-    u, v, order = np.empty(n), np.empty(n), np.empty(n, np.int32)
-    for w in range(n):
-        u[w], v[w], order[w] = coordinates[w, 0], coordinates[w, 1], w
-    spare = np.empty(n, np.int32)
-    side = np.zeros(n, np.int8)
-    start, stop = np.empty(n, np.int64), np.empty(n, np.int64)
-    blocks = 0
+    indptr, indices = graph
+    u, v = coordinates
     # Parts that wait, at most one more at each depth.
-    parts = np.empty((128, 2), np.int64)
-    parts[0, 0], parts[0, 1] = 0, n
-    waiting = 1
-    while waiting > 0:
-        waiting -= 1
-        low, high = parts[waiting, 0], parts[waiting, 1]
-        if high - low <= LEAF:
-            if high > low:
-                start[blocks], stop[blocks] = low, high
-                blocks += 1
-            continue
-        u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
-        for s in range(low, high):
-            w = order[s]
-            u_low, u_high = min(u_low, u[w]), max(u_high, u[w])
-            v_low, v_high = min(v_low, v[w]), max(v_high, v[w])
-        middle = (low + high) // 2
-        _select(order, low, high, middle, u if u_high - u_low >= v_high - v_low else v)
-        for s in range(low, high):
-            side[order[s]] = 1 if s < middle else -1
-        second, separator = _split(indptr, indices, order, low, high, side, spare)
-        if separator < high:
-            start[blocks], stop[blocks] = separator, high
-            blocks += 1
-        parts[waiting, 0], parts[waiting, 1] = low, second
-        parts[waiting + 1, 0], parts[waiting + 1, 1] = second, separator
-        waiting += 2
-    return order, start[:blocks], stop[:blocks]
+    stack = np.empty((128, 2), np.int64)
+    for part in range(first, last):
+        stack[0, 0], stack[0, 1] = parts[part, 0], parts[part, 1]
+        waiting = 1
+        while waiting > 0:
+            waiting -= 1
+            low, high = stack[waiting, 0], stack[waiting, 1]
+            if high - low <= LEAF:
+                if high > low:
+                    begins[low] = True
+                continue
+            u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
+            for s in range(low, high):
+                w = order[s]
+                u_low, u_high = min(u_low, u[w]), max(u_high, u[w])
+                v_low, v_high = min(v_low, v[w]), max(v_high, v[w])
+            along, across = (u, v) if u_high - u_low >= v_high - v_low else (v, u)
+            middle = (low + high) // 2
+            _select(order, low, high, middle, along)
+            for s in range(low, high):
+                side[order[s]] = 1 if s < middle else -1
+            second, separator = _split(indptr, indices, order, low, high, side, spare)
+            if separator < high:
+                # Neighbours in the separator are neighbours in the order: parts beside it touch stretches of it.
+                _sort(order, separator, high, across)
+                begins[separator] = True
+            if wholly:
+                stack[waiting, 0], stack[waiting, 1] = low, second
+                stack[waiting + 1, 0], stack[waiting + 1, 1] = second, separator
+                waiting += 2
+            else:
+                halves[2 * part, 0], halves[2 * part, 1] = low, second
+                halves[2 * part + 1, 0], halves[2 * part + 1, 1] = second, separator
 
 
 @inner

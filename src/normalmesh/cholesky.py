@@ -6,19 +6,30 @@ The analysis of a pattern is done once and serves all matrices of that pattern.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh._cholesky import assign_tasks, borders, factorise, layout, postorder, substitute
+from normalmesh._cholesky import assembly, borders, factorise, substitute
 from normalmesh._dissection import dissect, landmark_coordinates
+from normalmesh.eliminationtree import EliminationTree
 from normalmesh.errors import NormalMeshError
 from normalmesh.threads import PARALLEL_FROM, in_parallel
 
 Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+#: Tasks that do not depend on each other: pointers to their blocks, and the blocks of all levels.
+_Level = tuple[Int, Int]
 
 #: Subtrees with at most this share of the work are done in parallel. Fixed, whatever the number of threads.
-_SHARE = 1 / 24
+_SHARE = 1 / 32
+#: Work of a block that is not arithmetic, in products.
+_BLOCK_WORK = 1000.0
+#: So many unknowns are dissected on several threads, in so many parts.
+_SHARED_FROM, _PARTS = 50_000, 64
 
 
 class Cholesky:
@@ -44,21 +55,29 @@ class Cholesky:
         indptr, indices = matrix.indptr, matrix.indices
         if coordinates is None:
             coordinates = landmark_coordinates(indptr, indices)
-        order, start, stop = dissect(indptr, indices, coordinates)
-        ascending = np.argsort(start)
-        start, stop = start[ascending], stop[ascending]
+        order, start, stop = _dissected(indptr, indices, coordinates)
         position, border, rows, parent, child, sibling = borders(indptr, indices, order, start, stop)
-        post = postorder(parent, child, sibling)
-        task, self._tasks = assign_tasks(start, stop, border, parent, post, _SHARE)
-        panel, update, workspace = layout(start, stop, border, parent, post, task, self._tasks)
-        self._tree = (order, position, start, stop, border, rows, child, sibling)
-        self._place = (panel, update)
-        self._workspace = int(workspace)
-        pointers = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=self._tasks + 1))])
-        self._schedule = (pointers, post[np.argsort(task[post], kind="stable")])
+        blocks = (start, stop, border, rows, child, sibling)
+        self._entries, slot, until = assembly(indptr, indices, order, position, *blocks)
+        self._rows = rows
+        self._tree = (order, start, stop, border, slot, until, child, sibling)
+        self._plan(parent, stop - start, np.diff(border))
         self._factor: Float | None = None
+        self._workspace: Float | None = None
         self.last: NDArray[np.int32] = position
-        self.bytes = 8 * (int(panel[-1]) + self._workspace)
+        self.bytes = 8 * (int(self._place[0][-1]) + self._room)
+
+    def _plan(self, parent: NDArray[np.int32], own: Int, beyond: Int) -> None:
+        """Tasks, and places of panels and updates, for blocks with so many unknowns of their own and beyond (B,)."""
+        tree = EliminationTree.of(parent)
+        task, levels = tree.tasks(own * (own + beyond) ** 2.0 + _BLOCK_WORK, _SHARE)
+        pointers = np.concatenate([[0], np.cumsum(np.bincount(task))])
+        blocks = np.lexsort((tree.post(), task))
+        self._levels = [(pointers[low : high + 1], blocks) for low, high in pairwise(levels)]
+        # As _fronts.padded.
+        wide, deep = own + 3 & ~3, beyond + 3 & ~3
+        update, self._room = tree.places(deep**2, task)
+        self._place = (np.concatenate([[0], np.cumsum(own * (wide + deep))]), update)
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
         """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal.
@@ -68,23 +87,51 @@ class Cholesky:
         NormalMeshError
             The sum is not positive definite.
         """
-        if self._factor is None:
-            self._factor = np.empty(int(self._place[0][-1]))
-        workspace = np.empty(self._workspace)
-        parts = (matrix.indptr, matrix.indices, matrix.data)
-        failed = np.full(self._tasks + 1, -1)
-        work = (parts, extra, self._tree, self._place, self._schedule, self._factor, workspace, failed)
-        small = self._factor.size < PARALLEL_FROM
-        in_parallel(factorise, self._tasks, *work, grain=self._tasks + 1 if small else 1)
-        if failed.max() < 0:
-            factorise(self._tasks, self._tasks + 1, *work)
-        if failed.max() >= 0:
-            self._factor = None
-            unknown = self._tree[0][failed.max()]
-            raise NormalMeshError(
-                f"the matrix is not positive definite: the pivot of unknown {unknown} is not positive"
-            )
+        if self._factor is None or self._workspace is None:
+            self._factor, self._workspace = np.empty(int(self._place[0][-1])), np.empty(self._room)
+        parts = (matrix.data, *self._entries)
+        for level in self._levels:
+            failed = np.full(level[0].size - 1, -1)
+            work = (self._tree, self._place, level, self._factor, self._workspace, failed)
+            self._in_parallel(factorise, level, parts, extra, *work)
+            if failed.max(initial=-1) >= 0:
+                self._factor = None
+                unknown = self._tree[0][failed.max()]
+                raise NormalMeshError(
+                    f"the matrix is not positive definite: the pivot of unknown {unknown} is not positive"
+                )
 
     def solve(self, right_side: Float) -> Float:
         """x (n,) with A x = right_side (n,), up to rounding."""
-        return substitute(self._tree, self._place[0], self._factor, right_side)
+        order, solution = self._tree[0], np.empty(right_side.size)
+        x, carried = right_side[order], np.empty(self._rows.size)
+        for upwards in (True, False):
+            for level in self._levels if upwards else reversed(self._levels):
+                work = (self._tree, self._place[0], level, self._factor, self._rows, x, carried)
+                self._in_parallel(substitute, level, upwards, *work)
+        solution[order] = x
+        return solution
+
+    def _in_parallel(self, kernel: Callable[..., None], level: _Level, *arguments: object) -> None:
+        """Run a kernel on all tasks of a level."""
+        tasks = level[0].size - 1
+        small = self._place[0][-1] < PARALLEL_FROM
+        in_parallel(kernel, tasks, *arguments, grain=tasks + 1 if small else 1)
+
+
+def _dissected(indptr: Int, indices: Int, coordinates: Float) -> tuple[NDArray[np.int32], Int, Int]:
+    """Elimination order (n,) by nested dissection, and first and last-plus-one position of each block (B,)."""
+    n = len(coordinates)
+    order, begins = np.arange(n, dtype=np.int32), np.zeros(n, np.bool_)
+    places = (coordinates[:, 0].copy(), coordinates[:, 1].copy())
+    work = ((indptr, indices), places, order, begins, np.zeros(n, np.int8), np.empty(n, np.int32))
+    parts = np.array([[0, n]])
+    large = n >= _SHARED_FROM
+    # There are no edges between parts: they are halved at the same time.
+    while large and len(parts) < _PARTS:
+        halves = np.zeros((2 * len(parts), 2), np.int64)
+        in_parallel(dissect, len(parts), parts, halves, False, *work, grain=1)
+        parts = halves
+    in_parallel(dissect, len(parts), parts, parts, True, *work, grain=1)
+    start = np.flatnonzero(begins)
+    return order, start, np.append(start[1:], n)

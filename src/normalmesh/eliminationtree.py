@@ -1,0 +1,92 @@
+"""The tree of blocks of an elimination: which blocks are done at the same time, and where their updates are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class EliminationTree:
+    """Blocks, children before parents: parent of each (B,), −1 for roots, and the blocks of each depth."""
+
+    parent: Int
+    generations: list[Int]
+
+    @classmethod
+    def of(cls, parent: NDArray[np.int32]) -> EliminationTree:
+        """The tree with these parents."""
+        above = parent.astype(np.int64)
+        depth, reached = np.zeros(above.size, np.int64), above
+        while (reached >= 0).any():
+            depth += reached >= 0
+            reached = np.where(reached >= 0, above[reached], -1)
+        by_depth = np.argsort(depth, kind="stable")
+        return cls(above, np.split(by_depth, np.cumsum(np.bincount(depth))[:-1]))
+
+    def post(self) -> Int:
+        """Place of each block (B,) in an order in which every subtree is contiguous and ends with its root."""
+        size = self.sums(np.ones(self.parent.size, np.int64))
+        first = self.before(size)
+        for generation in self.generations[1:]:
+            first[generation] += first[self.parent[generation]]
+        return first + size - 1
+
+    def tasks(self, work: NDArray[np.float64], share: float) -> tuple[Int, Int]:
+        """Task of each block (B,), and the first task of each level (L + 1,), the last being their number.
+
+        Tasks of the first level are disjoint subtrees with at most ``share`` of all work (B,). Blocks above are tasks
+        on their own, each on a level above those of its children: tasks of one level do not depend on each other.
+        """
+        level = (self.sums(work) > share * work.sum()).astype(np.int64)
+        for generation in reversed(self.generations[1:]):
+            above = self.parent[generation]
+            np.maximum.at(level, above, np.where(level[generation] > 0, level[generation] + 1, level[above]))
+        heads = np.flatnonzero((level > 0) | (self.parent < 0) | (level[self.parent] > 0))
+        heads = heads[np.argsort(level[heads], kind="stable")]
+        task = np.full(level.size, -1)
+        task[heads] = np.arange(heads.size)
+        for generation in self.generations[1:]:
+            task[generation] = np.where(task[generation] < 0, task[self.parent[generation]], task[generation])
+        return task, np.concatenate([[0], np.cumsum(np.bincount(level[heads]))])
+
+    def places(self, size: Int, task: Int) -> tuple[Int, int]:
+        """Where each block's update, of so many numbers (B,), is kept (B,), and the numbers of all.
+
+        Updates live on stacks, two for each task: a block's update goes onto one while its children's, on the other,
+        are still read. Depth in the tree alternates between the two. So what is below an update are those of elder
+        siblings, and what is below its grandparent's.
+        """
+        below, stack = self.before(size), 2 * task
+        for depth, generation in enumerate(self.generations):
+            above = self.parent[generation]
+            within = (above >= 0) & (task[above] == task[generation])
+            further = np.where(within, self.parent[above], -1)
+            within_further = (further >= 0) & (task[further] == task[generation])
+            below[generation] = np.where(within, below[generation], 0) + np.where(within_further, below[further], 0)
+            stack[generation] += depth % 2
+        peak = np.zeros(stack.max() + 1, np.int64)
+        np.maximum.at(peak, stack, below + size)
+        return below + (np.cumsum(peak) - peak)[stack], int(peak.sum())
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum of the values (B,) over each subtree."""
+        sums = values.copy()
+        for generation in reversed(self.generations[1:]):
+            np.add.at(sums, self.parent[generation], sums[generation])
+        return sums
+
+    def before(self, values: Int) -> Int:
+        """Sum of the values (B,) over the elder siblings of each block; roots are siblings, too."""
+        families = np.argsort(self.parent, kind="stable")
+        sums = np.cumsum(values[families]) - values[families]
+        parents = self.parent[families]
+        eldest = np.searchsorted(parents, parents)
+        before = np.empty(values.size, np.int64)
+        before[families] = sums - sums[eldest]
+        return before
