@@ -16,15 +16,16 @@ from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, to_viewer
 from normalmesh._raster import by_height, face_edges, first_row
 
 
-@inner
+@inner(error_model="numpy")
 def jacobian(nx, ny, nz, u, v, frame, scale):
     """J(n) at the screen position (u, v), eqs. (7) and (8), as six numbers: column ∂_u, then column ∂_v."""
     rx = frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]
     ry = frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]
     rz = frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]
-    along = nx * rx + ny * ry + nz * rz
-    slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) / along
-    slope_v = (nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) / along
+    # One division for both slopes.
+    inverse = 1.0 / (nx * rx + ny * ry + nz * rz)
+    slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) * inverse
+    slope_v = (nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) * inverse
     return (
         (frame[0, 0] - slope_u * rx) * scale,
         (frame[0, 1] - slope_u * ry) * scale,
@@ -35,7 +36,7 @@ def jacobian(nx, ny, nz, u, v, frame, scale):
     )
 
 
-@inner
+@inner(error_model="numpy")
 def facing(nx, ny, nz, u, v, frame, towards_viewer):
     """A sum of normals as a unit normal, at most 85° from the viewing ray."""
     rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
@@ -182,7 +183,7 @@ def record_of(f, records):
     )  # fmt: skip
 
 
-@inner
+@inner(error_model="numpy", fastmath={"contract"}, forceinline=True)
 def with_face(total, record, a, b, c, vertices, u, v, frame, scale):
     """A vertex's quadric in space, total (10), with that of the face abc, moved to the vertex at (u, v), added."""
     centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
