@@ -56,6 +56,13 @@ def point_mesh(shape, count, seed=0):
     return ScreenMesh(points, faces)
 
 
+def two_faces(shape):
+    """A rectangle of two faces."""
+    rows, columns = shape
+    points = np.array([[0, 0], [0, rows], [columns, rows], [columns, 0]], float)
+    return ScreenMesh(points, np.array([[0, 1, 2], [0, 2, 3]], np.int32))
+
+
 def triangles(vertices, faces, shape=(8, 8)):
     """A closed mesh of the triangles given by hand; they are turned counter-clockwise."""
     points = np.array(vertices, float)

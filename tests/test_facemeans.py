@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import naive_integration
-from meshes import bumpy_map, disc, point_mesh
+from meshes import bumpy_map, disc, point_mesh, two_faces
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
+from normalmesh._facepixels import ROOM
 from normalmesh.facemeans import FaceMeans
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
@@ -28,6 +29,17 @@ def test_against_loops(camera, seed, samples):
     assert (owned == 0).any(), "no face was empty"
     np.testing.assert_allclose(means.mobilities, 1 / expected[:, 6])
     np.testing.assert_allclose(np.linalg.norm(means.normals, axis=1), 1)
+
+
+@pytest.mark.parametrize("camera", [Orthographic(0.3), Perspective(9000, 8000, 35, 30)], ids=str)
+@pytest.mark.parametrize("shape", [(60, 70), (3, 2500), (1500, 2)])
+def test_faces_larger_than_a_list_of_pixels(camera, shape):
+    mask = np.random.default_rng(0).random(shape) > 0.1
+    normal_map = bumpy_map(shape, camera=camera, mask=mask, height=0.5)
+    mesh = two_faces(shape)
+    table = means_of(mesh, normal_map).table
+    assert table[:, 0].min() > ROOM
+    np.testing.assert_allclose(table, naive_integration.face_means(mesh, normal_map), rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)

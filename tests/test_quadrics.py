@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import naive
+from meshes import two_faces
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
 from normalmesh._collapse import evaluate, merge_quadrics
+from normalmesh._facepixels import ROOM
 from normalmesh.closedmesh import ClosedMesh
 from normalmesh.collapse import collapse
 from normalmesh.quadrics import FaceRecords, Pixels, vertex_quadrics
@@ -48,6 +50,20 @@ def test_face_records(camera, coarse):
         expected = naive.face_record(corners, pixels, normal_map, 1e-5)
         assert np.allclose(records.table[f], expected, rtol=1e-9, atol=1e-9)
     assert empty > 0
+
+
+@pytest.mark.parametrize("camera", [Orthographic(0.3), Perspective(3000, 2800, 35, 30)], ids=str)
+@pytest.mark.parametrize("shape", [(60, 70), (3, 2500), (1500, 2)])
+def test_faces_larger_than_a_list_of_pixels(camera, shape):
+    normal_map = random_map(camera, shape=shape)
+    mesh = ClosedMesh.from_screen(two_faces(shape), shape)
+    records = FaceRecords(mesh)
+    records.renew(mesh, Pixels(normal_map))
+    owner = np.where(normal_map.mask, pixel_faces(mesh.to_screen(), shape), -1)
+    assert np.bincount(owner[normal_map.mask]).min() > ROOM
+    for f in range(mesh.real_faces):
+        expected = naive.face_record(mesh.vertices[mesh.faces[f]], np.argwhere(owner == f), normal_map, 1e-5)
+        np.testing.assert_allclose(records.table[f], expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)

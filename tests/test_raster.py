@@ -1,5 +1,8 @@
 """Every pixel centre has exactly one owner, whatever the vertex positions."""
 
+import math
+from fractions import Fraction
+
 import numba
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from scipy.spatial import Delaunay
 import naive
 from normalmesh import NormalMeshError, ScreenMesh, pixel_faces
 from normalmesh._predicates import orientation
+from normalmesh._raster import edge, first_column, first_row
 
 coordinates = st.one_of(
     st.floats(-1, 7).map(lambda x: x if abs(x) > 1e-100 else 0.0),
@@ -49,6 +53,65 @@ def test_triangulations_against_the_naive_twin(points):
     owner = pixel_faces(mesh, (6, 6))
     assert np.array_equal(owner, naive.pixel_faces(mesh.vertices, mesh.faces, (6, 6)))
     assert (owner >= 0).all()
+
+
+#: Steps of float64 by which ends of edges are off; most are none.
+nudges = st.sampled_from([0, 0, 0, 1, -1, 3, -2])
+
+
+@st.composite
+def edges_through_centres(draw):
+    """Edges, long and short, that pass through a pixel centre or just beside it, anywhere on a large map."""
+    column, row = draw(st.sampled_from([0, 1, 4000, 29_990])), draw(st.sampled_from([0, 3, 29_990]))
+    du, dv = draw(st.integers(-40_000, 40_000)), draw(st.integers(1, 40_000))
+    share = draw(st.sampled_from([1.0, 1e-3, 1 / 3, 1e-6]))
+    ends = []
+    for turn in (-1, draw(st.sampled_from([1, 0.25, 1 / 7]))):
+        u, v = column + 0.5 + turn * share * du, row + 0.5 + turn * share * dv
+        ends.append((u + draw(nudges) * math.ulp(u), v + draw(nudges) * math.ulp(v)))
+    return (*ends, row)
+
+
+@given(edges_through_centres())
+def test_columns_against_fractions(drawn):
+    top, bottom, row = drawn
+    rows = columns = 30_000
+    for height in {first_row(top[1], rows), row, first_row(bottom[1], rows) - 1}:
+        if first_row(top[1], rows) <= height < first_row(bottom[1], rows):
+            (u, v), (end_u, end_v) = ([Fraction(x) for x in point] for point in (top, bottom))
+            crossing = u + (height + Fraction(1, 2) - v) * (end_u - u) / (end_v - v)
+            expected = min(max(math.ceil(crossing - Fraction(1, 2)), 0), columns)
+            assert first_column(edge(top, bottom), height, columns) == expected
+
+
+far_coordinates = st.tuples(st.integers(-1, 13), nudges).map(lambda t: (t[0] / 2, t[1] * math.ulp(30_000)))
+
+
+@given(st.lists(st.tuples(far_coordinates, coordinates), min_size=3, max_size=3), st.booleans())
+def test_far_triangles_against_the_naive_twin(corners, transposed):
+    """Triangles with corners on and beside pixel centres, many of them slivers, 30 000 pixels from the origin."""
+    points = np.array([[29_990 + half + nudge, other] for (half, nudge), other in corners])
+    expected = np.full((6, 6), -1)
+    if transposed:
+        points = points[:, ::-1].copy()
+    for i, j in np.ndindex(6, 6):
+        u, v = (j + 0.5, i + 29_990.5) if transposed else (j + 29_990.5, i + 0.5)
+        expected[i, j] = 0 if naive.owns(*points, u, v) else -1
+    owner = pixel_faces(ScreenMesh(points, np.array([[0, 1, 2]])), (29_996, 6) if transposed else (6, 29_996))
+    assert np.array_equal(owner[-6:, -6:], expected)
+
+
+def test_a_fan_of_slivers_owns_every_centre_once():
+    """Faces around a corner to all half-pixel points of the far sides: many edges run through pixel centres."""
+    size = 40
+    far = [(size, k / 2) for k in range(2 * size + 1)] + [(k / 2, size) for k in range(2 * size - 1, -1, -1)]
+    points = np.array([(0, 0), *far], float)
+    faces = np.array([(0, k + 1, k) for k in range(1, len(far))])
+    alone = [pixel_faces(ScreenMesh(points, face[None]), (size, size)) == 0 for face in faces]
+    assert np.array_equal(np.sum(alone, axis=0), np.ones((size, size)))
+    mesh = ScreenMesh(points, faces)
+    sample = pixel_faces(mesh, (size, size))[:6, :6]
+    assert np.array_equal(sample, naive.pixel_faces(mesh.vertices, mesh.faces, (6, 6)))
 
 
 def test_large_random_mesh_has_no_cracks():

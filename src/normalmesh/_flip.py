@@ -1,6 +1,9 @@
 """Kernels of :mod:`normalmesh.flip`: the in-circle test in the metric of the normals."""
 
+import numpy as np
+
 from normalmesh._closedmesh import LOCKED, are_neighbours, flip_edge, vertex_at
+from normalmesh._facepixels import LISTED, ROOM
 from normalmesh._kernels import inner, kernel
 from normalmesh._quadrics import face_record, facing, jacobian, record_of
 from normalmesh._topology import next_corner, previous_corner
@@ -88,6 +91,7 @@ def flip_in_order(
     ever. ``active`` (F,) becomes the faces that flips changed.
     """
     active[:] = False
+    pixels = np.empty(LISTED * ROOM, np.float32)
     flips = 0
     for corner in order:
         gain = gain_of_flip(corner, vertices, faces, real_faces, opposite, flags, records, frame, towards_viewer, scale)
@@ -97,7 +101,7 @@ def flip_in_order(
         c, d = vertex_at(corner, faces), vertex_at(opposite[corner], faces)
         if are_neighbours(c, d, faces, opposite, corner_of):
             continue
-        looking = (normals, mask, frame, towards_viewer, scale, regularisation)
+        looking = (normals, mask, frame, towards_viewer, scale, regularisation, pixels)
         first, second = face_record(c, a, d, vertices, *looking), face_record(d, b, c, vertices, *looking)
         if gain_of_diagonal(d, c, a, b, first, second, vertices, frame, towards_viewer, scale) > 0.0:
             continue

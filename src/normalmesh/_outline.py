@@ -10,7 +10,7 @@ import numpy as np
 
 from normalmesh._closedmesh import BOUNDARY, boundary_neighbours
 from normalmesh._kernels import inner, kernel
-from normalmesh._raster import first_column, first_row
+from normalmesh._raster import edge, first_column, first_row
 
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
 INERTIA = 0.01
@@ -172,8 +172,9 @@ def change_outline(polygon, covered, commit):
         turns = 1
         if bottom[1] < top[1]:
             top, bottom, turns = bottom, top, -1
+        line = edge(top, bottom)
         for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
-            windings[row - first, min(max(first_column(top, bottom, row, columns) - left, 0), width)] += turns
+            windings[row - first, min(max(first_column(line, row, columns) - left, 0), width)] += turns
     for row in range(last - first):
         for column in range(1, width):
             windings[row, column] += windings[row, column - 1]

@@ -10,20 +10,22 @@ import math
 import numpy as np
 
 from normalmesh._closedmesh import turn
+from normalmesh._facepixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixels
 from normalmesh._kernels import inner, kernel
 from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, to_viewer
-from normalmesh._raster import by_height, first_row, row_span
+from normalmesh._raster import by_height, face_edges, first_row
 
 
-@inner
+@inner(error_model="numpy")
 def jacobian(nx, ny, nz, u, v, frame, scale):
     """J(n) at the screen position (u, v), eqs. (7) and (8), as six numbers: column ∂_u, then column ∂_v."""
     rx = frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]
     ry = frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]
     rz = frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]
-    along = nx * rx + ny * ry + nz * rz
-    slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) / along
-    slope_v = (nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) / along
+    # One division for both slopes.
+    inverse = 1.0 / (nx * rx + ny * ry + nz * rz)
+    slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) * inverse
+    slope_v = (nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) * inverse
     return (
         (frame[0, 0] - slope_u * rx) * scale,
         (frame[0, 1] - slope_u * ry) * scale,
@@ -34,7 +36,7 @@ def jacobian(nx, ny, nz, u, v, frame, scale):
     )
 
 
-@inner
+@inner(error_model="numpy")
 def facing(nx, ny, nz, u, v, frame, towards_viewer):
     """A sum of normals as a unit normal, at most 85° from the viewing ray."""
     rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
@@ -66,38 +68,38 @@ def sample_pixel(mask, u, v):
 
 
 @inner(error_model="numpy")
-def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, regularisation):
+def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, regularisation, pixels):
     """The record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B."""
-    rows, columns = mask.shape
+    rows = mask.shape[0]
     at_a, at_b, at_c = (
         (vertices[a, 0], vertices[a, 1]),
         (vertices[b, 0], vertices[b, 1]),
         (vertices[c, 0], vertices[c, 1]),
     )
     top, middle, bottom = by_height(at_a, at_b, at_c)
+    edges = face_edges(top, middle, bottom)
     start_row, middle_row, end_row = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
-    sum_x, sum_y, sum_z = 0.0, 0.0, 0.0
-    pixels = 0
-    for row in range(start_row, end_row):
-        start, end = row_span(top, middle, bottom, row, middle_row, columns)
-        for column in range(start, end):
-            # Normals are zero outside the mask.
-            pixels += mask[row, column]
-            sum_x += normals[row, column, 0]
-            sum_y += normals[row, column, 1]
-            sum_z += normals[row, column, 2]
     centre_u, centre_v = (at_a[0] + at_b[0] + at_c[0]) / 3.0, (at_a[1] + at_b[1] + at_c[1]) / 3.0
-    if pixels == 0:
+    nx = ny = nz = 0.0
+    total = count = 0
+    row, column = start_row, 0
+    while row < end_row:
+        count, row, column = list_pixels(edges, row, column, middle_row, end_row, normals, mask, pixels)
+        nx, ny, nz = _with_normals(nx, ny, nz, pixels, count)
+        total += count
+    if total == 0:
         return sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation)
-    nx, ny, nz = facing(sum_x, sum_y, sum_z, centre_u, centre_v, frame, towards_viewer)
+    nx, ny, nz = facing(nx, ny, nz, centre_u, centre_v, frame, towards_viewer)
     j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
     sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for row in range(start_row, end_row):
-        start, end = row_span(top, middle, bottom, row, middle_row, columns)
-        for column in range(start, end):
-            if mask[row, column]:
-                sums = _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation)
-    return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels)
+    if total == count:
+        sums = _with_pixels(sums, pixels, count, centre_u, centre_v, j, regularisation)
+    else:
+        row, column = start_row, 0
+        while row < end_row:
+            count, row, column = list_pixels(edges, row, column, middle_row, end_row, normals, mask, pixels)
+            sums = _with_pixels(sums, pixels, count, centre_u, centre_v, j, regularisation)
+    return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, total)
 
 
 @inner
@@ -106,17 +108,14 @@ def sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale,
     centre_u, centre_v = (at_a[0] + at_b[0] + at_c[0]) / 3.0, (at_a[1] + at_b[1] + at_c[1]) / 3.0
     row, column = sample_pixel(mask, centre_u, centre_v)
     sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    nx = ny = nz = 0.0
-    if row >= 0:
-        nx, ny, nz = (
-            np.float64(normals[row, column, 0]),
-            np.float64(normals[row, column, 1]),
-            np.float64(normals[row, column, 2]),
-        )
-    nx, ny, nz = facing(nx, ny, nz, centre_u, centre_v, frame, towards_viewer)
+    if row < 0:
+        nx, ny, nz = facing(0.0, 0.0, 0.0, centre_u, centre_v, frame, towards_viewer)
+        j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
+        return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, 1)
+    n = np.float64(normals[row, column, 0]), np.float64(normals[row, column, 1]), np.float64(normals[row, column, 2])
+    nx, ny, nz = facing(n[0], n[1], n[2], centre_u, centre_v, frame, towards_viewer)
     j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
-    if row >= 0:
-        sums = _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation)
+    sums = _with_pixel(sums, n, centre_u - (column + 0.5), centre_v - (row + 0.5), j, regularisation)
     return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, 1)
 
 
@@ -135,15 +134,30 @@ def _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels):
     )  # fmt: skip
 
 
-@inner(fastmath={"contract"}, error_model="numpy", forceinline=True)
-def _with_pixel(sums, normals, row, column, centre_u, centre_v, j, regularisation):
+@inner(fastmath=FAST, error_model="numpy")
+def _with_normals(sum_x, sum_y, sum_z, pixels, count):
+    """A sum of normals with those of a list of pixels added to it."""
+    for i in range(count):
+        sum_x += pixels[X + i]
+        sum_y += pixels[Y + i]
+        sum_z += pixels[Z + i]
+    return sum_x, sum_y, sum_z
+
+
+@inner(fastmath=FAST, error_model="numpy")
+def _with_pixels(sums, pixels, count, centre_u, centre_v, j, regularisation):
+    """A record's quadric with those of a list of pixels added to it."""
+    for i in range(count):
+        n = np.float64(pixels[X + i]), np.float64(pixels[Y + i]), np.float64(pixels[Z + i])
+        du, dv = centre_u - (np.float64(pixels[U + i]) + 0.5), centre_v - (np.float64(pixels[V + i]) + 0.5)
+        sums = _with_pixel(sums, n, du, dv, j, regularisation)
+    return sums
+
+
+@inner(fastmath=FAST, error_model="numpy", forceinline=True)
+def _with_pixel(sums, n, du, dv, j, regularisation):
     """A record's quadric with ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 added to it."""
-    nx, ny, nz = (
-        np.float64(normals[row, column, 0]),
-        np.float64(normals[row, column, 1]),
-        np.float64(normals[row, column, 2]),
-    )
-    du, dv = centre_u - (column + 0.5), centre_v - (row + 0.5)
+    nx, ny, nz = n
     x, y, z = j[0] * du + j[3] * dv, j[1] * du + j[4] * dv, j[2] * du + j[5] * dv
     off = nx * x + ny * y + nz * z
     return (
@@ -169,7 +183,7 @@ def record_of(f, records):
     )  # fmt: skip
 
 
-@inner
+@inner(error_model="numpy", fastmath={"contract"}, forceinline=True)
 def with_face(total, record, a, b, c, vertices, u, v, frame, scale):
     """A vertex's quadric in space, total (10), with that of the face abc, moved to the vertex at (u, v), added."""
     centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
@@ -219,11 +233,12 @@ def face_records(
     first, last, vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records
 ):  # fmt: skip
     """Renew the records (M, 14) of the faces that changed."""
+    pixels = np.empty(LISTED * ROOM, np.float32)
     for f in range(first, last):
         if changed[f]:
             record = face_record(
                 faces[f, 0], faces[f, 1], faces[f, 2], vertices, normals, mask, frame, towards_viewer, scale,
-                regularisation,
+                regularisation, pixels,
             )  # fmt: skip
             for k in range(14):
                 records[f, k] = record[k]

@@ -31,25 +31,38 @@ def first_row(v, rows):
 
 
 @inner(forceinline=True, error_model="numpy")
-def first_column(top, bottom, row, columns):
-    """The first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
-    u, v = top[0], top[1]
-    end_u, end_v = bottom[0], bottom[1]
-    height = row + 0.5
-    column = u + (height - v) * (end_u - u) / (end_v - v) - 0.5
-    nearest = math.floor(column + 0.5)
-    # Within rounding errors of a pixel centre the side is decided exactly.
-    if abs(column - nearest) <= 4e-15 * (abs(u) + abs(end_u) + 1.0):
-        left = orientation(u, v, end_u, end_v, nearest + 0.5, height) < 0
-        column = nearest + 1.0 if left else nearest
-    return int(min(max(math.ceil(column), 0.0), float(columns)))
+def edge(top, bottom):
+    """An edge from its upper to its lower end: both ends, du/dv, and a bound on rounding errors of its columns."""
+    u, v, end_u, end_v = top[0], top[1], bottom[0], bottom[1]
+    # Between the ends of an edge a column has seven roundings, each of at most 1.2e-16 (|u| + |end_u| + 1).
+    slope = (end_u - u) / (end_v - v) if v < end_v else 0.0
+    return u, v, end_u, end_v, slope, 4e-15 * (abs(u) + abs(end_u) + 1.0)
 
 
 @inner(forceinline=True, error_model="numpy")
-def row_span(top, middle, bottom, row, middle_row, columns):
+def face_edges(top, middle, bottom):
+    """The long edge of a face, that above its middle corner, and that below."""
+    return edge(top, bottom), edge(top, middle), edge(middle, bottom)
+
+
+@inner(forceinline=True, error_model="numpy")
+def first_column(edge, row, columns):
+    """The first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
+    u, v, end_u, end_v, slope, rounding = edge
+    height = row + 0.5
+    column = u + (height - v) * slope - 0.5
+    first, nearest = math.ceil(column), math.floor(column + 0.5)
+    # Within rounding errors of a pixel centre the side is decided exactly.
+    if abs(column - nearest) <= rounding:
+        first = nearest + (orientation(u, v, end_u, end_v, nearest + 0.5, height) < 0)
+    return min(max(first, 0), columns)
+
+
+@inner(forceinline=True, error_model="numpy")
+def row_span(edges, row, middle_row, columns):
     """Columns start … end − 1 of the row that a face owns; rows from the middle corner on use its lower edge."""
-    one = first_column(top, bottom, row, columns)
-    other = first_column(top, middle, row, columns) if row < middle_row else first_column(middle, bottom, row, columns)
+    long, upper, lower = edges
+    one, other = first_column(long, row, columns), first_column(upper if row < middle_row else lower, row, columns)
     return min(one, other), max(one, other)
 
 
@@ -63,8 +76,8 @@ def fill_pixel_faces(first, last, vertices, faces, owner):
         if orientation(a[0], a[1], b[0], b[1], c[0], c[1]) <= 0:
             continue
         top, middle, bottom = by_height(a, b, c)
-        middle_row = first_row(middle[1], rows)
+        edges, middle_row = face_edges(top, middle, bottom), first_row(middle[1], rows)
         for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
-            start, end = row_span(top, middle, bottom, row, middle_row, columns)
+            start, end = row_span(edges, row, middle_row, columns)
             for column in range(start, end):
                 owner[row, column] = f

@@ -13,7 +13,7 @@ from numba import prange
 from normalmesh._closedmesh import turn, vertex_at
 from normalmesh._kernels import inner, kernel
 from normalmesh._quadrics import facing, jacobian, sample_pixel
-from normalmesh._raster import by_height, first_row, row_span
+from normalmesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh._topology import next_corner, previous_corner
 
 #: Target edge lengths lie between these (px).
@@ -85,11 +85,11 @@ def sample_faces(vertices, faces, real_faces, normals, density, mask, frame, tow
             continue
         a, b, c = vertices[faces[f, 0]], vertices[faces[f, 1]], vertices[faces[f, 2]]
         top, middle, bottom = by_height(a, b, c)
-        middle_row = first_row(middle[1], rows)
+        edges, middle_row = face_edges(top, middle, bottom), first_row(middle[1], rows)
         nx = ny = nz = total = 0.0
         pixels = 0
         for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
-            start, end = row_span(top, middle, bottom, row, middle_row, columns)
+            start, end = row_span(edges, row, middle_row, columns)
             for column in range(start, end):
                 if mask[row, column]:
                     pixels += 1
