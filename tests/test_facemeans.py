@@ -24,7 +24,7 @@ def test_against_loops(camera, seed, samples):
     mesh = point_mesh(normal_map.shape, 150, seed)
     means = means_of(mesh, normal_map, samples)
     expected = naive_integration.face_means(mesh, normal_map, samples)
-    np.testing.assert_allclose(means.table, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(means.table[:, :10], expected, rtol=1e-12, atol=1e-14)
     owned = np.bincount(pixel_faces(mesh, mask.shape)[mask], minlength=len(mesh.faces))
     assert (owned == 0).any(), "no face was empty"
     np.testing.assert_allclose(means.mobilities, 1 / expected[:, 6])
@@ -39,7 +39,7 @@ def test_faces_larger_than_a_list_of_pixels(camera, shape):
     mesh = two_faces(shape)
     table = means_of(mesh, normal_map).table
     assert table[:, 0].min() > ROOM
-    np.testing.assert_allclose(table, naive_integration.face_means(mesh, normal_map), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(table[:, :10], naive_integration.face_means(mesh, normal_map), rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
@@ -62,7 +62,7 @@ def test_large_faces_take_pixel_centres():
     large = mesh.areas >= 64
     assert large.any()
     assert not large.all()
-    one, two = (means_of(mesh, normal_map, samples).table for samples in (1, 2))
+    one, two = (means_of(mesh, normal_map, samples).table[:, :10] for samples in (1, 2))
     assert np.array_equal(one[large], two[large])
     np.testing.assert_allclose(two, naive_integration.face_means(mesh, normal_map, 2), rtol=1e-12, atol=1e-14)
 
@@ -79,7 +79,7 @@ def test_slivers_between_rows_of_samples_own_nothing(samples):
     alone = [ScreenMesh(mesh.vertices[face], np.array([[0, 1, 2]], np.int32)) for face in mesh.faces]
     expected = np.concatenate([naive_integration.face_means(each, normal_map, samples) for each in alone])
     assert (expected[:, 0] == 1).any()
-    np.testing.assert_allclose(means_of(mesh, normal_map, samples).table, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(means_of(mesh, normal_map, samples).table[:, :10], expected, rtol=1e-12, atol=1e-14)
 
 
 def test_gradients_point_uphill():

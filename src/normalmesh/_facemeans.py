@@ -1,5 +1,7 @@
 """Kernel of :mod:`normalmesh.facemeans`."""
 
+import math
+
 import numpy as np
 
 from normalmesh._facepixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixel
@@ -10,6 +12,9 @@ from normalmesh._raster import by_height, face_edges, first_row, row_span
 #: Numbers that are summed over the pixels of a face: 1; n; slopes ∂_u z, ∂_v z of the pixel's plane at the face's
 #: centroid; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
 SUMS = 10
+#: What a row of the table holds beside the means: area, centroid, and cosine between mean normal and viewing ray there.
+AREA, CENTRE_U, CENTRE_V, COSINE = 10, 11, 12, 13
+COLUMNS = 14
 #: Faces below this many pixels are sampled more finely than at pixel centres: few centres say little about an area.
 SMALL_FACE = 64.0
 #: Share of ⟨r,n⟩ at a pixel that must be left at the centroid: beyond it the pixel's plane is seen from behind.
@@ -19,13 +24,20 @@ SHARE = LISTED * ROOM
 
 
 @inner(forceinline=True, fastmath=FAST)
+def ray(u, v, frame):
+    """r(u, v), as three numbers."""
+    return (
+        frame[2, 0] + u * frame[3, 0] + v * frame[4, 0],
+        frame[2, 1] + u * frame[3, 1] + v * frame[4, 1],
+        frame[2, 2] + u * frame[3, 2] + v * frame[4, 2],
+    )
+
+
+@inner(forceinline=True, fastmath=FAST)
 def along_ray(nx, ny, nz, u, v, frame):
     """⟨n, r(u, v)⟩."""
-    return (
-        nx * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
-        + ny * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
-        + nz * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
-    )
+    rx, ry, rz = ray(u, v, frame)
+    return nx * rx + ny * ry + nz * rz
 
 
 @inner(forceinline=True, fastmath=FAST)
@@ -144,20 +156,26 @@ def face_sums(a, b, c, fine, normals, mask, frame, pixels):
 
 
 @kernel(error_model="numpy")
-def face_means(first, last, vertices, faces, areas, samples, normals, mask, frame, means):
-    """Fill the means (M, 10) over the foreground pixels of faces; the first number is the count of what was summed.
+def face_means(first, last, vertices, faces, samples, normals, mask, frame, table):
+    """Fill rows of the table (M, COLUMNS): means over the foreground pixels of faces, and how they lie.
 
-    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2.
+    The first number of a row is the count of what was summed. Small faces take ``samples`` × ``samples`` samples of
+    each pixel, 1 or 2.
     """
     pixels = np.empty((LISTED + 1) * ROOM, np.float32)
     for f in range(first, last):
-        fine = samples if areas[f] < SMALL_FACE else 1
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
-        a = fine * vertices[i, 0], fine * vertices[i, 1]
-        b = fine * vertices[j, 0], fine * vertices[j, 1]
-        c = fine * vertices[k, 0], fine * vertices[k, 1]
+        a, b, c = (vertices[i, 0], vertices[i, 1]), (vertices[j, 0], vertices[j, 1]), (vertices[k, 0], vertices[k, 1])
+        area = 0.5 * ((b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1]))
+        u, v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
+        fine = samples if area < SMALL_FACE else 1
+        a, b, c = (fine * a[0], fine * a[1]), (fine * b[0], fine * b[1]), (fine * c[0], fine * c[1])
         sums = face_sums(a, b, c, fine, normals, mask, frame, pixels)
         scale = 1.0 / max(sums[0], 1.0)
-        means[f, 0] = sums[0]
+        table[f, 0] = sums[0]
         for n in range(1, SUMS):
-            means[f, n] = sums[n] * scale
+            table[f, n] = sums[n] * scale
+        rx, ry, rz = ray(u, v, frame)
+        lengths = (sums[1] ** 2 + sums[2] ** 2 + sums[3] ** 2) * (rx * rx + ry * ry + rz * rz)
+        cosine = abs(sums[1] * rx + sums[2] * ry + sums[3] * rz) / math.sqrt(max(lengths, 1e-300))
+        table[f, AREA], table[f, CENTRE_U], table[f, CENTRE_V], table[f, COSINE] = area, u, v, cosine

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from normalmesh._facemeans import CENTRE_U, CENTRE_V
 from normalmesh._kernels import inner, kernel
 from normalmesh._topology import next_corner, previous_corner
 
@@ -12,13 +13,13 @@ HORIZON = 0.5
 
 
 @inner(forceinline=True)
-def rise(f, u, v, table, centroids, perspective):
+def rise(f, u, v, table, perspective):
     """By how much the plane in space of face f rises from its centroid to the screen position (u, v).
 
     Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu); it goes on in a straight line towards the horizon
     of the plane.
     """
-    linear = table[f, 4] * (u - centroids[f, 0]) + table[f, 5] * (v - centroids[f, 1])
+    linear = table[f, 4] * (u - table[f, CENTRE_U]) + table[f, 5] * (v - table[f, CENTRE_V])
     if not perspective:
         return linear
     near = min(linear, HORIZON)
@@ -27,7 +28,7 @@ def rise(f, u, v, table, centroids, perspective):
 
 @kernel(error_model="numpy")
 def fill_edges(
-    first, last, corners, opposite, vertices, faces, table, centroids, perspective, pairs, ends, lengths, rises, weights
+    first, last, corners, opposite, vertices, faces, table, perspective, pairs, ends, lengths, rises, weights
 ):
     """Fill what :class:`normalmesh.facets.FacetSystem` says of the edges (E,) across from corners."""
     vertex_of = faces.reshape(-1)
@@ -39,18 +40,18 @@ def fill_edges(
         u, v = (vertices[a, 0] + vertices[b, 0]) / 2.0, (vertices[a, 1] + vertices[b, 1]) / 2.0
         one, other = corner // 3, opposite[corner] // 3
         pairs[e, 0], pairs[e, 1] = one, other
-        rises[e, 0] = rise(one, u, v, table, centroids, perspective)
-        rises[e, 1] = rise(other, u, v, table, centroids, perspective)
+        rises[e, 0] = rise(one, u, v, table, perspective)
+        rises[e, 1] = rise(other, u, v, table, perspective)
         weights[e] = lengths[e] / max(table[one, 6], table[other, 6])
 
 
 @kernel
-def add_planes(offsets, vertices, faces, table, centroids, importance, perspective, cut_faces, total, weights):
+def add_planes(offsets, vertices, faces, table, importance, perspective, cut_faces, total, weights):
     """Add the planes of all faces at their vertices, by importance (M,), to the totals (N',) of the cut mesh."""
     for f in range(faces.shape[0]):
         for k in range(3):
             here, there = faces[f, k], cut_faces[f, k]
-            value = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, centroids, perspective)
+            value = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, perspective)
             total[there] += importance[f] * value
             weights[there] += importance[f]
 

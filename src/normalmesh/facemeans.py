@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh._facemeans import SUMS, face_means
+from normalmesh._facemeans import AREA, CENTRE_U, CENTRE_V, COLUMNS, COSINE, face_means
 from normalmesh.camera import Camera
 from normalmesh.screenmesh import ScreenMesh
 from normalmesh.threads import in_parallel
@@ -23,7 +23,7 @@ class FaceMeans:
     Attributes
     ----------
     mesh, camera
-    table : (M, 10) float64
+    table : (M, 14) float64
         As :mod:`normalmesh._facemeans` counts them.
     """
 
@@ -45,28 +45,34 @@ class FaceMeans:
         One sample is the pixel's centre, as in the paper; more of them, ``samples`` × ``samples``, share the pixels at
         the edges of small faces out by area.
         """
-        table = np.empty((len(mesh.faces), SUMS))
+        table = np.empty((len(mesh.faces), COLUMNS))
         looking = (samples, normals, mask, camera.frame)
-        in_parallel(face_means, len(table), mesh.vertices, mesh.faces, mesh.areas, *looking, table, grain=4096)
+        in_parallel(face_means, len(table), mesh.vertices, mesh.faces, *looking, table, grain=4096)
         # A face far from all foreground knows nothing: it is taken to face the viewer, and hardly counts.
-        nothing = ~table[:, 1:4].any(axis=1)
-        rays = camera.rays(*mesh.vertices[mesh.faces[nothing]].mean(axis=1).T)
+        nothing = np.flatnonzero(table[:, COSINE] == 0)
+        nothing = nothing[~table[nothing, 1:4].any(axis=1)]
+        rays = camera.rays(*table[nothing, CENTRE_U : CENTRE_V + 1].T)
         squared = (rays**2).sum(axis=1)
         table[nothing, 1:4] = camera.towards_viewer * rays / np.sqrt(squared)[:, None]
         table[nothing, 6] = 1e6 / squared
         table[nothing, 7] = 1e-6 * squared
+        table[nothing, COSINE] = 1.0
         return cls(mesh, camera, table)
 
-    @cached_property
+    @property
     def areas(self) -> Float:
         """(M,) in px²."""
-        return self.mesh.areas
+        return self.table[:, AREA]
 
-    @cached_property
+    @property
     def centroids(self) -> Float:
         """(M, 2) in px."""
-        a, b, c = (self.mesh.vertices[self.mesh.faces[:, k]] for k in range(3))
-        return (a + b + c) / 3
+        return self.table[:, CENTRE_U : CENTRE_V + 1]
+
+    @property
+    def cosines(self) -> Float:
+        """(M,): of the angles between mean normals and the viewing rays of the centroids."""
+        return self.table[:, COSINE]
 
     @property
     def gradients(self) -> Float:

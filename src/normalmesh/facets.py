@@ -68,7 +68,7 @@ class FacetSystem:
         pairs, ends = np.empty((count, 2), np.int32), np.empty((count, 2), np.int32)
         lengths, rises, weights = np.empty(count), np.empty((count, 2)), np.empty(count)
         in_parallel(
-            _facets.fill_edges, count, corners, opposite, mesh.vertices, mesh.faces, means.table, means.centroids,
+            _facets.fill_edges, count, corners, opposite, mesh.vertices, mesh.faces, means.table,
             isinstance(means.camera, Perspective), pairs, ends, lengths, rises, weights, grain=GRAIN,
         )  # fmt: skip
         return cls(means, corners, ends, pairs, lengths, rises, weights)
@@ -114,7 +114,7 @@ class FacetSystem:
         """Values (N',) at the vertices of the cut mesh: the mean of their faces' planes there, by area · m_f."""
         means, count = self.means, len(cut.origin)
         total, weights = np.zeros(count), np.zeros(count)
-        planes = (means.table, means.centroids, self._importance, isinstance(means.camera, Perspective))
+        planes = (means.table, self._importance, isinstance(means.camera, Perspective))
         _facets.add_planes(offsets, means.mesh.vertices, means.mesh.faces, *planes, cut.faces, total, weights)
         return total / np.where(weights > 0, weights, 1.0)
 

@@ -42,10 +42,7 @@ class RobustWeights:
     @cached_property
     def uprightness(self) -> Float:
         """ν_f (M,): cosine between a face's mean normal and the viewing ray, at least 1e-3."""
-        means = self.system.means
-        rays = means.camera.rays(*means.centroids.T)
-        cosine = np.abs(np.einsum("fk,fk->f", means.normals, rays)) / np.sqrt(np.einsum("fk,fk->f", rays, rays))
-        return np.maximum(cosine, 1e-3)
+        return np.maximum(self.system.means.cosines, 1e-3)
 
     @cached_property
     def _trust(self) -> Float:
