@@ -7,7 +7,7 @@ import pytest
 import naive_integration
 from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, integration, pixel_faces
-from normalmesh._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, fill_up
+from normalmesh._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, fill_up, gather_face
 from normalmesh._refinement import (
     RING,
     colours,
@@ -49,7 +49,7 @@ def summed_angles(mesh, unknown, normal_map):
 class Star:
     """The pixels around a vertex, gathered, and what they say about places of it."""
 
-    def __init__(self, closed, vertex, corners, strain, normal_map):
+    def __init__(self, closed, vertex, corners, strain, normal_map, stride=1):
         camera = normal_map.camera
         self.looking = (camera.frame, isinstance(camera, Perspective))
         self.pixels_of = (normal_map.normals, normal_map.mask)
@@ -60,7 +60,7 @@ class Star:
         self.ring = np.empty((self.valence, RING))
         fill_ring(star, self.valence, closed.vertices, corners, strain, closed.faces, *self.looking, self.ring)
         table = np.empty((ROWS, 64), np.float32)
-        self.gathered = gather_star(self.here, self.valence, self.ring, normal_map.normals, table)
+        self.gathered = gather_star(self.here, self.valence, self.ring, stride, normal_map.normals, table)
         fill_slopes(*self.here, camera.frame, *self.gathered)
 
     def optima(self, move):
@@ -74,7 +74,7 @@ class Star:
 
     def angle(self, move, own):
         place = (self.here[0] + move[0], self.here[1] + move[1])
-        return star_angle(*place, own, self.valence, self.ring, *self.looking, *self.gathered)
+        return star_angle(place, own, self.valence, self.ring, *self.looking, *self.gathered)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
@@ -370,4 +370,33 @@ def test_a_table_of_pixels_holds_nothing_of_the_one_before():
     assert end == VECTOR
     assert np.isfinite(pixels[: SHARE + 1, :end]).all()
     assert pixels[SHARE, :end].sum() == 3
-    assert (pixels[SECTOR, :end] == 0).all()
+
+
+def test_half_of_the_pixels_lie_as_on_a_chessboard():
+    normal_map = waves((48, 48))[0]
+    mesh = point_mesh((48, 48), 12)
+    closed = ClosedMesh.from_screen(mesh, (48, 48))
+    owner = pixel_faces(mesh, (48, 48))
+    for vertex in np.flatnonzero(closed.flags == 0):
+        state = (closed, vertex, np.zeros(mesh.faces.size), np.zeros(mesh.faces.size), normal_map)
+        for stride in (1, 2):
+            star = Star(*state, stride)
+            pixels, count = star.gathered
+            of_map = pixels[:, :count][:, pixels[SHARE, :count] == 1]
+            column, row = np.rint(of_map[:2] + np.array(star.here)[:, None] - 0.5).astype(int)
+            rows, columns = np.nonzero(np.isin(owner, star.corners // 3))
+            kept = (rows + columns) % stride == 0
+            assert sorted(zip(row, column, strict=True)) == sorted(zip(rows[kept], columns[kept], strict=True))
+            # Each in the sector of its face.
+            assert np.array_equal(star.corners[of_map[SECTOR].astype(int)] // 3, owner[row, column])
+
+
+@pytest.mark.parametrize("side", [(-5.0, 3.0), (14.0, 3.0), (3.0, -5.0), (3.0, 14.0), (-1.5, 3.0)])
+def test_faces_may_lie_outside_the_map(side):
+    """The outline of a mesh does, by parts of a pixel."""
+    normals = np.ones((12, 12, 3), np.float32)
+    a, b, c = ((side[0] + u, side[1] + v) for u, v in ((0.2, 0.1), (0.3, 3.2), (3.0, 1.4)))
+    pixels = np.empty((ROWS, 64), np.float32)
+    count = gather_face(a, b, c, 0.0, 0.0, 1, normals, pixels, 0)
+    assert ((pixels[:2, :count] > 0) & (pixels[:2, :count] < 12)).all()
+    assert count == (1 if side[0] == -1.5 else 0)

@@ -31,6 +31,8 @@ NOISE_GAIN = 0.25
 LEAST_ANGLE = 1e-6
 #: No face becomes smaller than this by a move (px²): below it the pixels say nothing.
 LEAST_AREA = 0.3
+#: From this many pixels on half of them judge the places of a vertex: it finds nearly the same ones in far less time.
+MANY_PIXELS = 256.0
 #: Faces or vertices that share one table of pixels.
 CHUNK = 64
 
@@ -56,48 +58,54 @@ def with_room(pixels, room):
 
 
 @inner(error_model="numpy")
-def gather_face(a, b, c, origin_u, origin_v, normals, pixels, count):
+def gather_face(a, b, c, origin_u, origin_v, stride, normals, pixels, count):
     """Append the foreground pixels of a face to ``count`` columns of the table; how many there are then.
 
+    A ``stride`` of 2 takes half of them, as on a chessboard, 1 takes all.
     Centres within rounding errors of an edge go to either face, but to one of them.
     """
     rows = normals.shape[0]
     top, middle, bottom = by_height(a, b, c)
     first, second, last = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
-    count = _gather_rows(first, second, top, bottom, top, middle, origin_u, origin_v, normals, pixels, count)
-    return _gather_rows(second, last, top, bottom, middle, bottom, origin_u, origin_v, normals, pixels, count)
+    count = _gather_rows(first, second, top, bottom, top, middle, origin_u, origin_v, stride, normals, pixels, count)
+    return _gather_rows(second, last, top, bottom, middle, bottom, origin_u, origin_v, stride, normals, pixels, count)
 
 
-@inner(error_model="numpy")
-def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, origin_v, normals, pixels, count):
+@inner(error_model="numpy", forceinline=True)
+def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, origin_v, stride, normals, pixels, count):
     """Append the pixels between two edges in rows first … last − 1."""
-    columns = float(normals.shape[1])
+    columns = normals.shape[1]
     slope = (bottom[0] - top[0]) / (bottom[1] - top[1])
     other_slope = (other_bottom[0] - other_top[0]) / (other_bottom[1] - other_top[1])
+    us, vs, xs, ys, zs = pixels[U], pixels[V], pixels[X], pixels[Y], pixels[Z]
+    # Unsigned indices: Numba would ask of others whether they count from the end.
+    to = np.uint64(count)
     for row in range(first, last):
         height = row + 0.5
         one = top[0] + (height - top[1]) * slope - 0.5
         other = other_top[0] + (height - other_top[1]) * other_slope - 0.5
         start = math.ceil(max(min(one, other), 0.0))
-        end = math.ceil(min(max(one, other), columns))
-        v = np.float32(height - origin_v)
-        for column in range(start, end):
+        start += (start + row) & (stride - 1)
+        end = math.ceil(min(max(one, other), float(columns)))
+        u, v = np.float32(start + 0.5 - origin_u), np.float32(height - origin_v)
+        # The outline may lie outside the map, so that a row ends before it begins.
+        at, column, stop = np.uint64(row), np.uint64(start), np.uint64(max(end, 0))
+        while column < stop:
             # Written first and counted then: no branch.
-            pixels[U, count], pixels[V, count] = np.float32(column + 0.5 - origin_u), v
-            x, y, z = normals[row, column, 0], normals[row, column, 1], normals[row, column, 2]
-            pixels[X, count], pixels[Y, count], pixels[Z, count] = x, y, z
+            us[to], vs[to] = u, v
+            x, y, z = normals[at, column, 0], normals[at, column, 1], normals[at, column, 2]
+            xs[to], ys[to], zs[to] = x, y, z
             # Normals are zero outside the mask.
-            count += np.int64(abs(x) + abs(y) + abs(z) > ZERO)
-    return count
+            to += np.uint64(abs(x) + abs(y) + abs(z) > ZERO)
+            u += np.float32(stride)
+            column += np.uint64(stride)
+    return np.int64(to)
 
 
 @inner
 def fill_up(pixels, count):
-    """Fill up the last vector with columns that do not count; the number of all columns.
-
-    All belong to the first sector until another one claims them: a pixel right at the vertex lies in none.
-    """
-    shares, sectors = pixels[SHARE], pixels[SECTOR]
+    """Fill up the last vector with columns that do not count; the number of all columns."""
+    shares = pixels[SHARE]
     for i in range(count):
         shares[i] = ONE
     end = -(-count // VECTOR) * VECTOR
@@ -105,9 +113,15 @@ def fill_up(pixels, count):
         shares[i] = ZERO
         for row in range(SHARE):
             pixels[row, i] = pixels[row, count - 1]
-    for i in range(end):
-        sectors[i] = ZERO
     return end
+
+
+@inner
+def mark(sector, pixels, begin, end):
+    """Say that columns begin … end − 1 lie in a sector."""
+    sectors = pixels[SECTOR]
+    for i in range(end - begin):
+        sectors[begin + i] = sector
 
 
 @inner(error_model="numpy", fastmath=FAST)
@@ -162,17 +176,26 @@ def sector_sums(sector, u, v, bu, bv, cu, cv, perspective, pixels, count):
 
 
 @inner(error_model="numpy", fastmath=FAST)
-def fill_chords(sector, normal, pixels, count):
-    """Chords between the normals of the pixels of a sector and that of its face."""
-    x, y, z = np.float32(normal[0]), np.float32(normal[1]), np.float32(normal[2])
-    sector = np.float32(sector)
+def fill_chords(first, p, q, r, pixels, count):
+    """Chords between the normals of the pixels of three sectors, from the first on, and those of their faces p, q, r.
+
+    What later sectors get is not theirs: they come next.
+    """
+    rx, ry, rz = np.float32(r[0]), np.float32(r[1]), np.float32(r[2])
+    # Differences: of normals chosen in the loop, LLVM would choose among the float64 before rounding, again and again.
+    px, py, pz = np.float32(p[0]) - rx, np.float32(p[1]) - ry, np.float32(p[2]) - rz
+    qx, qy, qz = np.float32(q[0]) - rx, np.float32(q[1]) - ry, np.float32(q[2]) - rz
+    first, second = np.float32(first), np.float32(first + 1)
     sectors, chords = pixels[SECTOR], pixels[CHORD]
     for i in range(count):
-        off_x, off_y, off_z = pixels[X, i] - x, pixels[Y, i] - y, pixels[Z, i] - z
-        chord = off_x * off_x + off_y * off_y + off_z * off_z
+        sector = sectors[i]
+        in_p, in_q = ONE if sector == first else ZERO, ONE if sector == second else ZERO
+        x = pixels[X, i] - rx - in_p * px - in_q * qx
+        y = pixels[Y, i] - ry - in_p * py - in_q * qy
+        z = pixels[Z, i] - rz - in_p * pz - in_q * qz
         # Loaded in any case: a branch would keep the compiler from vector instructions.
         before = chords[i]
-        chords[i] = chord if sectors[i] == sector else before
+        chords[i] = x * x + y * y + z * z if sector >= first else before
 
 
 @inner(error_model="numpy", fastmath=FAST)
@@ -198,14 +221,13 @@ def sum_of_angles(u, v, du, dv, left, right, pixels, count):
     """
     past = np.float32(dv * u - du * v)
     du, dv = np.float32(du), np.float32(dv)
-    lx, ly, lz = np.float32(left[0]), np.float32(left[1]), np.float32(left[2])
     rx, ry, rz = np.float32(right[0]), np.float32(right[1]), np.float32(right[2])
+    # Differences for the same reason as in fill_chords.
+    lx, ly, lz = np.float32(left[0]) - rx, np.float32(left[1]) - ry, np.float32(left[2]) - rz
     total = ZERO
     for i in range(count):
-        is_left = dv * pixels[U, i] - du * pixels[V, i] >= past
-        x = pixels[X, i] - (lx if is_left else rx)
-        y = pixels[Y, i] - (ly if is_left else ry)
-        z = pixels[Z, i] - (lz if is_left else rz)
+        is_left = ONE if dv * pixels[U, i] - du * pixels[V, i] >= past else ZERO
+        x, y, z = pixels[X, i] - rx - is_left * lx, pixels[Y, i] - ry - is_left * ly, pixels[Z, i] - rz - is_left * lz
         total += pixels[SHARE, i] * _angle(x * x + y * y + z * z)
     return np.float64(total)
 
@@ -227,14 +249,15 @@ def space_point(u, v, unknown, frame, perspective):
     )
 
 
-@inner
+@inner(error_model="numpy")
 def face_normal(p, q, r):
     """Unit normal of a face in space, NaN if it has none."""
     ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     length = math.sqrt(nx * nx + ny * ny + nz * nz)
-    return (nx / length, ny / length, nz / length) if length > 0.0 else (np.nan, np.nan, np.nan)
+    scale = 1.0 / length if length > 0.0 else np.nan
+    return nx * scale, ny * scale, nz * scale
 
 
 @inner

@@ -15,6 +15,7 @@ from normalmesh._kernels import inner, kernel
 from normalmesh._patch import (
     CHUNK,
     LEAST_AREA,
+    MANY_PIXELS,
     ROWS,
     corner_point,
     face_normal,
@@ -23,6 +24,7 @@ from normalmesh._patch import (
     fill_up,
     gather_face,
     goal,
+    mark,
     room_for,
     sector_sums,
     space_point,
@@ -115,8 +117,8 @@ def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspectiv
 
 
 @inner(forceinline=True)
-def gather_star(here, valence, ring, normals, pixels):
-    """Fill the table with the pixels around a vertex, seen from it; the table and their number."""
+def gather_star(here, valence, ring, stride, normals, pixels):
+    """Fill the table with the pixels around a vertex, seen from it, and their sectors; the table and their number."""
     room = 1
     for k in range(valence):
         room += room_for((0.0, 0.0), (ring[k, BU], ring[k, BV]), (ring[k, CU], ring[k, CV]))
@@ -124,8 +126,12 @@ def gather_star(here, valence, ring, normals, pixels):
     count = 0
     for k in range(valence):
         b, c = (here[0] + ring[k, BU], here[1] + ring[k, BV]), (here[0] + ring[k, CU], here[1] + ring[k, CV])
-        count = gather_face(here, b, c, here[0], here[1], normals, pixels, count)
-    return pixels, fill_up(pixels, count)
+        begin = count
+        count = gather_face(here, b, c, here[0], here[1], stride, normals, pixels, count)
+        mark(k, pixels, begin, count)
+    end = fill_up(pixels, count)
+    mark(0, pixels, count, end)
+    return pixels, end
 
 
 @inner(forceinline=True)
@@ -141,7 +147,7 @@ def stays_upright(u, v, valence, ring):
     return True
 
 
-@inner
+@inner(error_model="numpy")
 def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pixels, count, own):
     """Fill ``own`` with the unknown at each corner of a star that fits the mean gradients best, its neighbours fixed.
 
@@ -158,13 +164,13 @@ def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pi
             sums = sampled_gradient(here[0] + u + (bu + cu) / 3.0, here[1] + v + (bv + cv) / 3.0, normals, mask, frame)
         number, slope_u, slope_v, inverse = sums
         if number > 0.0:
-            # Gradients of the hat functions: of the vertex itself, and of b and c.
-            hat_u, hat_v = (cv - bv) / double_area, (bu - cu) / double_area
-            known_u = (bv * ring[k, AT_C] - cv * ring[k, AT_B]) / double_area
-            known_v = (cu * ring[k, AT_B] - bu * ring[k, AT_C]) / double_area
-            weight = double_area * number / inverse
+            # Gradients of the hat functions, times twice the area: of the vertex itself, and of b and c.
+            hat_u, hat_v = cv - bv, bu - cu
+            known_u = bv * ring[k, AT_C] - cv * ring[k, AT_B]
+            known_v = cu * ring[k, AT_B] - bu * ring[k, AT_C]
+            weight, each = number / (inverse * double_area), double_area / number
             bend += weight * (hat_u * hat_u + hat_v * hat_v)
-            pull += weight * (hat_u * (slope_u / number - known_u) + hat_v * (slope_v / number - known_v))
+            pull += weight * (hat_u * (slope_u * each - known_u) + hat_v * (slope_v * each - known_v))
         if ring[k, IS_LAST] > 0.0:
             if bend == 0.0:
                 return False
@@ -175,14 +181,22 @@ def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pi
     return True
 
 
+@inner(forceinline=True)
+def normal_at(place, k, own, ring, frame, perspective):
+    """Normal of a face of the star once its vertex is at a place on the screen."""
+    b = ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2]
+    c = ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2]
+    return face_normal(space_point(place[0], place[1], own[k], frame, perspective), b, c)
+
+
 @inner
-def star_angle(u, v, own, valence, ring, frame, perspective, pixels, count):
-    """Summed angle of the faces around a vertex at (u, v) on the screen, with unknowns of its own."""
-    for k in range(valence):
-        place = space_point(u, v, own[k], frame, perspective)
-        b = ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2]
-        c = ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2]
-        fill_chords(k, face_normal(place, b, c), pixels, count)
+def star_angle(place, own, valence, ring, frame, perspective, pixels, count):
+    """Summed angle of the faces around a vertex at a place on the screen, with unknowns of its own."""
+    for k in range(0, valence, 3):
+        p = normal_at(place, k, own, ring, frame, perspective)
+        q = normal_at(place, min(k + 1, valence - 1), own, ring, frame, perspective)
+        r = normal_at(place, min(k + 2, valence - 1), own, ring, frame, perspective)
+        fill_chords(k, p, q, r, pixels, count)
     return sum_of_chords(pixels, count)
 
 
@@ -207,9 +221,7 @@ def best_place(
 
     ``own`` are its unknowns now, and scratch space from then on.
     """
-    # For the sectors as they are; the optima themselves do not matter.
-    star_optima(0.0, 0.0, here, valence, ring, normals, mask, frame, perspective, pixels, count, best_own)
-    now = star_angle(here[0], here[1], own, valence, ring, frame, perspective, pixels, count)
+    now = star_angle(here, own, valence, ring, frame, perspective, pixels, count)
     best, best_u, best_v = goal(now, area, noise), 0.0, 0.0
     rise = slope_u = slope_v = 0.0
     for direction in range(DIRECTIONS + 1):
@@ -219,8 +231,8 @@ def best_place(
         if stays_upright(step * u, step * v, valence, ring) and star_optima(
             step * u, step * v, here, valence, ring, normals, mask, frame, perspective, pixels, count, own
         ):
-            place_u, place_v = here[0] + step * u, here[1] + step * v
-            angle = star_angle(place_u, place_v, own, valence, ring, frame, perspective, pixels, count)
+            place = here[0] + step * u, here[1] + step * v
+            angle = star_angle(place, own, valence, ring, frame, perspective, pixels, count)
         rise += (angle - now) / DIRECTIONS
         slope_u += 2.0 / DIRECTIONS * angle * u
         slope_v += 2.0 / DIRECTIONS * angle * v
@@ -248,13 +260,14 @@ def move_some(
             continue
         length, area = fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspective, ring)
         here = vertices[vertex, 0], vertices[vertex, 1]
-        pixels, count = gather_star(here, valence, ring, normals, pixels)
+        stride = 1 if area < MANY_PIXELS else 2
+        pixels, count = gather_star(here, valence, ring, stride, normals, pixels)
         fill_slopes(here[0], here[1], frame, pixels, count)
         for k in range(valence):
             own[k] = unknown[star[k]]
         u, v = best_place(
-            reach * length, first, here, area, valence, ring, noise, normals, mask, frame, perspective, pixels, count,
-            own, best_own,
+            reach * length, first, here, area / stride, valence, ring, noise, normals, mask, frame, perspective, pixels,
+            count, own, best_own,
         )  # fmt: skip
         if u != 0.0 or v != 0.0:
             moved[i] = True

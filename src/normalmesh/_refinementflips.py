@@ -31,7 +31,7 @@ def gather(f, vertices, faces, normals, pixels):
     here = vertices[a, 0], vertices[a, 1]
     there, yonder = (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
     pixels = with_room(pixels, room_for(here, there, yonder))
-    return pixels, fill_up(pixels, gather_face(here, there, yonder, here[0], here[1], normals, pixels, 0))
+    return pixels, fill_up(pixels, gather_face(here, there, yonder, here[0], here[1], 1, normals, pixels, 0))
 
 
 @inner
