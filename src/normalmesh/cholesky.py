@@ -32,6 +32,24 @@ _BLOCK_WORK = 1000.0
 _SHARED_FROM, _PARTS = 50_000, 64
 
 
+class Room:
+    """Memory that one factorisation after another uses: to touch fresh memory may take longer than the arithmetic.
+
+    It serves one :class:`Cholesky` at a time, the last one that was given it.
+    """
+
+    def __init__(self) -> None:
+        self._kept = np.empty(0)
+
+    def numbers(self, count: int) -> Float:
+        """Room for so many numbers, which may be anything."""
+        if self._kept.size < count:
+            # The old memory goes first. What is never touched, a reserve for larger systems, costs nothing.
+            self._kept = np.empty(0)
+            self._kept = np.empty(count + count // 4)
+        return self._kept[:count]
+
+
 class Cholesky:
     """The elimination of one sparsity pattern, and the factor of the last matrix of that pattern.
 
@@ -42,6 +60,8 @@ class Cholesky:
     coordinates
         (n, 2) positions of the unknowns in the plane, in any unit. Without them, positions are derived from distances
         in the graph, which takes longer and gives somewhat more fill-in.
+    room
+        Memory for factor and workspace; default: its own.
 
     Attributes
     ----------
@@ -51,7 +71,7 @@ class Cholesky:
         Memory of factor and workspace.
     """
 
-    def __init__(self, matrix: csr_matrix, coordinates: Float | None = None) -> None:
+    def __init__(self, matrix: csr_matrix, coordinates: Float | None = None, room: Room | None = None) -> None:
         indptr, indices = matrix.indptr, matrix.indices
         if coordinates is None:
             coordinates = landmark_coordinates(indptr, indices)
@@ -63,9 +83,9 @@ class Cholesky:
         self._tree = (order, start, stop, border, slot, until, child, sibling)
         self._plan(parent, stop - start, np.diff(border))
         self._factor: Float | None = None
-        self._workspace: Float | None = None
+        self._room = room or Room()
         self.last: NDArray[np.int32] = position
-        self.bytes = 8 * (int(self._place[0][-1]) + self._room)
+        self.bytes = 8 * (int(self._place[0][-1]) + self._updates)
 
     def _plan(self, parent: NDArray[np.int32], own: Int, beyond: Int) -> None:
         """Tasks, and places of panels and updates, for blocks with so many unknowns of their own and beyond (B,)."""
@@ -76,7 +96,7 @@ class Cholesky:
         self._levels = [(pointers[low : high + 1], blocks) for low, high in pairwise(levels)]
         # As _fronts.padded.
         wide, deep = own + 3 & ~3, beyond + 3 & ~3
-        update, self._room = tree.places(deep**2, task)
+        update, self._updates = tree.places(deep**2, task)
         self._place = (np.concatenate([[0], np.cumsum(own * (wide + deep))]), update)
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
@@ -87,12 +107,12 @@ class Cholesky:
         NormalMeshError
             The sum is not positive definite.
         """
-        if self._factor is None or self._workspace is None:
-            self._factor, self._workspace = np.empty(int(self._place[0][-1])), np.empty(self._room)
+        panels = int(self._place[0][-1])
+        self._factor, workspace = np.split(self._room.numbers(panels + self._updates), [panels])
         parts = (matrix.data, *self._entries)
         for level in self._levels:
             failed = np.full(level[0].size - 1, -1)
-            work = (self._tree, self._place, level, self._factor, self._workspace, failed)
+            work = (self._tree, self._place, level, self._factor, workspace, failed)
             self._in_parallel(factorise, level, parts, extra, *work)
             if failed.max(initial=-1) >= 0:
                 self._factor = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.cholesky import Room
 from normalmesh.cotangent import CotangentSystem
 from normalmesh.cutting import CUT, CutMesh, without_specks
 from normalmesh.discontinuities import Discontinuities
@@ -60,6 +61,7 @@ class MeshSolver:
     residual: float = 0.0
     fixed: NDArray[np.int32] | None = None
     glued: Glued | None = None
+    _room: Room = field(default_factory=Room)
 
     def solve(self, mesh: ScreenMesh, strain: Float | None = None, last: bool = False) -> tuple[CutMesh, Float]:
         """The mesh, cut where depth jumps, and the unknown (N',) at its vertices.
@@ -95,7 +97,7 @@ class MeshSolver:
                 prepared[0].reweigh(weighted.matrix())
             else:
                 matrix = weighted.matrix()
-                prepared.append(PreparedSystem(matrix, coordinates=centroids, gauge=weighted.gauge))
+                prepared.append(PreparedSystem(matrix, coordinates=centroids, gauge=weighted.gauge, room=self._room))
             return self._solved(prepared[0], weighted.right_side(), guess)
 
         if strain is None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from normalmesh.cholesky import Cholesky
+from normalmesh.cholesky import Cholesky, Room
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.gauge import Gauge
 from normalmesh.memory import installed_memory
@@ -83,6 +83,8 @@ class PreparedSystem:
         ``"auto"``, ``"cholesky"`` or ``"multigrid"``.
     gauge
         The free constants, from a caller who vouches for the matrix too: canonical CSR in float64, as it is asked for.
+    room
+        Memory that systems before it used, and need no more.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class PreparedSystem:
         coordinates: ArrayLike | None = None,
         method: str = "auto",
         gauge: Gauge | None = None,
+        room: Room | None = None,
     ) -> None:
         if method not in METHODS:
             raise NormalMeshError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
@@ -106,7 +109,7 @@ class PreparedSystem:
         self._multigrid: Multigrid | None = None
         self._stale = False
         if method != "multigrid":
-            self._factor = Cholesky(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]))
+            self._factor = Cholesky(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), room)
             if method == "auto" and self._factor.bytes > (installed_memory() or UNKNOWN_MEMORY) / 2:
                 self._factor = None
         self.method = "multigrid" if self._factor is None else "cholesky"
