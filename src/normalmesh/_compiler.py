@@ -13,6 +13,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags, PassManager
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.datamodel import models, register_default
+from numba.core.ir_utils import build_definitions
+from numba.core.ssa import reconstruct_ssa
 from numba.core.targetconfig import ConfigStack
 from numba.core.typing import Signature
 from numba.core.typing.templates import _OverloadFunctionTemplate
@@ -171,6 +173,30 @@ class BorrowReferences(FunctionPass):
         return False
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class ReconstructSSA(untyped_passes.ReconstructSSA):
+    """Without lifetimes of variables, which :class:`typed_passes.IRLegalization` finds afresh."""
+
+    _name = "reconstruct_ssa_only"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class StripPhis(typed_passes.PreLowerStripPhis):
+    """As above."""
+
+    _name = "strip_phis_only"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
 #: Kinds of values that hold no references.
 PLAIN = (
     types.Number,
@@ -214,10 +240,10 @@ PASSES = (
     untyped_passes.FixupArgs,
     untyped_passes.IRProcessing,
     untyped_passes.GenericRewrites,
-    untyped_passes.ReconstructSSA,
+    ReconstructSSA,
     typed_passes.NopythonTypeInference,
     BorrowReferences,
-    typed_passes.PreLowerStripPhis,
+    StripPhis,
     typed_passes.IRLegalization,
     typed_passes.AnnotateTypes,
     typed_passes.NativeLowering,
