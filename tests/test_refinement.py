@@ -10,7 +10,6 @@ from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrat
 from normalmesh._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, fill_up, gather_face
 from normalmesh._refinement import (
     RING,
-    colours,
     fill_ring,
     fill_star,
     gather_star,
@@ -23,7 +22,7 @@ from normalmesh.closedmesh import ClosedMesh
 from normalmesh.cutting import CUT, CutMesh, following, preceding
 from normalmesh.evaluation.medallion import Medallion
 from normalmesh.noise import without_noise
-from normalmesh.refinement import refine
+from normalmesh.refinement import colours, refine
 from surfaces import angle_error, noisy, plane_map, rmse, sphere, waves
 
 CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 12.0, 11.0, skew=1.0)]
@@ -144,7 +143,7 @@ def test_a_vertex_finds_its_best_unknown(camera):
 def test_neighbours_have_different_colours():
     mesh = point_mesh((30, 30), 200)
     closed = ClosedMesh.from_screen(mesh, (30, 30))
-    colour = colours(closed.faces, closed.opposite, closed.corner_of, len(mesh.vertices))
+    colour = colours(closed)
     for k in range(3):
         assert (colour[mesh.faces[:, k]] != colour[mesh.faces[:, (k + 1) % 3]]).all()
     assert colour.min() == 0
@@ -157,7 +156,7 @@ def test_any_valence_can_be_coloured():
     rim = np.arange(5000)
     faces = np.stack([rim, (rim + 1) % 5000, np.full(5000, 5000)], axis=1).astype(np.int32)
     closed = ClosedMesh.from_screen(ScreenMesh(vertices, faces), (200, 200))
-    colour = colours(closed.faces, closed.opposite, closed.corner_of, 5001)
+    colour = colours(closed)
     assert (colour[:-1] != colour[-1]).all()
     assert colour.max() <= 3
 

@@ -4,8 +4,6 @@ All work on a corner table (:mod:`normalmesh._topology`) without boundary: one g
 every boundary edge. So every vertex but the ghost has a closed ring of faces.
 """
 
-import numpy as np
-
 from normalmesh._kernels import inner, kernel
 from normalmesh._topology import next_corner, previous_corner
 
@@ -26,60 +24,42 @@ def vertex_at(corner, faces):
 
 
 @kernel
-def closed(faces, opposite, ghost):
-    """Faces and opposite of a mesh with a face for each boundary edge that joins it to the ghost.
+def close_boundary(boundary, faces, opposite, ghost, after, ghost_at):
+    """Join every boundary edge to the ghost: fill the last of the faces and of ``opposite``, one face for each edge.
 
-    Last comes, for each vertex, the next one along the boundary, −1 inside. (N,) int32.
+    ``boundary`` (B,) are the corners across from them. ``after`` (N,) becomes the next vertex along the boundary of
+    each vertex on it; ``ghost_at`` (N,) is room.
     """
-    real = faces.shape[0]
-    boundary = np.empty(opposite.size, np.int32)
-    count = 0
-    for corner in range(opposite.size):
-        boundary[count] = corner
-        count += opposite[corner] < 0
-    every, across = np.empty((real + count, 3), np.int32), np.empty(3 * (real + count), np.int32)
-    for f in range(real):
-        for k in range(3):
-            every[f, k], across[3 * f + k] = faces[f, k], opposite[3 * f + k]
-    after, ghost_at = np.full(ghost, -1, np.int32), np.full(ghost, -1, np.int32)
-    for f in range(real, real + count):
+    real = faces.shape[0] - boundary.size
+    for f in range(real, faces.shape[0]):
         # A ghost face (b, a, ghost) closes the boundary edge from a to b.
         corner = boundary[f - real]
         a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-        every[f, 0], every[f, 1], every[f, 2] = b, a, ghost
-        across[corner], across[3 * f + 2] = 3 * f + 2, corner
+        faces[f, 0], faces[f, 1], faces[f, 2] = b, a, ghost
+        opposite[corner], opposite[3 * f + 2] = 3 * f + 2, corner
         after[a], ghost_at[b] = b, f
-    for f in range(real, real + count):
-        before = ghost_at[every[f, 1]]
-        across[3 * f], across[3 * before + 1] = 3 * before + 1, 3 * f
-    return every, across, after
+    for f in range(real, faces.shape[0]):
+        before = ghost_at[faces[f, 1]]
+        opposite[3 * f], opposite[3 * before + 1] = 3 * before + 1, 3 * f
 
 
 @kernel
-def any_corners(faces, vertex_count):
-    """One corner of each vertex, −1 for vertices without faces."""
-    corner_of = np.full(vertex_count, -1, np.int32)
+def fill_corners(faces, corner_of):
+    """Fill in the first corner of each vertex that has a face."""
     for corner in range(faces.size - 1, -1, -1):
         corner_of[vertex_at(corner, faces)] = corner
-    return corner_of
 
 
 @kernel
-def compacted(alive, renumber, vertex_count, faces, opposite):
-    """Faces, opposite and corner_of of the faces that are alive, with vertices renumbered."""
-    number = np.empty(faces.shape[0], np.int32)
+def compact_faces(alive, number, renumber, faces, opposite, kept, across):
+    """Fill faces and ``opposite`` of those that are alive, with vertices renumbered; ``number`` (F,) is room."""
     for f in range(alive.size):
         number[alive[f]] = f
-    kept, across = np.empty((alive.size, 3), np.int32), np.empty(3 * alive.size, np.int32)
-    corner_of = np.full(vertex_count + 1, -1, np.int32)
-    for f in range(alive.size - 1, -1, -1):
-        for k in range(2, -1, -1):
-            vertex = renumber[faces[alive[f], k]]
+    for f in range(alive.size):
+        for k in range(3):
             other = opposite[3 * alive[f] + k]
-            kept[f, k] = vertex
+            kept[f, k] = renumber[faces[alive[f], k]]
             across[3 * f + k] = 3 * number[other // 3] + other % 3
-            corner_of[vertex] = 3 * f + k
-    return kept, across, corner_of
 
 
 @inner

@@ -341,13 +341,12 @@ def collapse_queue(
 
 
 @kernel
-def tiles(vertices, corner_of, left, top, side, wide, high):
-    """Tile of each vertex (N,), and the vertices tile by tile: tile t is members[starts[t]:starts[t + 1]].
+def tiles(vertices, corner_of, left, top, side, wide, high, tile_of, members, starts):
+    """Fill the tile of each vertex (N,), and the vertices tile by tile: tile t is members[starts[t]:starts[t + 1]].
 
     Tiles are numbered row by row, ``wide`` × ``high`` squares from (left, top) on. Collapsed vertices are in none (−1);
-    those outside, as the outline may have moved, count to the nearest.
+    those outside, as the outline may have moved, count to the nearest. ``starts`` (T + 2,) must be zero.
     """
-    tile_of, starts = np.empty(vertices.shape[0], np.int32), np.zeros(wide * high + 2, np.int64)
     for vertex in range(tile_of.size):
         tile_of[vertex] = -1
         if corner_of[vertex] >= 0:
@@ -357,12 +356,10 @@ def tiles(vertices, corner_of, left, top, side, wide, high):
             starts[tile_of[vertex] + 2] += 1
     for t in range(wide * high):
         starts[t + 2] += starts[t + 1]
-    members = np.empty(starts[wide * high + 1], np.int32)
     for vertex in range(tile_of.size):
         if tile_of[vertex] >= 0:
             members[starts[tile_of[vertex] + 1]] = vertex
             starts[tile_of[vertex] + 1] += 1
-    return tile_of, members, starts[: wide * high + 1]
 
 
 @kernel

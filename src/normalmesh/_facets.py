@@ -57,32 +57,21 @@ def add_planes(offsets, vertices, faces, table, importance, perspective, cut_fac
 
 
 @kernel
-def laplacian(pairs, weights, count):
-    """Laplacian of the graph whose edges join pairs (E, 2) of so many nodes: CSR arrays, columns ascending."""
-    indptr = np.zeros(count + 1, np.int32)
-    for e in range(weights.size):
-        indptr[pairs[e, 0] + 1] += 1
-        indptr[pairs[e, 1] + 1] += 1
-    for f in range(count):
-        indptr[f + 1] += indptr[f] + 1
-    indices, values = np.empty(indptr[count], np.int32), np.empty(indptr[count])
-    # A row begins with its diagonal, and grows as its edges come.
-    end, total = np.empty(count, np.int32), np.zeros(count)
-    for f in range(count):
-        indices[indptr[f]] = f
-        end[f] = indptr[f] + 1
-    for e in range(weights.size):
-        for side in range(2):
-            row, column = pairs[e, side], pairs[e, 1 - side]
-            place = end[row]
-            while place > indptr[row] and indices[place - 1] > column:
+def fill_laplacian(first, last, opposite, weights, indptr, indices, values):
+    """Fill rows of the Laplacian of the dual graph, CSR with ascending columns; weights (3M,) of edges at corners."""
+    for f in range(first, last):
+        begin = end = indptr[f]
+        total = 0.0
+        for corner in range(3 * f, 3 * f + 3):
+            total += weights[corner]
+        for k in range(4):
+            corner = 3 * f + k
+            column = np.int64(f) if k == 3 else opposite[corner] // 3
+            if column < 0:
+                continue
+            place = end
+            while place > begin and indices[place - 1] > column:
                 indices[place], values[place] = indices[place - 1], values[place - 1]
                 place -= 1
-            indices[place], values[place] = column, -weights[e]
-            end[row] += 1
-            total[row] += weights[e]
-    for f in range(count):
-        for place in range(indptr[f], indptr[f + 1]):
-            if indices[place] == f:
-                values[place] = total[f]
-    return values, indices, indptr
+            indices[place], values[place] = column, total if k == 3 else -weights[corner]
+            end += 1

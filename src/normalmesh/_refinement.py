@@ -49,18 +49,19 @@ RING = 13
 
 
 @kernel
-def colours(faces, opposite, corner_of, vertex_count):
-    """A colour (N,) for each vertex, different from all its neighbours'; the smallest that is free, in order."""
-    colour = np.full(vertex_count, -1, np.int32)
-    taken = np.full(4096, -1, np.int64)
-    for vertex in range(vertex_count):
+def fill_colours(faces, opposite, corner_of, colour, taken):
+    """Fill a colour (N,) for each vertex, different from all its neighbours'; the smallest that is free, in order.
+
+    Both ``colour`` and ``taken``, which is room for many colours, must be −1.
+    """
+    for vertex in range(colour.size):
         start = corner_of[vertex]
         if start < 0:
             continue
         corner = start
         while True:
             other = vertex_at(next_corner(corner), faces)
-            if other < vertex_count and 0 <= colour[other] < taken.size:
+            if other < colour.size and 0 <= colour[other] < taken.size:
                 taken[colour[other]] = vertex
             corner = turn(corner, opposite)
             if corner == start:
@@ -69,7 +70,6 @@ def colours(faces, opposite, corner_of, vertex_count):
         while taken[free] == vertex:
             free += 1
         colour[vertex] = free
-    return colour
 
 
 @inner(forceinline=True)

@@ -89,24 +89,24 @@ def fill_faces(first, last, mask, before, number, faces):
 
 
 @kernel
-def edge_buckets(faces, vertex_count):
-    """Corners (3M,) int32, those whose edges have the smaller end v from starts[v] to starts[v + 1] − 1, and starts."""
-    starts = np.zeros(vertex_count + 2, np.int32)
+def edge_buckets(faces, bucket, starts):
+    """Fill ``bucket`` with corners (3M,): from starts[v] to starts[v + 1] − 1 those whose edges have the smaller end v.
+
+    ``starts`` (N + 2,) must be zero.
+    """
     for f in range(faces.shape[0]):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         starts[min(b, c) + 2] += 1
         starts[min(c, a) + 2] += 1
         starts[min(a, b) + 2] += 1
-    for vertex in range(vertex_count):
-        starts[vertex + 2] += starts[vertex + 1]
-    bucket = np.empty(faces.size, np.int32)
+    for k in range(1, starts.size - 1):
+        starts[k + 1] += starts[k]
     for f in range(faces.shape[0]):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         for k in range(3):
             bucket[starts[min(b, c) + 1]] = 3 * f + k
             starts[min(b, c) + 1] += 1
             a, b, c = b, c, a
-    return bucket, starts
 
 
 @kernel
@@ -192,13 +192,13 @@ def vertex_corners(faces, opposite, vertex_count):
 
 
 @kernel
-def component_labels(groups, count):
-    """Connected component (count,) int32 of each vertex, numbered in the order of their first vertices.
+def component_labels(groups, labels):
+    """Fill ``labels`` with the connected component (N,) of each vertex, numbered in the order of their first vertices.
 
     Vertices of a group, a row of ``groups`` (M, K) int32 such as a face or an edge, are connected.
     """
-    parent = np.empty(count, np.int32)
-    for vertex in range(count):
+    parent = labels
+    for vertex in range(parent.size):
         parent[vertex] = vertex
     for row in range(groups.shape[0]):
         a = _root(parent, groups[row, 0])
@@ -209,9 +209,8 @@ def component_labels(groups, count):
             else:
                 parent[a] = b
                 a = b
-    labels = parent
     components = 0
-    for vertex in range(count):
+    for vertex in range(labels.size):
         # Roots are the smallest vertex of their component, so labels before this one are final already.
         root = parent[vertex]
         if root == vertex:
@@ -219,7 +218,6 @@ def component_labels(groups, count):
             components += 1
         else:
             labels[vertex] = labels[root]
-    return labels
 
 
 @inner

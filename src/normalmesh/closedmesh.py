@@ -96,8 +96,8 @@ class ClosedMesh:
         ``locked`` (N,) marks vertices that must stay as they are; ``covered`` may be given where it is known.
         """
         ghost = len(mesh.vertices)
-        faces, opposite, after = _closedmesh.closed(mesh.faces, mesh.find_opposite(), ghost)
-        corner_of = _closedmesh.any_corners(faces, ghost + 1)
+        faces, opposite, after = _closed(mesh)
+        corner_of = _corners(faces, ghost + 1)
         on_boundary = after >= 0
         flags = np.where(on_boundary, BOUNDARY, 0).astype(np.uint8)
         if locked is not None:
@@ -119,9 +119,10 @@ class ClosedMesh:
         renumber[kept] = np.arange(len(kept), dtype=np.int32)
         renumber[self.ghost] = len(kept)
         alive = np.flatnonzero(self.faces[:, 0] >= 0)
-        self.faces, self.opposite, self.corner_of = _closedmesh.compacted(
-            alive, renumber, len(kept), self.faces, self.opposite
-        )
+        faces, opposite = np.empty((len(alive), 3), np.int32), np.empty(3 * len(alive), np.int32)
+        number = np.empty(len(self.faces), np.int32)
+        _closedmesh.compact_faces(alive, number, renumber, self.faces, self.opposite, faces, opposite)
+        self.faces, self.opposite, self.corner_of = faces, opposite, _corners(faces, len(kept) + 1)
         self.real_faces = int(np.searchsorted(alive, self.real_faces))
         self.vertices = self.vertices[kept]
         self.flags = self.flags[kept]
@@ -177,6 +178,26 @@ class ClosedMesh:
         """:attr:`opposite` of the real faces alone, −1 at the boundary."""
         opposite = self.opposite[: 3 * self.real_faces]
         return np.where(opposite < len(opposite), opposite, -1).astype(np.int32)
+
+
+def _closed(mesh: ScreenMesh) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Faces and opposite with a ghost face for each boundary edge; the next vertex (N,) on the boundary, −1 inside."""
+    real, ghost = len(mesh.faces), len(mesh.vertices)
+    known = mesh.find_opposite()
+    boundary = np.flatnonzero(known < 0)
+    faces = np.empty((real + len(boundary), 3), np.int32)
+    opposite = np.empty(faces.size, np.int32)
+    faces[:real], opposite[: 3 * real] = mesh.faces, known
+    after = np.full(ghost, -1, np.int32)
+    _closedmesh.close_boundary(boundary, faces, opposite, ghost, after, np.empty(ghost, np.int32))
+    return faces, opposite, after
+
+
+def _corners(faces: NDArray[np.int32], vertex_count: int) -> NDArray[np.int32]:
+    """One corner of each vertex, −1 for vertices without faces."""
+    corner_of = np.full(vertex_count, -1, np.int32)
+    _closedmesh.fill_corners(faces, corner_of)
+    return corner_of
 
 
 def _without_stairs(points: NDArray[np.float64], next_point: NDArray[np.int32]) -> NDArray[np.float64]:

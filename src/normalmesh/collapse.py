@@ -154,17 +154,20 @@ class _Collapsing:
         side = math.ceil(math.sqrt(self.extent.prod() * TILE / self.alive))
         origin = self.origin - int(shift * side)
         wide, high = ((self.origin + self.extent - origin) // side).astype(int) + 1
-        tile_of, members, starts = _collapse.tiles(vertices, self.mesh.corner_of, *origin, side, wide, high)
+        tile_of, members = np.empty(len(vertices), np.int32), np.empty(len(vertices), np.int32)
+        starts = np.zeros(wide * high + 2, np.int64)
+        _collapse.tiles(vertices, self.mesh.corner_of, *origin, side, wide, high, tile_of, members, starts)
+        starts = starts[:-1]
         rows, columns = np.divmod(np.arange(wide * high), wide)
         squares = np.stack([origin[0] + side * columns, origin[1] + side * rows, np.full(len(rows), side)], axis=1)
         mark = np.zeros(len(vertices), np.int32)
-        if self.clock + len(members) > LAST_STAMP:
+        if self.clock + self.alive > LAST_STAMP:
             self._renumber_stamps()
         for first in range(0, len(starts) - 1, TILES_AT_ONCE):
             part = starts[first : first + TILES_AT_ONCE + 1]
             most = ((1.0 - kept) * np.diff(part)).astype(np.int64)
             self._collapse(first, part, members, most, tile_of, squares, mark, level)
-        self.clock += len(members)
+        self.clock += int(starts[-1])
 
     def _collapse(
         self, first: int, starts: Array, members: Array, most: Array, tile_of: Array, squares: Array, mark: Array,

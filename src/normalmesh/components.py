@@ -16,4 +16,6 @@ def components(groups: NDArray[np.integer], count: int) -> NDArray[np.int32]:
     groups = np.ascontiguousarray(groups, np.int32).view()
     # One kind of array, so that the kernel is compiled once.
     groups.flags.writeable = False
-    return component_labels(groups, count)
+    labels = np.empty(count, np.int32)
+    component_labels(groups, labels)
+    return labels

@@ -94,8 +94,14 @@ class FacetSystem:
 
     def matrix(self) -> csr_matrix:
         """(M, M) Laplacian of the dual graph."""
-        count = len(self.means.mesh.faces)
-        return csr_matrix(_facets.laplacian(self.pairs, self.weights, count), shape=(count, count))
+        opposite, count = self.means.mesh.opposite, len(self.means.mesh.faces)
+        weights = np.zeros(3 * count)
+        weights[self.corners] = weights[opposite[self.corners]] = self.weights
+        indptr = np.zeros(count + 1, np.int32)
+        np.cumsum(1 + (opposite >= 0).reshape(-1, 3).sum(axis=1), out=indptr[1:])
+        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
+        in_parallel(_facets.fill_laplacian, count, opposite, weights, indptr, indices, values, grain=GRAIN)
+        return csr_matrix((values, indices, indptr), shape=(count, count))
 
     def right_side(self) -> Float:
         """(M,)"""

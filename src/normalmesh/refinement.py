@@ -62,7 +62,7 @@ def refine(
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
     flips = _refinementflips.flip_in_order(order, *state, mesh.corner_of, mesh.flags, *looking)
 
-    colour = _refinement.colours(mesh.faces, mesh.opposite, mesh.corner_of, len(mesh.vertices))
+    colour = colours(mesh)
     moves = 0
     for shade in range(int(colour.max()) + 1):
         chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
@@ -85,3 +85,10 @@ def refine(
         )
         moves += int(np.count_nonzero(moved))
     return flips, moves
+
+
+def colours(mesh: ClosedMesh) -> NDArray[np.int32]:
+    """A colour (N,) for each vertex, different from all its neighbours'."""
+    colour, taken = np.full(len(mesh.vertices), -1, np.int32), np.full(4096, -1)
+    _refinement.fill_colours(mesh.faces, mesh.opposite, mesh.corner_of, colour, taken)
+    return colour

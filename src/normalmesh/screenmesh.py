@@ -212,7 +212,8 @@ class MeshCheck:
 
 def corner_table(faces: NDArray[np.int32], vertex_count: int) -> tuple[NDArray[np.int32], int, int]:
     """``opposite`` (3M,) of faces (M, 3), and the numbers of non-manifold and of inconsistently oriented edges."""
-    bucket, starts = _topology.edge_buckets(faces, vertex_count)
+    bucket, starts = np.empty(faces.size, np.int32), np.zeros(vertex_count + 2, np.int32)
+    _topology.edge_buckets(faces, bucket, starts)
     opposite = np.empty(faces.size, np.int32)
     in_parallel(_topology.match_corners, vertex_count, faces, bucket, starts, opposite, grain=16_384)
     non_manifold, misoriented = 0, 0
