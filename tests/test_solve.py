@@ -170,7 +170,8 @@ def test_degenerate_coordinates():
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_for_any_number_of_threads(method, monkeypatch):
     monkeypatch.setattr(thread_rule, "PARALLEL_FROM", 0)
-    monkeypatch.setattr(cholesky, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(cholesky, "_FACTORISED", 0)
+    monkeypatch.setattr(cholesky, "_SUBSTITUTED", 0)
     monkeypatch.setattr(cholesky, "_SHARED_FROM", 0)
     matrix, places = _mesh_system("cotangent", 3000)
     b = matrix @ np.random.default_rng(5).normal(size=len(places))

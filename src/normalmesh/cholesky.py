@@ -6,7 +6,6 @@ The analysis of a pattern is done once and serves all matrices of that pattern.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -17,19 +16,19 @@ from normalmesh._cholesky import assembly, borders, factorise, substitute
 from normalmesh._dissection import dissect, landmark_coordinates
 from normalmesh.eliminationtree import EliminationTree
 from normalmesh.errors import NormalMeshError
-from normalmesh.threads import PARALLEL_FROM, in_parallel
+from normalmesh.threads import in_parallel
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
-#: Tasks that do not depend on each other: pointers to their blocks, and the blocks of all levels.
-_Level = tuple[Int, Int]
 
 #: Subtrees with at most this share of the work are done in parallel. Fixed, whatever the number of threads.
 _SHARE = 1 / 32
 #: Work of a block that is not arithmetic, in products.
 _BLOCK_WORK = 1000.0
 #: So many unknowns are dissected on several threads, in so many parts.
-_SHARED_FROM, _PARTS = 50_000, 64
+_SHARED_FROM, _PARTS = 10_000, 64
+#: Numbers of a level's panels that are worth a second thread: to find them, and to substitute.
+_FACTORISED, _SUBSTITUTED = 50_000, 500_000
 
 
 class Room:
@@ -93,11 +92,15 @@ class Cholesky:
         task, levels = tree.tasks(own * (own + beyond) ** 2.0 + _BLOCK_WORK, _SHARE)
         pointers = np.concatenate([[0], np.cumsum(np.bincount(task))])
         blocks = np.lexsort((tree.post(), task))
-        self._levels = [(pointers[low : high + 1], blocks) for low, high in pairwise(levels)]
         # As _fronts.padded.
         wide, deep = own + 3 & ~3, beyond + 3 & ~3
         update, self._updates = tree.places(deep**2, task)
-        self._place = (np.concatenate([[0], np.cumsum(own * (wide + deep))]), update)
+        numbers = own * (wide + deep)
+        self._place = (np.concatenate([[0], np.cumsum(numbers)]), update)
+        of_task = np.bincount(task, numbers)
+        self._levels = [
+            (float(of_task[low:high].sum()), (pointers[low : high + 1], blocks)) for low, high in pairwise(levels)
+        ]
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
         """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal.
@@ -110,10 +113,11 @@ class Cholesky:
         panels = int(self._place[0][-1])
         self._factor, workspace = np.split(self._room.numbers(panels + self._updates), [panels])
         parts = (matrix.data, *self._entries)
-        for level in self._levels:
-            failed = np.full(level[0].size - 1, -1)
-            work = (self._tree, self._place, level, self._factor, workspace, failed)
-            self._in_parallel(factorise, level, parts, extra, *work)
+        for numbers, tasks in self._levels:
+            count = tasks[0].size - 1
+            failed = np.full(count, -1)
+            work = (self._tree, self._place, tasks, self._factor, workspace, failed)
+            in_parallel(factorise, count, parts, extra, *work, grain=1 if numbers >= _FACTORISED else count + 1)
             if failed.max(initial=-1) >= 0:
                 self._factor = None
                 unknown = self._tree[0][failed.max()]
@@ -126,17 +130,12 @@ class Cholesky:
         order, solution = self._tree[0], np.empty(right_side.size)
         x, carried = right_side[order], np.empty(self._rows.size)
         for upwards in (True, False):
-            for level in self._levels if upwards else reversed(self._levels):
-                work = (self._tree, self._place[0], level, self._factor, self._rows, x, carried)
-                self._in_parallel(substitute, level, upwards, *work)
+            for numbers, tasks in self._levels if upwards else reversed(self._levels):
+                count = tasks[0].size - 1
+                work = (self._tree, self._place[0], tasks, self._factor, self._rows, x, carried)
+                in_parallel(substitute, count, upwards, *work, grain=1 if numbers >= _SUBSTITUTED else count + 1)
         solution[order] = x
         return solution
-
-    def _in_parallel(self, kernel: Callable[..., None], level: _Level, *arguments: object) -> None:
-        """Run a kernel on all tasks of a level."""
-        tasks = level[0].size - 1
-        small = self._place[0][-1] < PARALLEL_FROM
-        in_parallel(kernel, tasks, *arguments, grain=tasks + 1 if small else 1)
 
 
 def _dissected(indptr: Int, indices: Int, coordinates: Float) -> tuple[NDArray[np.int32], Int, Int]:

@@ -24,7 +24,7 @@ MOST_AT_ONCE = 0.75
 #: Tiles that are worked on before progress is told.
 TILES_AT_ONCE = 256
 #: Vertices, at most, whose costs say what the next level of cost is.
-SAMPLE = 100_000
+SAMPLE = 20_000
 #: Largest stamp of a change.
 LAST_STAMP = 2**31 - 1
 #: The one queue also takes over once a level collapses less than this share of the vertices: most others are refused.

@@ -27,7 +27,7 @@ from normalmesh.threads import in_parallel
 Float = NDArray[np.float64]
 
 #: Edges that are worth a second thread.
-GRAIN = 16_384
+GRAIN = 4096
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ REGULARISATION = 1e-5
 OUTLINE_WEIGHT = 1.0
 
 #: Vertices that are worth a second thread.
-GRAIN = 16_384
+GRAIN = 4096
 
 
 @dataclass(frozen=True, eq=False)

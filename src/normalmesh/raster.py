@@ -32,5 +32,5 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
     """
     instance_of(mesh, ScreenMesh, "mesh")
     owner = np.full(image_shape(shape), -1, np.int32)
-    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, owner, grain=16_384)
+    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, owner, grain=4096)
     return owner
