@@ -247,6 +247,17 @@ def test_report_and_progress():
     assert {step.stage for step in told} == {"start", "collapse", "align", "done"}
 
 
+def test_only_rounds_before_alignment_are_exact():
+    """Large meshes are collapsed in tiles; one queue for the exact number is left out where it does not matter."""
+    normal_map = Medallion(300).normal_map
+    reports = [decimate(normal_map, vertices=2500, align=align).report for align in ("last", "each")]
+    near, exact = ([each.vertices for each in report.rounds] for report in reports)
+    assert exact == [10_000, 6_300, 3_969, 2_500]
+    assert near[-1] == 2_500
+    assert near[:2] != exact[:2]
+    assert all(wanted <= found <= 1.1 * wanted for wanted, found in zip(exact, near, strict=True))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

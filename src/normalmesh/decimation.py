@@ -151,7 +151,7 @@ def decimate(
         Any mask: all components and holes are kept.
     vertices
         Number of vertices of the result, at least 3. Rounds aim at targets that fall exponentially from four times
-        this, or ten times from a start with all pixels.
+        this, or ten times from a start with all pixels; rounds without alignment may leave a tenth more.
     threshold
         Each round collapses all edges below this cost in px⁴, as the thresholds of the paper count it.
     compression
@@ -305,7 +305,9 @@ class _Decimating:
         history: list[Round] = []
         for goal in schedule:
             clock.teller.begin("collapse")
-            done = self._collapse(goal, goal is schedule[-1], clock.left)
+            # Between rounds of collapses alone no exact number is needed.
+            exact = goal is schedule[-1] or way.align == "each"
+            done = self._collapse(goal, exact, clock.left)
             clock.teller.advance(_COLLAPSE, len(mesh.vertices))
             self.records = FaceRecords(mesh)
             last = len(history) == len(schedule) - 1 or (goal.target == 0 and done.collapses == 0)
