@@ -15,7 +15,7 @@ from normalmesh.errors import NormalMeshError, one_of, shown, whole_number
 #: result. Some depend on nothing.
 IMAGE_BYTES = 1.5
 RECTANGLE_BYTES, FOREGROUND_BYTES = 20, 180
-VERTEX_BYTES = 3300
+VERTEX_BYTES = 3600
 BASE_BYTES = 16 << 20
 #: Addresses for the code of kernels, compiling them, and threads: LLVM ends the process where it finds none.
 CODE_BYTES = 200 << 20
