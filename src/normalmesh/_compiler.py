@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from llvmlite.binding import Linkage, parse_assembly
 from numba import types
-from numba.core import ir, typed_passes, typing, untyped_passes
+from numba.core import errors, ir, typed_passes, typing, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags, PassManager
 from numba.core.compiler_machinery import FunctionPass, register_pass
@@ -251,6 +252,24 @@ PASSES = (
 )
 
 
+class _Plain:
+    """Numba's colours of messages, without any."""
+
+    def __getattr__(self, name: str) -> type[str]:
+        return str
+
+
+@contextmanager
+def _plain_messages() -> Iterator[None]:
+    """Leave messages as they are: most are never shown, and colorama sets up the terminal for each of them."""
+    before = vars(errors)["_termcolor_inst"]
+    vars(errors)["_termcolor_inst"] = _Plain()
+    try:
+        yield
+    finally:
+        vars(errors)["_termcolor_inst"] = before
+
+
 class KernelCompiler(Compiler):
     """Compiles what Python calls."""
 
@@ -263,7 +282,8 @@ class KernelCompiler(Compiler):
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         self.state.library = self.library_class(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
-        return super().compile_extra(func)
+        with _plain_messages():
+            return super().compile_extra(func)
 
     def define_pipelines(self) -> list[PassManager]:
         manager = PassManager("kernel")
