@@ -9,6 +9,7 @@ import numpy as np
 
 from normalmesh._fronts import factorise_front, first_column, packed_size, padded, solve_panel, solve_transposed
 from normalmesh._kernels import inner, kernel
+from normalmesh._sorting import sort
 
 #: Rows of an update with fewer numbers are added one number at a time.
 _SHORT = 32
@@ -54,7 +55,7 @@ def borders(indptr, indices, order, start, stop):
             for q in range(border[s]):
                 more[q] = rows[q]
             rows = more
-        _sort(found, count)
+        sort(found, 0, count, _itself, found)
         for q in range(count):
             rows[border[s] + q] = found[q]
         if count > 0:
@@ -65,21 +66,9 @@ def borders(indptr, indices, order, start, stop):
     return position, border, rows[: border[blocks]], parent, child, sibling
 
 
-@inner(forceinline=True)
-def _sort(values, count):
-    """Sort the first numbers of an array, by Shell's sort."""
-    gap = 1
-    while 9 * gap < count:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(gap, count):
-            value = values[k]
-            place = k
-            while place >= gap and values[place - gap] > value:
-                values[place] = values[place - gap]
-                place -= gap
-            values[place] = value
-        gap //= 3
+@inner
+def _itself(item, table):
+    return item
 
 
 @kernel

@@ -6,6 +6,7 @@ Graphs are given as CSR arrays ``indptr`` (n + 1,) and ``indices``, symmetric; e
 import numpy as np
 
 from normalmesh._kernels import inner, kernel
+from normalmesh._sorting import sort
 
 #: Parts of at most so many unknowns are eliminated as one dense block.
 LEAF = 16
@@ -36,22 +37,9 @@ def _select(order, low, high, middle, key):
             return
 
 
-@inner(forceinline=True)
-def _sort(order, low, high, key):
-    """Sort ``order[low:high]`` by key, then index, by Shell's sort."""
-    gap = 1
-    while 9 * gap < high - low:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for s in range(low + gap, high):
-            v = order[s]
-            value = key[v]
-            place = s - gap
-            while place >= low and (key[order[place]] > value or (key[order[place]] == value and order[place] > v)):
-                order[place + gap] = order[place]
-                place -= gap
-            order[place + gap] = v
-        gap //= 3
+@inner
+def _entry(item, table):
+    return table[item]
 
 
 @inner(forceinline=True)
@@ -129,7 +117,7 @@ def dissect(first, last, parts, halves, wholly, graph, coordinates, order, begin
             second, separator = _split(indptr, indices, order, low, high, side, spare)
             if separator < high:
                 # Neighbours in the separator are neighbours in the order: parts beside it touch stretches of it.
-                _sort(order, separator, high, across)
+                sort(order, separator, high, _entry, across)
                 begins[separator] = True
             if wholly:
                 stack[waiting, 0], stack[waiting, 1] = low, second

@@ -6,7 +6,8 @@ import numpy as np
 
 from normalmesh._facepixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixel
 from normalmesh._kernels import inner, kernel
-from normalmesh._quadrics import sample_pixel
+from normalmesh._normalmap import ray
+from normalmesh._quadrics import normal_at, sample_pixel
 from normalmesh._raster import by_height, face_edges, first_row, row_span
 
 #: Numbers that are summed over the pixels of a face: 1; n; slopes ∂_u z, ∂_v z of the pixel's plane at the face's
@@ -21,16 +22,6 @@ SMALL_FACE = 64.0
 LEAST_FACING = 0.2
 #: Where a list of pixels says how many samples of each the face owns.
 SHARE = LISTED * ROOM
-
-
-@inner(forceinline=True, fastmath=FAST)
-def ray(u, v, frame):
-    """r(u, v), as three numbers."""
-    return (
-        frame[2, 0] + u * frame[3, 0] + v * frame[4, 0],
-        frame[2, 1] + u * frame[3, 1] + v * frame[4, 1],
-        frame[2, 2] + u * frame[3, 2] + v * frame[4, 2],
-    )
 
 
 @inner(forceinline=True, fastmath=FAST)
@@ -51,12 +42,6 @@ def pixel_plane(n, u, v, centre_u, centre_v, frame):
     along_u = nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]
     along_v = nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]
     return along_u, along_v, at_centre, w
-
-
-@inner(forceinline=True)
-def normal_at(normals, row, column):
-    """The normal of a pixel as three float64."""
-    return np.float64(normals[row, column, 0]), np.float64(normals[row, column, 1]), np.float64(normals[row, column, 2])
 
 
 @inner(forceinline=True)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from normalmesh._kernels import inner, kernel
+from normalmesh._normalmap import ray
 
 
 @inner(error_model="numpy")
@@ -14,9 +15,7 @@ def slopes(normals, mask, row, column, frame):
         return 0.0, 0.0, 1.0
     nx, ny, nz = normals[row, column, 0], normals[row, column, 1], normals[row, column, 2]
     u, v = column + 0.5, row + 0.5
-    rx = frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]
-    ry = frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]
-    rz = frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]
+    rx, ry, rz = ray(u, v, frame)
     along = nx * rx + ny * ry + nz * rz
     p = -(nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) / along
     q = -(nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) / along

@@ -11,12 +11,21 @@ CLAMP_COSINE = math.cos(math.radians(85))
 CLAMP_SINE = math.sin(math.radians(85))
 
 
+@inner(forceinline=True)
+def ray(u, v, frame):
+    """r(u, v), as three numbers."""
+    return (
+        frame[2, 0] + u * frame[3, 0] + v * frame[4, 0],
+        frame[2, 1] + u * frame[3, 1] + v * frame[4, 1],
+        frame[2, 2] + u * frame[3, 2] + v * frame[4, 2],
+    )
+
+
 @inner
 def to_viewer(u, v, frame, towards_viewer):
     """Unit direction from the surface at the screen position (u, v) to the viewer."""
-    x = towards_viewer * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0])
-    y = towards_viewer * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1])
-    z = towards_viewer * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2])
+    rx, ry, rz = ray(u, v, frame)
+    x, y, z = towards_viewer * rx, towards_viewer * ry, towards_viewer * rz
     length = math.sqrt(x * x + y * y + z * z)
     return x / length, y / length, z / length
 

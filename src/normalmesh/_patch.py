@@ -12,6 +12,7 @@ import numpy as np
 from normalmesh._closedmesh import vertex_at
 from normalmesh._facemeans import LEAST_FACING
 from normalmesh._kernels import inner
+from normalmesh._normalmap import ray
 from normalmesh._raster import by_height, first_row
 
 #: Rows of the table: position; unit normal; 1, or 0 for a column that only fills up the last vector; slopes ∂_u z,
@@ -127,9 +128,8 @@ def mark(sector, pixels, begin, end):
 @inner(error_model="numpy", fastmath=FAST)
 def fill_slopes(origin_u, origin_v, frame, pixels, count):
     """Slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
-    rx = np.float32(frame[2, 0] + origin_u * frame[3, 0] + origin_v * frame[4, 0])
-    ry = np.float32(frame[2, 1] + origin_u * frame[3, 1] + origin_v * frame[4, 1])
-    rz = np.float32(frame[2, 2] + origin_u * frame[3, 2] + origin_v * frame[4, 2])
+    rx, ry, rz = ray(origin_u, origin_v, frame)
+    rx, ry, rz = np.float32(rx), np.float32(ry), np.float32(rz)
     rux, ruy, ruz = np.float32(frame[3, 0]), np.float32(frame[3, 1]), np.float32(frame[3, 2])
     rvx, rvy, rvz = np.float32(frame[4, 0]), np.float32(frame[4, 1]), np.float32(frame[4, 2])
     xs, ys, zs, inverses = pixels[X], pixels[Y], pixels[Z], pixels[INVERSE]
@@ -236,12 +236,8 @@ def sum_of_angles(u, v, du, dv, left, right, pixels, count):
 def space_point(u, v, unknown, frame, perspective):
     """The point in space of a screen position and the unknown there."""
     if perspective:
-        depth = math.exp(unknown)
-        return (
-            depth * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]),
-            depth * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]),
-            depth * (frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]),
-        )
+        depth, (rx, ry, rz) = math.exp(unknown), ray(u, v, frame)
+        return depth * rx, depth * ry, depth * rz
     return (
         u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
         u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],

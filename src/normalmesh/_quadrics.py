@@ -12,16 +12,14 @@ import numpy as np
 from normalmesh._closedmesh import turn
 from normalmesh._facepixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixels
 from normalmesh._kernels import inner, kernel
-from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, to_viewer
+from normalmesh._normalmap import CLAMP_COSINE, CLAMP_SINE, ray, to_viewer
 from normalmesh._raster import by_height, face_edges, first_row
 
 
 @inner(error_model="numpy")
 def jacobian(nx, ny, nz, u, v, frame, scale):
     """J(n) at the screen position (u, v), eqs. (7) and (8), as six numbers: column ∂_u, then column ∂_v."""
-    rx = frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]
-    ry = frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]
-    rz = frame[2, 2] + u * frame[3, 2] + v * frame[4, 2]
+    rx, ry, rz = ray(u, v, frame)
     # One division for both slopes.
     inverse = 1.0 / (nx * rx + ny * ry + nz * rz)
     slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) * inverse
@@ -65,6 +63,12 @@ def sample_pixel(mask, u, v):
                 if 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]:
                     return i, j
     return -1, -1
+
+
+@inner(forceinline=True)
+def normal_at(normals, row, column):
+    """The normal of a pixel as three float64."""
+    return np.float64(normals[row, column, 0]), np.float64(normals[row, column, 1]), np.float64(normals[row, column, 2])
 
 
 @inner(error_model="numpy")
@@ -112,7 +116,7 @@ def sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale,
         nx, ny, nz = facing(0.0, 0.0, 0.0, centre_u, centre_v, frame, towards_viewer)
         j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
         return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, 1)
-    n = np.float64(normals[row, column, 0]), np.float64(normals[row, column, 1]), np.float64(normals[row, column, 2])
+    n = normal_at(normals, row, column)
     nx, ny, nz = facing(n[0], n[1], n[2], centre_u, centre_v, frame, towards_viewer)
     j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
     sums = _with_pixel(sums, n, centre_u - (column + 0.5), centre_v - (row + 0.5), j, regularisation)

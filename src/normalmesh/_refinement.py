@@ -182,7 +182,7 @@ def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pi
 
 
 @inner(forceinline=True)
-def normal_at(place, k, own, ring, frame, perspective):
+def star_normal(place, k, own, ring, frame, perspective):
     """Normal of a face of the star once its vertex is at a place on the screen."""
     b = ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2]
     c = ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2]
@@ -193,9 +193,9 @@ def normal_at(place, k, own, ring, frame, perspective):
 def star_angle(place, own, valence, ring, frame, perspective, pixels, count):
     """Summed angle of the faces around a vertex at a place on the screen, with unknowns of its own."""
     for k in range(0, valence, 3):
-        p = normal_at(place, k, own, ring, frame, perspective)
-        q = normal_at(place, min(k + 1, valence - 1), own, ring, frame, perspective)
-        r = normal_at(place, min(k + 2, valence - 1), own, ring, frame, perspective)
+        p = star_normal(place, k, own, ring, frame, perspective)
+        q = star_normal(place, min(k + 1, valence - 1), own, ring, frame, perspective)
+        r = star_normal(place, min(k + 2, valence - 1), own, ring, frame, perspective)
         fill_chords(k, p, q, r, pixels, count)
     return sum_of_chords(pixels, count)
 

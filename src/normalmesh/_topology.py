@@ -9,6 +9,7 @@ import numpy as np
 
 from normalmesh._kernels import inner, kernel
 from normalmesh._predicates import orientation
+from normalmesh._sorting import sort
 
 #: Marks of wrong edges while a corner table is made.
 NON_MANIFOLD, MISORIENTED = -2, -3
@@ -118,7 +119,7 @@ def match_corners(first, last, faces, bucket, starts, opposite):
     """
     vertex_of = faces.reshape(-1)
     for vertex in range(first, last):
-        _sort_by_far_end(bucket, starts[vertex], starts[vertex + 1], vertex_of)
+        sort(bucket, starts[vertex], starts[vertex + 1], _far_end, vertex_of)
         k, end = starts[vertex], starts[vertex + 1]
         while k < end:
             far_end = _far_end(bucket[k], vertex_of)
@@ -140,28 +141,6 @@ def match_corners(first, last, faces, bucket, starts, opposite):
 @inner
 def _far_end(corner, vertex_of):
     return max(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)])
-
-
-@inner(forceinline=True)
-def _sort_by_far_end(bucket, start, end, vertex_of):
-    """Sort bucket[start:end] by far end, then by corner (Shell's sort: a vertex may have any number of edges)."""
-    gap = 1
-    while 64 * gap < end - start:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(start + gap, end):
-            corner = bucket[k]
-            key = _far_end(corner, vertex_of)
-            place = k
-            while place - gap >= start:
-                before = bucket[place - gap]
-                far_end = _far_end(before, vertex_of)
-                if far_end < key or (far_end == key and before < corner):
-                    break
-                bucket[place] = before
-                place -= gap
-            bucket[place] = corner
-        gap //= 3
 
 
 @kernel
