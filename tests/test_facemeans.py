@@ -29,6 +29,11 @@ def test_against_loops(camera, seed, samples):
     assert (owned == 0).any(), "no face was empty"
     np.testing.assert_allclose(means.mobilities, 1 / expected[:, 6])
     np.testing.assert_allclose(np.linalg.norm(means.normals, axis=1), 1)
+    np.testing.assert_allclose(means.areas, mesh.areas)
+    np.testing.assert_allclose(means.centroids, mesh.vertices[mesh.faces].mean(axis=1))
+    rays = camera.rays(*means.centroids.T)
+    across = np.abs((means.normals * rays).sum(axis=1)) / np.linalg.norm(rays, axis=1)
+    np.testing.assert_allclose(means.cosines, across, rtol=1e-9)
 
 
 @pytest.mark.parametrize("camera", [Orthographic(0.3), Perspective(9000, 8000, 35, 30)], ids=str)
@@ -52,6 +57,7 @@ def test_faces_far_from_the_foreground_hardly_count(camera):
     alone = means_of(far, normal_map)
     assert np.isfinite(alone.table).all()
     assert np.array_equal(alone.gradients, [[0, 0]])
+    assert alone.cosines[0] == 1
     assert alone.mobilities[0] < 1e-5 * means_of(near, normal_map).mobilities[0]
     assert alone.normals[0] @ (camera.towards_viewer * camera.rays(65 / 3, 44 / 3)) > 0
 

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from numba import njit, prange
+from numba.core import errors
 from numba.core.runtime import _nrt_python, rtsys
 
 from normalmesh import _kernels
@@ -51,6 +52,18 @@ def test_kernels_call_inner_kernels_that_call_others(parallel):
     table = np.arange(6.0).reshape(2, 3)
     all_rows(table)
     assert np.array_equal(table, 2 * np.arange(6.0).reshape(2, 3))
+
+
+def test_numbas_messages_keep_their_colours():
+    """They are left out only while a kernel is compiled."""
+    before = errors.termcolor()
+
+    @kernel(cache=False)
+    def same(value):
+        return value
+
+    assert same(1) == 1
+    assert errors.termcolor() is before
 
 
 def test_errors_reach_the_caller():

@@ -11,7 +11,7 @@ from scipy.spatial import Delaunay
 import naive
 from normalmesh import NormalMeshError, cholesky, multigrid
 from normalmesh import threads as thread_rule
-from normalmesh.cholesky import Cholesky
+from normalmesh.cholesky import Cholesky, Room
 from normalmesh.gauge import Gauge
 from normalmesh.solve import PreparedSystem, solve_spd
 
@@ -85,6 +85,20 @@ def test_dense_matrices(n):
         factor.factorise(matrix, np.where(np.arange(n) == n // 2, -1e6, 0))
     factor.factorise(matrix, np.zeros(n))
     np.testing.assert_allclose(matrix @ factor.solve(b), b, atol=1e-10)
+
+
+def test_systems_one_after_another_share_their_memory():
+    """Also where the next one is larger."""
+    room, used = Room(), []
+    for count in (300, 200, 900):
+        matrix, places = _mesh_system("dual", count)
+        x = np.random.default_rng(count).normal(size=len(places))
+        x -= x.mean()
+        found = PreparedSystem(matrix, coordinates=places, room=room).solve(matrix @ x)
+        np.testing.assert_allclose(found.x, x, atol=1e-6 * np.abs(x).max())
+        used.append(room.numbers(1))
+    assert np.shares_memory(used[0], used[1])
+    assert not np.shares_memory(used[1], used[2])
 
 
 @pytest.mark.parametrize("method", METHODS)
