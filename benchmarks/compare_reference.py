@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from benchmarks.cases import Case, case_names, load, measure
 from normalmesh import reconstruct
-from normalmesh.evaluation.benches.tables import geometric_mean
-from normalmesh.reconstruction import PRESETS
+from normalmesh.paper.tables import geometric_mean
+from normalmesh.reconstruction.pipeline import PRESETS
 
 TAGS = ("c0.25", "c1", "c4")
 

@@ -76,7 +76,7 @@ def main() -> None:
 def write_medallion(path: Path, size: int) -> None:
     """The medallion's normals as an 8-bit PNG with its mask as alpha channel."""
     # Imported here: the runs that are measured do not need it.
-    from normalmesh.evaluation.medallion import Medallion
+    from normalmesh.evaluation.synthetic.medallion import Medallion
 
     normal_map = Medallion(size).normal_map
     colours = np.rint(127.5 * (normal_map.normals + 1)).astype(np.uint8)

@@ -16,9 +16,9 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.camera import Camera, Orthographic, Perspective
-from normalmesh.conventions import Convention
-from normalmesh.diagnosis import CANDIDATES, Diagnosis, diagnose
+from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.diagnosis import CANDIDATES, Diagnosis, diagnose
 
 Float32 = NDArray[np.float32]
 Mask = NDArray[np.bool_] | None

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from benchmarks.cases import Case, cases_from_command_line, measure
 from normalmesh import decimate, integrate
-from normalmesh.evaluation.benches.tables import geometric_mean
-from normalmesh.reconstruction import PRESETS
+from normalmesh.paper.tables import geometric_mean
+from normalmesh.reconstruction.pipeline import PRESETS
 
 #: Each with the paper's rounds and three passes in each of them; the last line is our default.
 SCHEDULE = {**PRESETS["paper"][0], "passes": 3}

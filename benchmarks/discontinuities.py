@@ -23,8 +23,8 @@ from normalmesh import (
     read_normal_map,
     reconstruct,
 )
-from normalmesh.evaluation.benches.tables import geometric_mean
-from normalmesh.noise import estimate_noise, without_noise
+from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.paper.tables import geometric_mean
 from normalmesh.pictures.panels import jumps, normal_colours, shaded
 
 OBJECTS = ("diligent_bear", "diligent_buddha", "diligent_cow", "diligent_pot2", "diligent_reading")

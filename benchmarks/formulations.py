@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.cases import Case, cases_from_command_line, measure
 from normalmesh import add_noise, decimate, integrate
-from normalmesh.cotangent import PAPER_CLAMP
-from normalmesh.evaluation.benches.tables import geometric_mean
+from normalmesh.integration.cotangent import PAPER_CLAMP
+from normalmesh.paper.tables import geometric_mean
 
 CLEAN = {"noise": 0.0, "refine": 0}
 FORMULATIONS = {

@@ -19,12 +19,12 @@ import numpy as np
 from benchmarks.cases import case_names
 from benchmarks.cases import load as load_shared
 from normalmesh import Surface, decimate, evaluate, integrate
-from normalmesh.evaluation.benches.bench import Bench, Row, Task, run_bench
-from normalmesh.evaluation.benches.plots import new_figure, save
-from normalmesh.evaluation.benches.sources import Source, own_sources
-from normalmesh.evaluation.benches.tables import Table, geometric_mean
-from normalmesh.noise import estimate_noise, without_noise
-from normalmesh.reconstruction import PRESETS
+from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.paper.benchmark import Bench, Row, Task, run_bench
+from normalmesh.paper.curves import new_figure, save
+from normalmesh.paper.sources import Source, own_sources
+from normalmesh.paper.tables import Table, geometric_mean
+from normalmesh.reconstruction.pipeline import PRESETS
 
 OWN = ("medallion", "terrain", "knot")
 SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import NormalMap, estimate_memory, reconstruct
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 
 #: Vertices as shares of the foreground, and pixels of the image for each of its foreground in the last line of a size.
 SHARES = (0.003, 0.01, 0.05, 0.2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.cases import case_names, load, measure
 from normalmesh import add_noise, reconstruct
-from normalmesh.evaluation.benches.tables import geometric_mean
+from normalmesh.paper.tables import geometric_mean
 
 CASES = ("sphere512", "relief_igea512", "relief_bunny512", "diligent_bear")
 

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.cases import case_names, load
-from normalmesh import collapse, decimate, evaluate, integrate
-from normalmesh.evaluation.benches.sources import own_sources
-from normalmesh.evaluation.benches.tables import geometric_mean
+from normalmesh import decimate, evaluate, integrate
+from normalmesh.decimation import collapse
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.medallion import Medallion
-from normalmesh.reconstruction import PRESETS
+from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.paper.sources import own_sources
+from normalmesh.paper.tables import geometric_mean
+from normalmesh.reconstruction.pipeline import PRESETS
 
 OWN = ("medallion", "terrain", "knot")
 SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import normalmesh as nm
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 
 RULES: tuple[dict[str, float], ...] = (
     *({"compression": share} for share in (0.9, 0.95, 0.98, 0.99, 0.995, 0.998)),

@@ -17,8 +17,8 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import LinearOperator, cg, splu
 from scipy.spatial import Delaunay
 
-from normalmesh.pixelgrid import solve_grid
-from normalmesh.solve import PreparedSystem
+from normalmesh.integration.pixel_grid import solve_grid
+from normalmesh.solvers.sparse_system import PreparedSystem
 
 MASKS = ("full", "disc", "20 % holes", "35 % holes", "comb", "spiral")
 

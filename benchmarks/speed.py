@@ -22,7 +22,7 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.ways import STAGES, WAYS, Job, Measured, in_own_process, measure, store_map, warm_up
-from normalmesh.evaluation.benches.tables import figure
+from normalmesh.paper.tables import figure
 
 COLUMNS = (*STAGES, "total")
 HEAD = ("MP", "threads", "way", "vertices", *COLUMNS, "bytes/px", "MAE °", "RMSE px")

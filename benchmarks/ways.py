@@ -19,9 +19,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import NormalMap, Orthographic, Surface, evaluate, integrate_pixels, reconstruct
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.lifting import exact_case
-from normalmesh.evaluation.medallion import Medallion
-from normalmesh.stopwatch import Stopwatch
+from normalmesh.evaluation.synthetic.lifting import exact_case
+from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.runtime.stopwatch import Stopwatch
 
 Float = NDArray[np.float64]
 

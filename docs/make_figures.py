@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 import normalmesh as nm
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.pictures import panels
 
 IMAGES = Path(__file__).parent / "images"

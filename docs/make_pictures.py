@@ -9,13 +9,13 @@ import numpy as np
 from PIL import Image as Canvas
 
 from normalmesh import NormalMap, Surface, reconstruct
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.atomic import write_atomically
 from normalmesh.pictures.framing import Frame
 from normalmesh.pictures.oblique import oblique
-from normalmesh.pictures.page import PALE_INK, PAPER, Page
 from normalmesh.pictures.panels import Image, cut_edges, edges, normal_colours, reduced, with_edges
 from normalmesh.pictures.preview import preview
+from normalmesh.pictures.sheet import PALE_INK, PAPER, Page
 
 DOCS = Path(__file__).parent
 #: Columns and rows of each picture, and the gap in which an arrow leads to the next.

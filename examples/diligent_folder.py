@@ -15,7 +15,7 @@ from PIL import Image
 from scipy.io import savemat
 
 import normalmesh as nm
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.pictures import panels
 
 

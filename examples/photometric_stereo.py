@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import normalmesh as nm
-from normalmesh.evaluation.analytic import sphere
+from normalmesh.evaluation.synthetic.analytic import sphere
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 import normalmesh as nm
-from normalmesh.evaluation.analytic import waves
+from normalmesh.evaluation.synthetic.analytic import waves
 
 
 def main() -> None:

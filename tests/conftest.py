@@ -35,7 +35,7 @@ def silent_diagnosis(normals, mask=None, camera=None):
 def no_diagnosis(monkeypatch, request):
     """Tiny and odd maps are for reading, not for diagnosing; tests of the diagnosis ask for it."""
     if "real_diagnosis" not in request.fixturenames:
-        monkeypatch.setattr(import_module("normalmesh.diagnosis"), "diagnose", silent_diagnosis)
+        monkeypatch.setattr(import_module("normalmesh.normals.diagnosis"), "diagnose", silent_diagnosis)
 
 
 @pytest.fixture

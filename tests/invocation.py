@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from normalmesh.cli import normalmesh
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_normals
 
 SIZE = 96

@@ -7,10 +7,10 @@ from scipy import ndimage
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMap, Orthographic, ScreenMesh
-from normalmesh.closedmesh import ClosedMesh
-from normalmesh.collapse import collapse
-from normalmesh.quadrics import FaceRecords, Pixels
-from normalmesh.screenmesh import corner_table
+from normalmesh.decimation.collapse import collapse
+from normalmesh.decimation.quadrics import FaceRecords, Pixels
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.screen_mesh import corner_table
 
 
 def bumpy_map(shape=(24, 26), seed=0, mask=None, camera=None, height=3.0):

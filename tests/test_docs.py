@@ -11,7 +11,7 @@ import pytest
 
 import normalmesh
 from normalmesh.cli import normalmesh as command_line
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

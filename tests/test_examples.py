@@ -10,7 +10,7 @@ import pytest
 import trimesh
 
 from normalmesh import evaluate
-from normalmesh.evaluation.analytic import sphere
+from normalmesh.evaluation.synthetic.analytic import sphere
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

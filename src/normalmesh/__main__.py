@@ -3,7 +3,7 @@
 import os
 import sys
 
-from normalmesh.interruption import watch
+from normalmesh.cli.interruption import watch
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 import normalmesh as nm
-from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
 LARGEST = 24
 #: Errors that speak of what is made within, which no one who gives a normal map can mend.

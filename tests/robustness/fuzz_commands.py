@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from invocation import invoke
 from normalmesh import Surface, reconstruct
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_depth, encode_mask, encode_normals
 
 #: Files that are there, for inputs and for outputs to be written over.

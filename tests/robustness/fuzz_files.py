@@ -24,13 +24,13 @@ from hypothesis import strategies as st
 
 from mapfiles import corner_mask, dome, encode, layer, with_alpha, write_exr
 from normalmesh import NormalMeshError, NormalMeshWarning, read_lights, read_normal_map
-from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.cameras import read_camera_matrix
 from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
-from normalmesh.files.meshes import colour_image
+from normalmesh.files.mesh_files import colour_image
 from normalmesh.files.priors import read_control_points
-from normalmesh.inspection import inspect_file
 
 READERS: dict[str, Callable[[Path], object]] = {
     "normal map": read_normal_map,

@@ -308,8 +308,8 @@ def test_options_of_the_integration_are_refused_before_the_decimation(run, optio
     def never(*_, **__):
         raise AssertionError("work began")
 
-    for module in ("reconstruction", "levels"):
-        monkeypatch.setattr(f"normalmesh.{module}.estimate_noise", never)
+    for module in ("pipeline", "levels"):
+        monkeypatch.setattr(f"normalmesh.reconstruction.{module}.estimate_noise", never)
     with pytest.raises(nm.NormalMeshError, match=next(iter(options))):
         run(**options)
 
@@ -360,7 +360,7 @@ def test_wide_indices_do_not_wrap_around():
 
 def test_kernels_are_not_compiled_for_other_numbers(monkeypatch):
     """An int or a float32 in the place of a float would compile half of the decimation once more."""
-    from normalmesh import _move, _quadrics
+    from normalmesh.decimation import _move, _quadrics
 
     nm.decimate(NORMAL_MAP, vertices=12, step=0.5, regularisation=0.1)
     kernels = [

@@ -24,12 +24,12 @@ from invocation import invoke, write_medallion
 from mapfiles import corner_mask, dome, encode, layer, with_alpha, write_exr
 from matfiles import mat_array, mat_element, mat_file
 from normalmesh import NormalMeshError, read_lights
-from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.cameras import read_camera_matrix
 from normalmesh.files.decoding import decode
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.masks import read_mask
-from normalmesh.files.meshconversion import convert_mesh
+from normalmesh.files.mesh_conversion import convert_mesh
 from normalmesh.files.normal_maps import chosen_mask, read_stored
 from normalmesh.files.photographs import photographs
 from normalmesh.files.priors import read_control_points

@@ -21,9 +21,9 @@ from normalmesh import (
     reconstruct,
     reconstruct_within,
 )
+from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
 from normalmesh.files.textures import colour_image
-from normalmesh.inspection import inspect_file
 
 LENGTH, WIDTH = 257, 256
 

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from normalmesh import reconstruct
-from normalmesh._kernels import inner, kernel
-from normalmesh.evaluation.medallion import Medallion
-from normalmesh.files import temporary
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.atomic import write_atomically
 from normalmesh.files.encoding import encode_normals
+from normalmesh.runtime import temporary_files
+from normalmesh.runtime.kernels import inner, kernel
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no signals for one process")
 
@@ -107,7 +107,7 @@ COMMANDS = {
         "reconstruct map64.png -o out.ply --lod 9%,5% --report -q",
         ["out.lod0.ply", "out.lod1.ply"],
     ),
-    "inspect": ("normalmesh.inspection:inspect_file@1", "inspect map64.png", []),
+    "inspect": ("normalmesh.files.inspection:inspect_file@1", "inspect map64.png", []),
     "convert": ("os:fsync@1", "convert mesh.ply out.ply", []),
     "bench": ("os:fsync@1", "bench accuracy --size 32 -o bench", []),
     "serving": ("normalmesh.report.server:PageServer.serve_forever@1", "view mesh.ply --no-browser", []),
@@ -156,7 +156,7 @@ def test_nobody_reads_the_last_line(folder: Path) -> None:
         while os.write(writing, b"." * 4096):
             pass
     os.set_blocking(writing, True)
-    program = "import sys; from normalmesh.interruption import watch; watch(); print(flush=True); sys.stdin.read()"
+    program = "import sys; from normalmesh.cli.interruption import watch; watch(); print(flush=True); sys.stdin.read()"
     with running(["-c", program], folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=writing) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
@@ -168,7 +168,7 @@ def test_nobody_reads_the_last_line(folder: Path) -> None:
 def test_a_signal_that_is_ignored_stays_so(folder: Path) -> None:
     program = """
 import signal
-from normalmesh.interruption import watch
+from normalmesh.cli.interruption import watch
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 watch()
 signal.raise_signal(signal.SIGINT)
@@ -181,7 +181,7 @@ print("goes on")
 def test_a_signal_for_somebody_else_ends_nothing() -> None:
     program = """
 import signal, time
-from normalmesh.interruption import watch
+from normalmesh.cli.interruption import watch
 watch()
 signal.signal(signal.SIGUSR1, lambda *_: None)
 signal.raise_signal(signal.SIGUSR1)
@@ -197,8 +197,8 @@ time.sleep(60)
 def test_a_disk_that_does_not_answer() -> None:
     program = """
 import signal, time
-from normalmesh.files.temporary import steps
-from normalmesh.interruption import watch
+from normalmesh.runtime.temporary_files import steps
+from normalmesh.cli.interruption import watch
 watch()
 with steps:
     signal.raise_signal(signal.SIGTERM)
@@ -289,5 +289,5 @@ def test_an_interrupt_while_temporary_files_are_removed(tmp_path: Path, monkeypa
     monkeypatch.setattr(Path, "unlink", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_atomically({tmp_path / "a": b"A", tmp_path / "b": b"B"})
-    temporary.remove_temporary_files()  # as at the end of the process
+    temporary_files.remove_temporary_files()  # as at the end of the process
     assert list(tmp_path.iterdir()) == []

@@ -21,7 +21,7 @@ import gc, json, os, resource, sys, threading
 from pathlib import Path
 import numpy as np
 import normalmesh as nm
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_normals
 from normalmesh.pictures.preview import preview
 

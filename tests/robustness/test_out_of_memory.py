@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from normalmesh import NormalMeshError, available_memory, memory, reconstruct
+from normalmesh import NormalMeshError, available_memory, reconstruct
 from normalmesh.cli import normalmesh
-from normalmesh.evaluation.medallion import Medallion
+from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_normals
-from normalmesh.threads import in_parallel
+from normalmesh.runtime import memory
+from normalmesh.runtime.threads import in_parallel
 
 
 @pytest.fixture
@@ -35,9 +36,9 @@ def exhausted(*_: object, **__: object) -> None:
     "place",
     [
         "normalmesh.files.normal_maps.NormalMap",
-        "normalmesh.reconstruction.decimate",
-        "normalmesh.reconstruction.integrate",
-        "normalmesh.files.meshes.write_atomically",
+        "normalmesh.reconstruction.pipeline.decimate",
+        "normalmesh.reconstruction.pipeline.integrate",
+        "normalmesh.files.mesh_files.write_atomically",
     ],
 )
 def test_commands_say_what_to_do(source: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
@@ -55,14 +56,14 @@ def test_python_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     normal_map = Medallion(64).normal_map
     expected = reconstruct(normal_map, vertices=100)
     with monkeypatch.context() as patched:
-        patched.setattr("normalmesh.reconstruction.integrate", exhausted)
+        patched.setattr("normalmesh.reconstruction.pipeline.integrate", exhausted)
         with pytest.raises(MemoryError):
             reconstruct(normal_map, vertices=100)
     assert np.array_equal(reconstruct(normal_map, vertices=100).vertices, expected.vertices)
 
 
 def test_memory_that_runs_out_in_a_thread_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("normalmesh.threads._allowed", lambda: 3)
+    monkeypatch.setattr("normalmesh.runtime.threads._allowed", lambda: 3)
     caller, begun = threading.get_ident(), threading.Event()
 
     def work(first: int, last: int) -> None:
@@ -86,8 +87,8 @@ def test_where_no_thread_can_be_started_the_caller_does_it_all(
         def submit(self, *_: object) -> None:
             raise error
 
-    monkeypatch.setattr("normalmesh.threads._allowed", lambda: 3)
-    monkeypatch.setattr("normalmesh.threads._pool", Full())
+    monkeypatch.setattr("normalmesh.runtime.threads._allowed", lambda: 3)
+    monkeypatch.setattr("normalmesh.runtime.threads._pool", Full())
     done = np.zeros(100, bool)
     in_parallel(lambda first, last: done[first:last].fill(True), 100, grain=1)
     assert done.all()

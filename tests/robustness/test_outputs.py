@@ -39,7 +39,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("long work began")
 
     monkeypatch.setattr(Settings, "surfaces", begin)
-    monkeypatch.setattr("normalmesh.evaluation.rendering.cast", begin)
+    monkeypatch.setattr("normalmesh.evaluation.rendering.rendering.cast", begin)
     monkeypatch.setattr("normalmesh.evaluation.metrics.evaluate", begin)
 
 

@@ -14,12 +14,12 @@ import pytest
 import normalmesh
 from invocation import invoke, write_medallion
 from normalmesh import NormalMeshError, read_normal_map
-from normalmesh.evaluation.reliefs import relief
-from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
+from normalmesh.evaluation.synthetic.reliefs import relief
 from normalmesh.files.cameras import read_camera_matrix
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.masks import read_mask
-from normalmesh.files.meshconversion import convert_mesh
+from normalmesh.files.mesh_conversion import convert_mesh
 
 
 class Payload:
@@ -103,7 +103,7 @@ def test_no_module_can_unpickle() -> None:
     But for the cache of compiled kernels: whoever can write there can have machine code run anyway.
     """
     root = Path(normalmesh.__file__).parent
-    for file in set(root.rglob("*.py")) - {root / "_kernelcache.py"}:
+    for file in set(root.rglob("*.py")) - {root / "runtime" / "kernel_cache.py"}:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Import):
                 names = {alias.name for alias in node.names}

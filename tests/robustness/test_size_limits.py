@@ -21,14 +21,14 @@ from invocation import invoke, write_medallion
 from mapfiles import dome, encode, layer, write_exr, write_png
 from matfiles import mat_array, mat_element, mat_file
 from normalmesh import NormalMeshError, read_normal_map
-from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files import sizes
 from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
 from normalmesh.files.normal_maps import read_stored
 from normalmesh.files.photographs import photographs
 from normalmesh.files.textures import colour_image
-from normalmesh.inspection import inspect_file
 
 HUGE = 10**6
 

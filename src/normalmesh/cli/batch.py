@@ -19,7 +19,7 @@ from normalmesh.cli.results import check_targets, written
 from normalmesh.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from normalmesh.progress import Progress
+    from normalmesh.runtime.progress import Progress
 
 
 def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
@@ -73,7 +73,7 @@ class _Batch:
     def _carry_out(self, task: Task, outcome: Outcome, progress: Progress) -> None:
         """Read, reconstruct and write one input; the outcome learns of each step."""
         from normalmesh import read_normal_map
-        from normalmesh.files.meshes import check_texture
+        from normalmesh.files.mesh_files import check_texture
         from normalmesh.files.priors import read_control_points
 
         settings, console = self.settings, self.console

@@ -7,11 +7,19 @@ from pathlib import Path
 
 import click
 
-NAMES = ("accuracy", "thresholds", "ablation", "runtime", "noise", "density")
+#: Names of the benches, and the modules of :mod:`normalmesh.paper` that define them.
+BENCHES = {
+    "accuracy": "accuracy",
+    "thresholds": "thresholds",
+    "ablation": "ablation",
+    "runtime": "run_times",
+    "noise": "noise_robustness",
+    "density": "density",
+}
 
 
 @click.command()
-@click.argument("name", type=click.Choice(NAMES))
+@click.argument("name", type=click.Choice(list(BENCHES)))
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of a data set; default: the project's own cases.")
 @click.option("--only", multiple=True, metavar="PATTERN", help="Cases by name, such as 'bear*'; may be repeated.")
 @click.option(
@@ -36,10 +44,10 @@ def bench(
     Goes on where it was interrupted. Tables and figures are those of the paper "Feature-Preserving Mesh Decimation for
     Normal Integration": accuracy (table 1 and supplement), thresholds (table 2), ablation, runtime, noise and density.
     """
-    from normalmesh.evaluation.benches.bench import run_bench
-    from normalmesh.evaluation.benches.sources import chosen, dataset_sources
+    from normalmesh.paper.benchmark import run_bench
+    from normalmesh.paper.sources import chosen, dataset_sources
 
-    chosen_bench = import_module(f"normalmesh.evaluation.benches.{name}").BENCH
+    chosen_bench = import_module(f"normalmesh.paper.{BENCHES[name]}").BENCH
     size = size or chosen_bench.size
     sources = chosen_bench.own_sources(size) if data is None else dataset_sources(data)
     if camera is not None:

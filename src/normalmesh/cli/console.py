@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from normalmesh.interruption import tidying
-from normalmesh.progress import DONE, Progress, Step
+from normalmesh.cli.interruption import tidying
+from normalmesh.runtime.progress import DONE, Progress, Step
 
 #: Seconds between two lines; terminals are slow.
 INTERVAL = 0.1

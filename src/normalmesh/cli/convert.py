@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.figures import count_text, say, say_json
-from normalmesh.cli.options import limiting
+from normalmesh.cli.figure_lines import count_text, say, say_json
+from normalmesh.cli.option_types import limiting
 from normalmesh.cli.views import ImageSize, camera_figures, chosen_view, refuse_two_cameras, viewing
 from normalmesh.errors import NormalMeshError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from normalmesh.camera import Camera
+    from normalmesh.normals.camera import Camera
 
 
 @click.command()
@@ -66,7 +66,7 @@ def convert(
 def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     """Whether the source is a mesh, and whether the target is one, or an error."""
     from normalmesh.files.encoding import DEPTH_SUFFIXES
-    from normalmesh.files.meshconversion import MESH_SUFFIXES
+    from normalmesh.files.mesh_conversion import MESH_SUFFIXES
     from normalmesh.files.triangles import MESH_SUFFIXES as SOURCES
 
     from_mesh, suffix = source.suffix.lower() in SOURCES, target.suffix.lower()
@@ -79,7 +79,7 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
 
 
 def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
-    from normalmesh.files.meshconversion import convert_mesh
+    from normalmesh.files.mesh_conversion import convert_mesh
 
     mesh = convert_mesh(source, target)
     return {"vertices": len(mesh.vertices), "faces": len(mesh.faces)}
@@ -134,8 +134,8 @@ def _report(figures: dict[str, Any], target: Path) -> None:
 def _seen_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> NDArray[np.float64]:
     import numpy as np
 
-    from normalmesh.evaluation.rendering import cast
-    from normalmesh.evaluation.trianglemodel import TriangleModel
+    from normalmesh.evaluation.rendering.rendering import cast
+    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
     model = TriangleModel.of(source)
     depth = cast(model.vertices, model.faces, camera, shape)[1]

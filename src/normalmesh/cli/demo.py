@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from normalmesh.evaluation.medallion import Medallion
-    from normalmesh.surface import Surface
+    from normalmesh.evaluation.synthetic.medallion import Medallion
+    from normalmesh.mesh.surface import Surface
 
 
 @click.command()
@@ -24,7 +24,7 @@ def demo(output: Path, size: int, compression: float) -> None:
     import numpy as np
 
     from normalmesh import read_normal_map, reconstruct
-    from normalmesh.evaluation.medallion import Medallion
+    from normalmesh.evaluation.synthetic.medallion import Medallion
     from normalmesh.files.atomic import write_atomically
     from normalmesh.files.encoding import encode_normals, encode_picture
     from normalmesh.pictures.panels import normal_colours, shaded, wireframe

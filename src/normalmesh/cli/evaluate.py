@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.console import Console, compilation_announced
-from normalmesh.cli.figures import say, say_json
-from normalmesh.cli.models import rendered
-from normalmesh.cli.options import limiting
+from normalmesh.cli.figure_lines import say, say_json
+from normalmesh.cli.model_options import rendered
+from normalmesh.cli.option_types import limiting
 from normalmesh.cli.views import chosen_view, refuse_two_cameras, viewing
 from normalmesh.errors import NormalMeshError
 
@@ -105,9 +105,9 @@ def _case(
     normals: Path, mask: str | None, view: tuple[str | None, float | None], convention: str, units: str | None
 ) -> Case:
     """The normal map, seen by its camera, as its own truth."""
-    from normalmesh.camera import Orthographic
     from normalmesh.evaluation.cases import Case
     from normalmesh.files.normal_maps import read_normal_map, read_stored
+    from normalmesh.normals.camera import Orthographic
 
     # A camera by name depends on the size of the image.
     named = view[1] is not None or view[0] == "perspective"

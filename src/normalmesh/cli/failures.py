@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from normalmesh import NormalMeshError
-from normalmesh.memory import refuse_tight_limit
+from normalmesh.runtime.memory import refuse_tight_limit
 
 #: Where a context keeps that traces are wanted.
 DEBUG = "normalmesh.debug"

@@ -10,14 +10,14 @@ import click
 
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.failures import failure_text, print_trace
-from normalmesh.cli.figures import count_text, say, say_json
+from normalmesh.cli.figure_lines import count_text, say, say_json
 from normalmesh.cli.needs import Needs
-from normalmesh.cli.options import limiting, reading
+from normalmesh.cli.option_types import limiting, reading
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.views import camera_figures, camera_text
 
 if TYPE_CHECKING:
-    from normalmesh.inspection import Inspection
+    from normalmesh.files.inspection import Inspection
 
 
 @click.command()
@@ -30,7 +30,7 @@ def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, con
 
     A file that cannot be read does not stop the others; the exit status is 1 then.
     """
-    from normalmesh.inspection import inspect_file
+    from normalmesh.files.inspection import inspect_file
 
     failed = False
     with compilation_announced(Console()):
@@ -94,7 +94,7 @@ def _normals_text(found: Inspection) -> str:
 
 
 def _noise_text(found: Inspection) -> str:
-    from normalmesh.noise import LOOP, NEGLIGIBLE
+    from normalmesh.normals.noise import LOOP, NEGLIGIBLE
 
     treated = "normals are taken as they are" if found.noise < NEGLIGIBLE else "which is averaged away"
     gap = f"heights miss themselves by {found.closure_error:.3f} px around {LOOP} × {LOOP} pixels"
@@ -133,7 +133,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
 
 def _needs(found: Inspection) -> Needs:
     """Of a reconstruction at the usual compression."""
-    from normalmesh.stopping import expected_vertices
+    from normalmesh.decimation.stopping import expected_vertices
 
     vertices = expected_vertices(found.mask.foreground, compression=DEFAULT_COMPRESSION)
     return Needs.of(found.mask.pixels, found.mask.foreground, vertices)

@@ -18,13 +18,13 @@ class Needs:
     @classmethod
     def of(cls, pixels: int, foreground: int, vertices: int) -> Needs:
         """For an image of so many pixels."""
-        from normalmesh.memory import estimate_memory
-        from normalmesh.progress import estimate_seconds
+        from normalmesh.runtime.memory import estimate_memory
+        from normalmesh.runtime.progress import estimate_seconds
 
         memory = estimate_memory(pixels, foreground, vertices)
         return cls(vertices, memory, sum(estimate_seconds(foreground, vertices)))
 
     def __str__(self) -> str:
-        from normalmesh.memory import bytes_text
+        from normalmesh.runtime.memory import bytes_text
 
         return f"about {bytes_text(self.memory)} of memory and, on one core, {duration_text(self.seconds)}"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from normalmesh.normalmap import NormalMap
-    from normalmesh.surface import Surface
+    from normalmesh.mesh.surface import Surface
+    from normalmesh.normals.normal_map import NormalMap
 
 
 @dataclass

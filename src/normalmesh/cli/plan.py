@@ -33,7 +33,7 @@ def plan(tasks: Sequence[Task], settings: Settings, console: Console, as_json: b
 def _plan(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]:
     """The plan of a task in lines, and for programs."""
     from normalmesh.files.normal_maps import read_foreground
-    from normalmesh.memory import available_memory, bytes_text
+    from normalmesh.runtime.memory import available_memory, bytes_text
 
     foreground = read_foreground(task.source, task.mask)
     count, pixels = int(foreground.sum()), foreground.size

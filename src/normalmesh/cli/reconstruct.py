@@ -9,7 +9,7 @@ import click
 from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
 from normalmesh.cli.inputs import tasks_of
-from normalmesh.cli.options import ByteSize, Positive, limiting, reading, stopping
+from normalmesh.cli.option_types import ByteSize, Positive, limiting, reading, stopping
 from normalmesh.cli.plan import plan
 from normalmesh.cli.settings import Settings
 

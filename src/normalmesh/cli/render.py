@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.figures import say, say_json
-from normalmesh.cli.models import rendered
+from normalmesh.cli.figure_lines import say, say_json
+from normalmesh.cli.model_options import rendered
 from normalmesh.cli.views import (
     ImageSize,
     camera_figures,
@@ -20,7 +20,7 @@ from normalmesh.cli.views import (
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
-    from normalmesh.files.meshes import Files
+    from normalmesh.files.mesh_files import Files
 
 
 @click.command()
@@ -96,7 +96,7 @@ def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matr
 
 def _matrix_text(case: Case) -> str:
     """The matrix as computer vision writes it: the centre of the first pixel is (0, 0)."""
-    from normalmesh.camera import Perspective
+    from normalmesh.normals.camera import Perspective
 
     camera = case.normal_map.camera
     if not isinstance(camera, Perspective):

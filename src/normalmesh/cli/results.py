@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from normalmesh.normalmap import NormalMap
-    from normalmesh.surface import Surface
+    from normalmesh.mesh.surface import Surface
+    from normalmesh.normals.normal_map import NormalMap
 
 
 def check_targets(task: Task, settings: Settings) -> None:
     """An error where the files of a task cannot be written: before long work."""
     from normalmesh.files.atomic import check_targets as check
     from normalmesh.files.encoding import checked_suffix
-    from normalmesh.files.meshes import companions
+    from normalmesh.files.mesh_files import companions
 
     suffix = task.output.suffix.lower()
     if suffix not in MESHES:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from normalmesh.camera import Camera
-    from normalmesh.normalmap import NormalMap
-    from normalmesh.progress import Progress
-    from normalmesh.surface import Surface
+    from normalmesh.mesh.surface import Surface
+    from normalmesh.normals.camera import Camera
+    from normalmesh.normals.normal_map import NormalMap
+    from normalmesh.runtime.progress import Progress
 
 DEFAULT_COMPRESSION = 0.98
 #: Options of which one may be given.
@@ -67,7 +67,7 @@ class Settings:
 
     def camera_of(self) -> Camera | str | Callable[[tuple[int, int]], Camera] | None:
         """What reading a normal map takes for a camera."""
-        from normalmesh.camera import Orthographic, Perspective
+        from normalmesh.normals.camera import Orthographic, Perspective
 
         if self.focal_px is not None:
             focal_length = self.focal_px
@@ -76,7 +76,7 @@ class Settings:
 
     def aimed_at(self, foreground: int) -> tuple[int, bool]:
         """Vertices of the finest mesh on so many pixels, and whether that is a mere guess."""
-        from normalmesh.stopping import expected_vertices
+        from normalmesh.decimation.stopping import expected_vertices
 
         if self.lod is not None:
             return self.levels(foreground)[0], False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from normalmesh.cli.console import Console, compilation_announced, progress_removed
-from normalmesh.cli.options import limiting, reading
+from normalmesh.cli.option_types import limiting, reading
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _page(file: Path, mask: str | None, camera: str | None, convention: str, con
     if file.suffix.lower() in PAGES:
         return file.read_bytes()
     if file.suffix.lower() in MESHES:
-        from normalmesh.evaluation.trianglemodel import TriangleModel
+        from normalmesh.evaluation.rendering.triangle_model import TriangleModel
         from normalmesh.report.page import mesh_page
 
         return mesh_page(TriangleModel.of(file), file)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from normalmesh.camera import Camera
+    from normalmesh.normals.camera import Camera
 
 #: Cameras that need no file.
 NAMED_CAMERAS = ("orthographic", "perspective")
@@ -53,8 +53,8 @@ def refuse_two_cameras(camera: str | None, focal_px: float | None) -> None:
 
 def chosen_view(camera: str | None, focal_px: float | None, shape: tuple[int, int]) -> Camera:
     """The camera that the options name, for an image of so many rows and columns."""
-    from normalmesh.camera import Perspective
-    from normalmesh.evaluation.screens import chosen_camera
+    from normalmesh.evaluation.synthetic.screens import chosen_camera
+    from normalmesh.normals.camera import Perspective
 
     if focal_px is not None:
         return Perspective.centred(focal_px, shape)
@@ -65,7 +65,7 @@ def chosen_view(camera: str | None, focal_px: float | None, shape: tuple[int, in
 
 def camera_text(camera: Camera) -> str:
     """A camera as people write it."""
-    from normalmesh.camera import Orthographic, Perspective
+    from normalmesh.normals.camera import Orthographic, Perspective
 
     if isinstance(camera, Orthographic):
         return "orthographic" + f", pixels of side {camera.pixel_size:g}" * (camera.pixel_size != 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.normalmap import NormalMap
+from normalmesh.normals.normal_map import NormalMap
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import array_of, path_of, yes_or_no
-from normalmesh.camera import Camera, Orthographic
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.screens import pixel_centres
+from normalmesh.evaluation.synthetic.screens import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.triangles import MESH_SUFFIXES
-from normalmesh.normalmap import NormalMap
-from normalmesh.rowblocks import row_blocks
-from normalmesh.surface import Surface, face_normals
+from normalmesh.mesh.surface import Surface, face_normals
+from normalmesh.normals.camera import Camera, Orthographic
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.row_blocks import row_blocks
 
 Float: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -224,8 +224,8 @@ class _Found:
 
     @classmethod
     def _of_mesh(cls, path: Path, camera: Camera, shape: tuple[int, int]) -> _Found:
-        from normalmesh.evaluation.rendering import cast
-        from normalmesh.evaluation.trianglemodel import TriangleModel
+        from normalmesh.evaluation.rendering.rendering import cast
+        from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
         model = TriangleModel.of(path)
         hit, depth = cast(model.vertices, model.faces, camera, shape)

@@ -8,7 +8,7 @@ import numpy as np
 
 from normalmesh.arguments import instance_of
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, finite_number, shown, whole_number
-from normalmesh.normalmap import NormalMap
+from normalmesh.normals.normal_map import NormalMap
 
 #: Noise that has turned every normal around already.
 MOST_DEGREES = 360.0

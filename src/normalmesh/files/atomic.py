@@ -13,7 +13,7 @@ from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.names import on_one_line
-from normalmesh.files.temporary import hidden_stem, new_file, observers, removed_at_the_end, steps
+from normalmesh.runtime.temporary_files import hidden_stem, new_file, observers, removed_at_the_end, steps
 
 
 def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview]) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.files.formats import unusable
 from normalmesh.files.sizes import refuse_beyond_memory
-from normalmesh.rowblocks import row_blocks
+from normalmesh.runtime.row_blocks import row_blocks
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
-from normalmesh.files.temporary import temporary_file
+from normalmesh.runtime.temporary_files import temporary_file
 
 #: Suffixes of files that hold normals, and of those that hold depths.
 NORMALS_SUFFIXES = (".png", ".exr", ".tif", ".tiff", ".npy")

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import path_of
-from normalmesh.camera import Camera, Orthographic, Perspective
-from normalmesh.conventions import NAMED, Convention
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text, shown
 from normalmesh.files.arrays import read_mat, read_npy, read_npz
 from normalmesh.files.decoding import StoredNormals, decode
@@ -22,11 +20,13 @@ from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import reaches_half, read_mask
 from normalmesh.files.sizes import pixels_limited
-from normalmesh.normalmap import NormalMap, checked_mask
-from normalmesh.rowblocks import row_blocks
+from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.conventions import NAMED, Convention
+from normalmesh.normals.normal_map import NormalMap, checked_mask
+from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:
-    from normalmesh.diagnosis import Diagnosis
+    from normalmesh.normals.diagnosis import Diagnosis
 
 
 def read_normal_map(
@@ -203,7 +203,7 @@ def _chosen_convention(
     stated: Convention | None,
 ) -> Convention:
     """The convention as stated, with a warning where the data speak against it; else the one that the data show."""
-    from normalmesh.diagnosis import diagnose
+    from normalmesh.normals.diagnosis import diagnose
 
     diagnosis = diagnose(vectors, foreground, camera)
     likely = likely_convention(diagnosis)

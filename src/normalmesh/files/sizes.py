@@ -11,7 +11,7 @@ from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.formats import unusable
-from normalmesh.memory import available_memory, bytes_text
+from normalmesh.runtime.memory import available_memory, bytes_text
 
 #: Pixels of the largest image that is read unless a limit is given: twice a large scan.
 MAX_PIXELS = 2e9

@@ -2,7 +2,7 @@
 
 import math
 
-from normalmesh._kernels import kernel
+from normalmesh.runtime.kernels import kernel
 
 
 @kernel

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from normalmesh.mesh.surface import Surface
 from normalmesh.pictures.fields import resized
 from normalmesh.pictures.framing import Frame
-from normalmesh.surface import Surface
 
 #: Vertices of a detail, about, and cells along its sides among which densities are compared.
 VERTICES, CELLS = 4000, 4

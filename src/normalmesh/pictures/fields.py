@@ -8,10 +8,10 @@ from scipy.ndimage import gaussian_filter
 
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.metrics import angles_between
-from normalmesh.normalmap import NormalMap
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.framing import Frame, Samples
-from normalmesh.rowblocks import row_blocks
-from normalmesh.surface import Surface
+from normalmesh.runtime.row_blocks import row_blocks
 
 Float = NDArray[np.float64]
 

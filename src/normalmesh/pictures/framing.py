@@ -8,9 +8,9 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.raster import pixel_faces
-from normalmesh.screenmesh import ScreenMesh
-from normalmesh.surface import Surface
+from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.mesh.surface import Surface
 
 Float = NDArray[np.float64]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.mesh.surface import Surface
 from normalmesh.pictures._oblique import draw_faces
 from normalmesh.pictures.panels import Image, reduced
-from normalmesh.surface import Surface
 
 Float = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.surface import Surface
+from normalmesh.mesh.surface import Surface
 
 Image = NDArray[np.uint8]
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from normalmesh.arguments import instance_of
 from normalmesh.errors import NormalMeshError, shown
-from normalmesh.normalmap import NormalMap
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, vertex_density
 from normalmesh.pictures.framing import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
-from normalmesh.surface import Surface
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Canvas
 
-from normalmesh.camera import Perspective
-from normalmesh.normalmap import NormalMap
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.camera import Perspective
+from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.detail import detail_of
 from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, resized, vertex_density
 from normalmesh.pictures.framing import Frame, Samples
 from normalmesh.pictures.oblique import oblique
-from normalmesh.pictures.page import PALE_INK, Page, linear_ticks, logarithmic_ticks, round_up
 from normalmesh.pictures.panels import CUT, DENSITY, HEAT, Image, coloured, cut_edges, edges, normal_colours, with_edges
-from normalmesh.surface import Surface
+from normalmesh.pictures.sheet import PALE_INK, Page, linear_ticks, logarithmic_ticks, round_up
 
 #: The sheet, its margin, the height of its header, and the box for a picture in each of 3 × 2 panels.
 WIDTH, HEIGHT, MARGIN, HEADER = 1800, 1250, 30, 120

@@ -11,7 +11,7 @@ from normalmesh.errors import NormalMeshError
 if TYPE_CHECKING:
     from pyvista import Plotter
 
-    from normalmesh.surface import Surface
+    from normalmesh.mesh.surface import Surface
 
 
 def pyvista_view(surface: Surface, **options: Any) -> Plotter:

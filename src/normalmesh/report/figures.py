@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalmesh import __version__
-from normalmesh.conventions import Convention
-from normalmesh.diagnosis import Diagnosis
-from normalmesh.normalmap import NormalMap
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.diagnosis import Diagnosis
+from normalmesh.normals.normal_map import NormalMap
 from normalmesh.report.shadings import AngularErrors
-from normalmesh.surface import Surface
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,16 +15,16 @@ import numpy as np
 
 from normalmesh import __version__
 from normalmesh.arguments import instance_of, path_of
-from normalmesh.diagnosis import diagnose
 from normalmesh.errors import NormalMeshError, shape_text, shown
-from normalmesh.evaluation.trianglemodel import TriangleModel
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.atomic import check_target, write_atomically
-from normalmesh.normalmap import NormalMap
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.diagnosis import diagnose
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.report.embedded_pictures import normals_address, photo_address
 from normalmesh.report.figures import Figures, Rows, versions
 from normalmesh.report.geometry import Geometry
-from normalmesh.report.pictures import normals_address, photo_address
 from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density
-from normalmesh.surface import Surface
 
 if TYPE_CHECKING:
     from normalmesh.files.textures import Texture

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.evaluation.metrics import angles_between
-from normalmesh.normalmap import NormalMap
-from normalmesh.rowblocks import row_blocks
-from normalmesh.surface import Surface
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.row_blocks import row_blocks
 
 Float = NDArray[np.float64]
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.camera import Camera, Orthographic, Perspective
 from normalmesh.errors import NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import angles_between, normals_of_depth
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.formats import unusable
 from normalmesh.files.normal_maps import read_normal_map
-from normalmesh.normalmap import NormalMap
+from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
 

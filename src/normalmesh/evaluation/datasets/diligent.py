@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from normalmesh.camera import Perspective
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset, first_file
+from normalmesh.normals.camera import Perspective
 
 #: Intrinsics of all objects, 612 × 512 pixels, centre of the first pixel at (0, 0). The data set's folders do not have
 #: them; this is what public code for it uses.

@@ -16,10 +16,10 @@ from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.evaluation.datasets.poses import Pose
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
-from normalmesh.normalmap import NormalMap
+from normalmesh.normals.normal_map import NormalMap
 
 if TYPE_CHECKING:
-    from normalmesh.evaluation.trianglemodel import TriangleModel
+    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
 #: Share of the foreground that the mesh must cover, at least, to be the mesh of the picture.
 LEAST_COVER = 0.5
@@ -80,14 +80,14 @@ def _read_pose(path: Path, view: int) -> Pose:
 @lru_cache(maxsize=1)
 def _read_mesh(path: Path) -> TriangleModel:
     """The mesh in a file. The last one is kept: twenty views share it."""
-    from normalmesh.evaluation.trianglemodel import TriangleModel
+    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
     return TriangleModel.of(path)
 
 
 def _distances(path: Path, pose: Pose, normal_map: NormalMap) -> Float:
     """Depth (H, W) of the mesh along the optical axis, NaN outside the mask and where no face is."""
-    from normalmesh.evaluation.rendering import cast
+    from normalmesh.evaluation.rendering.rendering import cast
 
     mesh = _read_mesh(path)
     hits, depth = cast(pose.place(mesh.vertices), mesh.faces, pose.camera, normal_map.shape)

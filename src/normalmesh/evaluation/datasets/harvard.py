@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.conventions import Convention
-from normalmesh.diagnosis import diagnose
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.assembly import repairs_unmentioned
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.files.arrays import read_mat
 from normalmesh.files.formats import file_format, unusable
-from normalmesh.normalmap import NormalMap
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.diagnosis import diagnose
+from normalmesh.normals.normal_map import NormalMap
 
 
 class Harvard(Dataset):

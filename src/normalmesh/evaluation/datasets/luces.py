@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.files.formats import unusable
+from normalmesh.normals.camera import Perspective
 
 
 class Luces(Dataset):

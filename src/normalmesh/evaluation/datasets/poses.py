@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import rq
 
-from normalmesh.camera import Perspective
 from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.normals.camera import Perspective
 
 Float = NDArray[np.float64]
 

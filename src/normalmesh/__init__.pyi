@@ -1,0 +1,73 @@
+"""The public names of normalmesh, and where they live."""
+
+from .decimation.rounds import DecimatedMesh, decimate
+from .errors import NormalMeshError, NormalMeshWarning
+from .evaluation.isotropic.isotropic import IsotropicMesh, remesh_isotropic
+from .evaluation.metrics import Evaluation, evaluate
+from .evaluation.perturbation import add_noise
+from .evaluation.rendering.rendering import render_normal_map
+from .files.lights import read_lights
+from .files.normal_maps import read_normal_map
+from .files.photometric import PhotometricStereo, photometric_stereo
+from .integration.mesh_integration import integrate
+from .integration.pixel_integration import integrate_pixels
+from .mesh.origin import Discontinuities, Integration
+from .mesh.raster import pixel_faces
+from .mesh.screen_mesh import MeshCheck, ScreenMesh
+from .mesh.surface import Surface
+from .normals.camera import Camera, Orthographic, Perspective
+from .normals.conventions import Convention
+from .normals.diagnosis import Diagnosis, diagnose
+from .normals.normal_map import NormalMap, Repairs
+from .pictures.plots import plot_density, plot_error, plot_wireframe
+from .reconstruction.levels import reconstruct_levels
+from .reconstruction.pipeline import reconstruct
+from .reconstruction.within import reconstruct_within
+from .report.page import write_report
+from .runtime.memory import available_memory, estimate_memory
+from .runtime.progress import Step
+
+__all__ = [
+    "Camera",
+    "Convention",
+    "DecimatedMesh",
+    "Diagnosis",
+    "Discontinuities",
+    "Evaluation",
+    "Integration",
+    "IsotropicMesh",
+    "MeshCheck",
+    "NormalMap",
+    "NormalMeshError",
+    "NormalMeshWarning",
+    "Orthographic",
+    "Perspective",
+    "PhotometricStereo",
+    "Repairs",
+    "ScreenMesh",
+    "Step",
+    "Surface",
+    "add_noise",
+    "available_memory",
+    "decimate",
+    "diagnose",
+    "estimate_memory",
+    "evaluate",
+    "integrate",
+    "integrate_pixels",
+    "photometric_stereo",
+    "pixel_faces",
+    "plot_density",
+    "plot_error",
+    "plot_wireframe",
+    "read_lights",
+    "read_normal_map",
+    "reconstruct",
+    "reconstruct_levels",
+    "reconstruct_within",
+    "remesh_isotropic",
+    "render_normal_map",
+    "write_report",
+]
+
+__version__: str

@@ -1,0 +1,1 @@
+"""Decimation: sections 3 and 4 of the paper."""

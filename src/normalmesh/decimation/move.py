@@ -1,0 +1,25 @@
+"""Vertex moves: inner vertices to the least of their quadrics, boundary vertices to the outline."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from normalmesh.decimation import _move
+from normalmesh.decimation.quadrics import GRAIN, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.mesh import _outline
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.runtime.threads import in_parallel
+
+
+def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) -> int:
+    """Move vertices by ``step``·argmin of their quadrics, eq. (16); the number of moves.
+
+    Steps are shortened where a face would turn over. Boundary vertices instead fit their two edges to the outline, and
+    stay within a pixel of it. The records must be up to date; the faces that changed are marked in them.
+    """
+    steps = np.empty((len(mesh.vertices), 2))
+    quadrics = vertex_quadrics(mesh, pixels, records)
+    in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps, grain=GRAIN)
+    outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth)
+    in_parallel(_outline.outline_steps, len(steps), *mesh.topology, mesh.flags, *outline, step, steps, grain=GRAIN)
+    return _move.take_steps(steps, *mesh.topology, mesh.flags, pixels.normal_map.mask, mesh.covered, records.changed)

@@ -1,0 +1,1 @@
+"""Isotropic remeshing: the baseline of the paper."""

@@ -1,0 +1,276 @@
+"""Isotropic remeshing: triangles that are equilateral on the surface, as small as curvature asks for. A baseline.
+
+The method of Heep and Zell, *An Adaptive Screen-Space Meshing Approach for Normal Integration*, ECCV 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from normalmesh.arguments import instance_of
+from normalmesh.decimation.flip import flip
+from normalmesh.decimation.move import move
+from normalmesh.decimation.quadrics import FaceRecords, Pixels
+from normalmesh.decimation.rounds import MOST_ROUNDS
+from normalmesh.decimation.stopping import MOST_VERTICES
+from normalmesh.errors import NormalMeshError, positive_number, whole_number
+from normalmesh.evaluation.isotropic import _isotropic
+from normalmesh.evaluation.isotropic.curvature import curvature
+from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.origin import Remeshing, RemeshingRound
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.progress import DONE, Progress, Step, checked_progress
+from normalmesh.runtime.stopwatch import Stopwatch
+
+#: λ so large that shape no longer counts: flips are Delaunay on the surface, moves lead to the centroid of the faces.
+EVEN = 1e6
+#: Share of the way to the centroid by which a vertex moves in a round.
+STEP = 0.5
+#: Vertices, as a share of the pixels, of the mesh with which coarser ones begin.
+HEAD_START = 0.125
+#: Sweeps of splits or collapses, at most: each can halve or double edges.
+MOST_SWEEPS = 100
+#: A mesh that lost this share of its vertices is made compact, and its faces are sampled afresh.
+STALE = 0.1
+#: The search for a vertex count ends this close to it, or after so many meshes.
+TOLERANCE = 0.01
+MOST_TRIALS = 6
+#: Errors (px) that the search considers.
+LEAST_ERROR, LARGEST_ERROR = 2.0**-20, 2.0**20
+#: Meshes have so many times the vertices of equilateral triangles of the target lengths; fitted.
+EXCESS = 1.2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IsotropicMesh(ScreenMesh):
+    """A mesh that :func:`remesh_isotropic` made."""
+
+    report: Remeshing
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        instance_of(self.report, Remeshing, "report")
+
+
+def remesh_isotropic(
+    normal_map: NormalMap,
+    *,
+    error: float | None = None,
+    vertices: int | None = None,
+    rounds: int = 10,
+    progress: Progress | None = None,
+) -> IsotropicMesh:
+    """Replace the pixel grid by triangles that are nearly equilateral on the surface, small where it is curved.
+
+    Edges are to have the length h = √(6ε/κ − 3ε²) on the surface, between 1 and 100 px: that of an equilateral triangle
+    in a sphere of the largest curvature κ there, which is off the sphere by ε. Each round splits edges longer than
+    4/3 h, collapses those shorter than 4/5 h, flips edges until they are Delaunay on the surface, and moves vertices to
+    the centroid of their faces. Exactly one of ``error`` and ``vertices`` is given.
+
+    Parameters
+    ----------
+    normal_map
+        Any mask: all components and holes are kept.
+    error
+        ε in pixels.
+    vertices
+        Number of vertices, at least 3: ε is searched for. Met within 1 %, unless the limits of h or the outline forbid.
+    rounds
+        Ten in the paper.
+    progress
+        Called with a :class:`Step` again and again; what it raises ends the work.
+
+    Returns
+    -------
+    IsotropicMesh
+        Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
+        pixel of the mask's outline. The same for any number of threads.
+
+    Notes
+    -----
+    An edge is measured with J of the mean normal of its two faces. Sizes of pixels are averaged over the faces of a
+    vertex as densities h⁻², so that there are as many vertices as the pixels ask for together; at an edge the smaller
+    size of its ends counts. Where ε exceeds the radius 1/κ, and the formula would let triangles shrink again,
+    h = √(3ε/κ): the same at the radius, and any count can be reached. Edges of up to two pixels on the screen are not
+    split. Beside the map, about 160 bytes are needed for each foreground pixel.
+    """
+    instance_of(normal_map, NormalMap, "normal_map")
+    checked_progress(progress)
+    if (error is None) == (vertices is None):
+        raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
+    target = None if vertices is None else whole_number(vertices, 3, "vertices", MOST_VERTICES)
+    error = None if error is None else positive_number(error, "error")
+    remesher = _Remesher(normal_map, whole_number(rounds, 1, "rounds", MOST_ROUNDS), progress)
+    meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
+    best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
+    met = target is None or abs(best.count - target) <= TOLERANCE * target
+    report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.clock.seconds)
+    if progress is not None:
+        progress(Step(1.0, DONE, best.count))
+    return IsotropicMesh(best.mesh.vertices, best.mesh.faces, report)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """The mesh of one error (px)."""
+
+    error: float
+    mesh: ScreenMesh
+    rounds: tuple[RemeshingRound, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.mesh.vertices)
+
+
+class _Remesher:
+    """Meshes of one normal map for any error."""
+
+    def __init__(self, normal_map: NormalMap, rounds: int, progress: Progress | None) -> None:
+        self.rounds = rounds
+        self.progress = progress
+        self.clock = Stopwatch("start", "split", "collapse", "flip", "move")
+        self.pixels = Pixels(normal_map, EVEN)
+        with self.clock.stage("start"):
+            self.curvature = curvature(normal_map)
+            self.head_start = self.predict(HEAD_START * normal_map.foreground)
+        self.begin: ClosedMesh | None = None
+
+    def predict(self, target: float) -> float:
+        """The error (px) at which equilateral triangles of the target lengths have so many vertices; by bisection."""
+        low, high = math.log(LEAST_ERROR), math.log(LARGEST_ERROR)
+        for _ in range(16):
+            middle = 0.5 * (low + high)
+            expected = EXCESS * expected_vertices(self.pixels, self.curvature, math.exp(middle))
+            low, high = (middle, high) if expected > target else (low, middle)
+        return math.exp(0.5 * (low + high))
+
+    def remesh(self, error: float, done: float = 0.0, share: float = 1.0) -> _Trial:
+        """All rounds. The mesh depends on nothing but the error; progress goes on by a share of the whole."""
+        with self.clock.stage("start"):
+            mesh = self._begin(error)
+        lengths = EdgeLengths(self.pixels, self.curvature, error)
+        history = []
+        for k in range(self.rounds):
+            with self.clock.stage("split"):
+                splits = split(mesh, lengths)
+            with self.clock.stage("collapse"):
+                collapses = collapse(mesh, lengths)
+            flips, moves = self._align(mesh, last=k == self.rounds - 1)
+            history.append(RemeshingRound(len(mesh.vertices), splits, collapses, flips, moves))
+            if self.progress is not None:
+                self.progress(Step(min(done + share * (k + 1) / self.rounds, 0.99), "remesh", len(mesh.vertices)))
+        return _Trial(error, mesh.to_screen(), tuple(history))
+
+    def search(self, target: int) -> list[_Trial]:
+        """Meshes of errors that lead to so many vertices: the secant method on the logarithms of both."""
+        trials: list[_Trial] = []
+        error = self.predict(target)
+        while len(trials) < MOST_TRIALS:
+            trials.append(self.remesh(error, len(trials) / MOST_TRIALS, 1 / MOST_TRIALS))
+            if abs(trials[-1].count - target) <= TOLERANCE * target:
+                break
+            error = _next_error(trials, target)
+            if any(error == each.error for each in trials):
+                break
+        return trials
+
+    def _begin(self, error: float) -> ClosedMesh:
+        """Where to begin: with the pixels, or with a mesh that is sure to be finer than the one to come.
+
+        That mesh is made once, so that a search need not begin with the pixels each time.
+        """
+        if error < 2 * self.head_start:
+            return self._pixel_mesh()
+        if self.begin is None:
+            mesh = self._pixel_mesh()
+            collapse(mesh, EdgeLengths(self.pixels, self.curvature, self.head_start))
+            self.begin = mesh
+        return self.begin.copy()
+
+    def _pixel_mesh(self) -> ClosedMesh:
+        normal_map = self.pixels.normal_map
+        return ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
+
+    def _align(self, mesh: ClosedMesh, last: bool) -> tuple[int, int]:
+        """Flip edges until they are Delaunay on the surface, then move vertices; the numbers of both."""
+        with self.clock.stage("flip"):
+            records = FaceRecords(mesh)
+            records.renew(mesh, self.pixels)
+            flips = flip(mesh, self.pixels, records)
+        with self.clock.stage("move"):
+            moves = move(mesh, self.pixels, records, STEP)
+        if last:
+            with self.clock.stage("flip"):
+                records.renew(mesh, self.pixels)
+                flips += flip(mesh, self.pixels, records)
+        return flips, moves
+
+
+def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
+    """Split edges longer than 4/3 of their target length in the middle, longest first, until none is left; the number.
+
+    Edges of two pixels on the screen stay, and those of the boundary whose middle is not at the outline.
+    """
+    lengths.sample(mesh)
+    total = 0
+    for _ in range(MOST_SWEEPS):
+        order = lengths.long_edges(mesh)
+        if len(order) == 0:
+            break
+        first = lengths.make_room(mesh, len(order))
+        splits = _isotropic.split_in_order(
+            order, *mesh.topology, mesh.real_faces, *lengths.outline(mesh), *lengths.measure, *first
+        )
+        lengths.compact(mesh)
+        total += splits
+        if splits == 0:
+            break
+    return total
+
+
+def collapse(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
+    """Collapse edges shorter than 4/5 of their target length until none is left that may; the number of collapses.
+
+    An edge may not collapse where the mesh would become unsound, where the boundary would leave the outline, or where
+    an edge would have to be split again. Sweeps over the vertices collapse one edge at each, its shortest, so that the
+    mesh coarsens evenly. The mesh is compact afterwards.
+    """
+    total = 0
+    states = np.full(len(mesh.vertices), _isotropic.ACTIVE, np.uint8)
+    stale, token = len(mesh.vertices), 0
+    mark = np.zeros(mesh.ghost + 1, np.int32)
+    for _ in range(MOST_SWEEPS):
+        if stale > STALE * len(mesh.vertices):
+            if total > 0:
+                states = states[mesh.corner_of[:-1] >= 0]
+                mesh.compact()
+            lengths.sample(mesh)
+            mark = np.zeros(mesh.ghost + 1, np.int32)
+            stale = token = 0
+        collapses, token = _isotropic.collapse_sweep(
+            *mesh.topology, *lengths.outline(mesh), *lengths.measure, mark, token, states
+        )
+        total += collapses
+        stale += collapses
+        if collapses == 0:
+            break
+    mesh.compact()
+    return total
+
+
+def _next_error(trials: list[_Trial], target: int) -> float:
+    """Where the line through the two meshes nearest to the target meets it; with one mesh, count ∝ 1/ε."""
+    nearest = sorted(trials, key=lambda each: abs(math.log(each.count / target)))[:2]
+    excess = [math.log(each.count / target) for each in nearest]
+    slope = -1.0
+    if len(nearest) == 2 and nearest[0].count != nearest[1].count:
+        slope = (excess[0] - excess[1]) / math.log(nearest[0].error / nearest[1].error)
+    # Counts are not smooth: an implausible slope is an accident.
+    step = -excess[0] / min(max(slope, -2.0), -0.2)
+    return min(max(nearest[0].error * math.exp(step), LEAST_ERROR), LARGEST_ERROR)

@@ -1,0 +1,1 @@
+"""Rendering: normal maps and depths of triangle models."""

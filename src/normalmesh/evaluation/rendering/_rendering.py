@@ -1,0 +1,120 @@
+"""Kernels of :mod:`normalmesh.evaluation.rendering.rendering`."""
+
+import math
+
+from numba import prange
+
+from normalmesh.normals._normal_map import to_viewer
+from normalmesh.runtime.kernels import inner, kernel
+
+#: Normals of faces seen edge-on keep this cosine to the viewing ray, so that rounding does not turn them away.
+LEAST_COSINE = 1e-5
+
+
+@inner
+def ray_offset(x, y, z, u, v, frame, perspective):
+    """Where a point lies beside the ray of the screen position (u, v), measured across z; and its depth."""
+    if perspective:
+        return (
+            x + z * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]),
+            y + z * (frame[2, 1] + u * frame[3, 1] + v * frame[4, 1]),
+            -z,
+        )
+    return x - u * frame[0, 0] - v * frame[1, 0], y - u * frame[0, 1] - v * frame[1, 1], z
+
+
+@inner
+def weights(face, vertices, faces, u, v, frame, perspective):
+    """Barycentric weights of the point of a face on a ray, and the depths of the corners.
+
+    The offsets q of the corners from the ray lie in a plane in which the ray is the origin: weights are the areas
+    of the triangles that it makes with the sides. A face that is seen edge-on gets equal weights.
+    """
+    a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
+    ax, ay, a_depth = ray_offset(vertices[a, 0], vertices[a, 1], vertices[a, 2], u, v, frame, perspective)
+    bx, by, b_depth = ray_offset(vertices[b, 0], vertices[b, 1], vertices[b, 2], u, v, frame, perspective)
+    cx, cy, c_depth = ray_offset(vertices[c, 0], vertices[c, 1], vertices[c, 2], u, v, frame, perspective)
+    wa, wb, wc = bx * cy - by * cx, cx * ay - cy * ax, ax * by - ay * bx
+    total = wa + wb + wc
+    if total == 0.0:
+        third = 1.0 / 3.0
+        return third, third, third, a_depth, b_depth, c_depth
+    return wa / total, wb / total, wc / total, a_depth, b_depth, c_depth
+
+
+@kernel(parallel=True)
+def fill_depth(hits, vertices, faces, frame, perspective, depth):
+    """Depth (H, W) of the faces that were hit (H, W), NaN where there is none.
+
+    The face may have been found in single precision: beside its border it is extended, but not beyond its own depths.
+    """
+    for i in prange(hits.shape[0]):
+        for j in range(hits.shape[1]):
+            depth[i, j] = math.nan
+            if hits[i, j] < 0:
+                continue
+            wa, wb, wc, da, db, dc = weights(hits[i, j], vertices, faces, j + 0.5, i + 0.5, frame, perspective)
+            depth[i, j] = min(max(wa * da + wb * db + wc * dc, min(da, db, dc)), max(da, db, dc))
+
+
+@kernel(parallel=True)
+def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, normals):
+    """Unit normals (H, W, 3), towards the viewer, of the faces that were hit; zero where there is none.
+
+    Interpolated between ``vertex_normals`` (N, 3), or flat where those are none (0, 3) or would face away.
+    """
+    perspective = towards_viewer < 0
+    for i in prange(hits.shape[0]):
+        for j in range(hits.shape[1]):
+            normals[i, j, :] = 0.0
+            face = hits[i, j]
+            if face < 0:
+                continue
+            u, v = j + 0.5, i + 0.5
+            rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
+            fx, fy, fz = face_normal(face, vertices, faces)
+            cosine = fx * rx + fy * ry + fz * rz
+            side = -1.0 if cosine < 0.0 else 1.0
+            x, y, z, cosine = side * fx, side * fy, side * fz, side * cosine
+            if len(vertex_normals) > 0:
+                sx, sy, sz = smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspective)
+                # On the side of the face that is seen, whichever way the corners go round.
+                side = -1.0 if sx * x + sy * y + sz * z < 0.0 else 1.0
+                smooth_cosine = side * (sx * rx + sy * ry + sz * rz)
+                if smooth_cosine > LEAST_COSINE:
+                    x, y, z, cosine = side * sx, side * sy, side * sz, smooth_cosine
+            lift = max(LEAST_COSINE - cosine, 0.0)
+            x, y, z = x + lift * rx, y + lift * ry, z + lift * rz
+            length = math.sqrt(x * x + y * y + z * z)
+            normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x / length, y / length, z / length
+
+
+@inner
+def face_normal(face, vertices, faces):
+    """Unit normal by the order of the corners; zero for a face without area."""
+    a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
+    px, py, pz = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
+    qx, qy, qz = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1], vertices[c, 2] - vertices[a, 2]
+    return unit(py * qz - pz * qy, pz * qx - px * qz, px * qy - py * qx)
+
+
+@inner
+def smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspective):
+    """Unit normal between those of the corners; zero where they cancel."""
+    wa, wb, wc, _, _, _ = weights(face, vertices, faces, u, v, frame, perspective)
+    wa, wb, wc = max(wa, 0.0), max(wb, 0.0), max(wc, 0.0)
+    a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
+    return unit(
+        wa * vertex_normals[a, 0] + wb * vertex_normals[b, 0] + wc * vertex_normals[c, 0],
+        wa * vertex_normals[a, 1] + wb * vertex_normals[b, 1] + wc * vertex_normals[c, 1],
+        wa * vertex_normals[a, 2] + wb * vertex_normals[b, 2] + wc * vertex_normals[c, 2],
+    )
+
+
+@inner
+def unit(x, y, z):
+    """The vector of length one; zero stays."""
+    length = math.sqrt(x * x + y * y + z * z)
+    if length == 0.0:
+        return 0.0, 0.0, 0.0
+    return x / length, y / length, z / length

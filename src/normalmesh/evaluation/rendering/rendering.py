@@ -1,0 +1,245 @@
+"""Rendering: what a camera sees of a triangle model, with depth and normals, by ray casting (Embree)."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import array_of, yes_or_no
+from normalmesh.errors import NormalMeshError, finite_number, shape_text, shown
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.rendering import _rendering
+from normalmesh.evaluation.rendering.triangle_model import TriangleModel
+from normalmesh.evaluation.synthetic.lifting import exact_case
+from normalmesh.evaluation.synthetic.screens import checked_shape, chosen_camera, pixel_centres
+from normalmesh.files.triangles import used_vertices
+from normalmesh.mesh.surface import check_units
+from normalmesh.normals.camera import Camera, Perspective
+from normalmesh.runtime.row_blocks import row_blocks
+
+if TYPE_CHECKING:
+    from embreex.rtcore_scene import EmbreeScene
+
+    from normalmesh.evaluation.rendering.triangle_model import Model
+
+Float = NDArray[np.float64]
+
+
+def render_normal_map(
+    model: Model,
+    size: int | tuple[int, int],
+    camera: Camera | str = "orthographic",
+    *,
+    smooth: bool = True,
+    pose: ArrayLike | None = None,
+    name: str | None = None,
+    margin: float = 0.05,
+    units: str | None = None,
+) -> Case:
+    """Render depth and normals of a triangle model: one ray through the centre of each pixel.
+
+    Depth is that of the flat faces, in double precision. Faces are seen from both sides: normals of those seen from
+    behind are turned to the viewer. Up to 8192² pixels and more: 34 bytes a pixel at the peak, beside the model.
+
+    Parameters
+    ----------
+    model
+        A PLY, OBJ, STL or GLB file, a ``trimesh.Trimesh``, or (vertices, faces). The parts of a scene are put in their
+        places.
+    size
+        Side of a square image, or (rows, columns), in pixels.
+    camera
+        ``"orthographic"`` (pixels of side 1), ``"perspective"`` (a field of view of 37° along the longer side), or a
+        camera.
+    smooth
+        True: normals between those of the vertices, as a viewer shades them; where they would face away, the normal of
+        the face. The vertices' normals are the file's where it has any. Without them, sharp creases are rounded over
+        the faces beside them: for models that have such, and few faces, take False, the normals of the faces.
+    pose
+        From the model to space (x right, y up, z towards the viewer; a pinhole is at the origin and looks along −z):
+        a rotation (3, 3) or a matrix (4, 4), either with a uniform scale if need be. Default: no rotation.
+    name
+        Of the case; default: that of the file, else ``"model"``.
+    margin
+        Left free at each side of the image when the model is fitted, as a share of that side.
+    units
+        Unit of the depth; default ``"px"`` where the model is fitted to pixels, else ``"units"``: the model's.
+
+    Returns
+    -------
+    Case
+        Depth and normals. The model is scaled and shifted to fill the image, and the depth of the middle of its
+        bounding box becomes 0 (orthographic) or the focal length in pixels (perspective), where a pixel then has the
+        side 1. Only with a ``pose`` of 4×4 *and* a camera object nothing is fitted, and depth is metric.
+
+    Raises
+    ------
+    NormalMeshError
+        A model that cannot be read, or without faces, or of which nothing is visible; a wrong size or pose; Embree is
+        not installed.
+    """
+    shape = checked_shape(size)
+    yes_or_no(smooth, "smooth")
+    if units is not None:
+        check_units(units)
+    if name is not None and not isinstance(name, str):
+        raise NormalMeshError(f"name must be text, not {shown(name)}")
+    matrix, is_placed = _checked_pose(pose)
+    is_placed = is_placed and isinstance(camera, Camera)
+    camera = chosen_camera(camera, shape)
+    _embree()
+    triangles = TriangleModel.of(model).moved(matrix)
+    if not is_placed:
+        triangles = triangles.moved(_fit(triangles.vertices, camera, shape, margin))
+    hits, depth = cast(triangles.vertices, triangles.faces, camera, shape)
+    if hits.max() < 0:
+        raise NormalMeshError(_nothing_visible(triangles.vertices, camera, shape))
+    normals = np.empty((*shape, 3), np.float32)
+    vertex_normals = triangles.normals if smooth else np.empty((0, 3))
+    _rendering.fill_normals(
+        hits, triangles.vertices, triangles.faces, vertex_normals, camera.frame, camera.towards_viewer, normals
+    )
+    del hits
+    if units is None:
+        units = "units" if is_placed or getattr(camera, "pixel_size", 1.0) != 1.0 else "px"
+    if name is None:
+        name = Path(model).stem if isinstance(model, str | PathLike) else "model"
+    return exact_case(name, depth, normals, camera, units)
+
+
+def cast(
+    vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int, int]
+) -> tuple[NDArray[np.int32], Float]:
+    """The first face on the ray through each pixel centre, from either side, and its depth there.
+
+    Embree finds the face in single precision: within about 1e-7 of the model's size of an edge it may be the
+    neighbour. The depth is that of the face's plane in double precision, within the depths of the face.
+
+    Parameters
+    ----------
+    vertices
+        (N, 3) in the camera's space, finite: orthographic, ``(s·u, −s·v, height)``; perspective, the camera is at the
+        origin and looks along −z. Faces may reach behind a pinhole.
+    faces
+        (M, 3) vertex indices.
+    camera
+        The camera.
+    shape
+        Rows and columns.
+
+    Returns
+    -------
+    hits : (H, W) int32
+        Index of the face, −1 where there is none.
+    depth : (H, W) float64
+        As :meth:`Surface.depth_map` counts it, NaN where there is none.
+
+    Raises
+    ------
+    NormalMeshError
+        Wrong shapes, indices or sizes, vertices that are not finite, or Embree is not installed.
+    """
+    points, corners = np.ascontiguousarray(vertices, np.float64), np.ascontiguousarray(faces)
+    used = points[used_vertices("the mesh", points, corners)]
+    corners = corners.astype(np.int32, copy=False)
+    shape = checked_shape(shape)
+    is_perspective = isinstance(camera, Perspective)
+    # Single precision goes farthest around the middle, in numbers about one. The pinhole is the only fixed point.
+    middle = np.zeros(3) if is_perspective else (used.min(axis=0) + used.max(axis=0)) / 2
+    scale = 1 / max(float(np.abs(used - middle).max()), np.finfo(np.float64).tiny)
+    scene = _scene((points - middle) * scale, corners)
+    hits, depth = np.empty(shape, np.int32), np.empty(shape)
+    for rows in row_blocks(shape):
+        u, v = np.moveaxis(pixel_centres(rows, shape[1]).reshape(-1, 2), -1, 0)
+        if is_perspective:
+            origins, directions = np.zeros((u.size, 3)), camera.rays(u, v)
+        else:
+            directions = np.array([[0.0, 0.0, -1.0]])
+            origins = (camera.points(np.stack([u, v], axis=-1), np.zeros_like(u)) - middle) * scale
+            origins[:, 2] = 2.0  # in front of everything, which lies between −1 and 1
+        found = scene.run(origins.astype(np.float32), directions.astype(np.float32))
+        hits[rows] = found.reshape(-1, shape[1])
+    _rendering.fill_depth(hits, points, corners, camera.frame, is_perspective, depth)
+    return hits, depth
+
+
+def _embree() -> tuple[type, type]:
+    """Scene and triangle mesh of Embree, or an error that says how to get them."""
+    try:
+        from embreex.mesh_construction import TriangleMesh
+        from embreex.rtcore_scene import EmbreeScene
+    except ImportError as error:
+        raise NormalMeshError("rendering needs Embree; pip install 'normalmesh[render]'") from error
+    return EmbreeScene, TriangleMesh
+
+
+def _scene(vertices: Float, faces: NDArray[np.int32]) -> EmbreeScene:
+    """A scene of one mesh. Robust: no ray slips through between two faces."""
+    scene_type, mesh_type = _embree()
+    scene = scene_type(robust=True)
+    mesh_type(scene, vertices.astype(np.float32), faces)
+    return scene
+
+
+def _checked_pose(pose: ArrayLike | None) -> tuple[Float, bool]:
+    """The pose as a matrix (4, 4), and whether it was given as one; or an error."""
+    if pose is None:
+        return np.eye(4), False
+    given = array_of(pose, "pose").astype(np.float64)
+    if given.shape not in ((3, 3), (4, 4)) or not np.all(np.isfinite(given)):
+        raise NormalMeshError(f"pose must be finite numbers of 3×3 or 4×4, not {shape_text(given.shape)}")
+    matrix = np.eye(4)
+    matrix[: len(given), : len(given)] = given
+    if not np.array_equal(matrix[3], [0, 0, 0, 1]):
+        raise NormalMeshError(f"the last row of pose must be 0 0 0 1, not {matrix[3]}; is it transposed?")
+    linear = matrix[:3, :3]
+    product = linear @ linear.T
+    squared = np.trace(product) / 3
+    if np.abs(product - squared * np.eye(3)).max() > 1e-3 * squared or np.linalg.det(linear) <= 0:
+        raise NormalMeshError(
+            f"pose must be a rotation, with a uniform scale if need be, and no reflection; got {linear.tolist()}"
+        )
+    return matrix, len(given) == 4
+
+
+def _fit(vertices: Float, camera: Camera, shape: tuple[int, int], margin: float) -> Float:
+    """The scale and shift (4, 4) that put vertices into the middle of the image."""
+    if not 0 <= finite_number(margin, "margin", "a share of the image from 0 to below 0.5") < 0.5:
+        raise NormalMeshError(f"margin must be a share of the image from 0 to below 0.5, not {shown(margin)}")
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    extent = float((high - low).max())
+    if extent == 0:
+        raise NormalMeshError("the model has no extent: all of its vertices are at one place")
+    middle = (low + high) / 2
+    points = vertices - middle
+    centre = np.array([shape[1] / 2, shape[0] / 2])
+    to_screen = np.linalg.inv(np.stack(camera.tangents, axis=1)[:2])
+    room = centre * (1 - 2 * margin)
+    if isinstance(camera, Perspective):
+        # At the distance D of the middle, a point is seen offset / (D − z) pixels from the image's centre.
+        ray = camera.rays(*centre)
+        offsets = np.abs((points[:, :2] + points[:, 2:] * ray[:2]) @ to_screen.T) / room
+        distance = max((points[:, 2] + offsets.max(axis=1)).max(), points[:, 2].max() + 0.25 * extent)
+        focal = 1 / camera.pixel_length
+        scale, target = focal / distance, focal * ray
+    else:
+        scale = 1 / max((np.abs(points[:, :2] @ to_screen.T) / room).max(), np.finfo(np.float64).tiny)
+        target = camera.points(centre, 0.0)
+    matrix = np.diag([scale, scale, scale, 1.0])
+    matrix[:3, 3] = target - scale * middle
+    return matrix
+
+
+def _nothing_visible(vertices: Float, camera: Camera, shape: tuple[int, int]) -> str:
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    if isinstance(camera, Perspective) and low[2] >= 0:
+        return (
+            f"the model is behind the camera: z runs from {low[2]:.4g} to {high[2]:.4g}, "
+            "and the camera looks along −z; negate y and z of a pose of computer vision, whose z points away"
+        )
+    span = ", ".join(f"{axis} {a:.4g} … {b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
+    return f"nothing of the model is visible in {shape_text(shape)} pixels: it covers {span}; check pose and camera"

@@ -1,0 +1,1 @@
+"""Synthetic cases: surfaces that are known exactly."""

@@ -1,0 +1,171 @@
+"""Surfaces given by formulas: depth and normals are exact, for both cameras.
+
+All but the sphere are reliefs on the screen: see :func:`normalmesh.evaluation.synthetic.lifting.lift`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.synthetic.lifting import Grid, Relief, exact_case, lift
+from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.evaluation.synthetic.screens import checked_shape, chosen_camera, pixel_centres
+from normalmesh.normals.camera import Camera, Perspective
+from normalmesh.runtime.row_blocks import row_blocks
+
+Size = int | tuple[int, int]
+
+#: Normals of the sphere farther than this from the viewing ray are left out, in degrees.
+STEEPEST = 80.0
+#: The waves: periods to the right and upwards across the shorter side of the image, phase, share of the height.
+WAVES = np.array(
+    [
+        [1.3, 0.4, 0.3, 0.40],
+        [-0.7, 1.9, 1.2, 0.25],
+        [2.6, 2.3, 2.0, 0.15],
+        [-5.1, 2.2, 0.7, 0.08],
+        [4.4, 7.3, 2.9, 0.05],
+    ]
+)
+
+
+def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: float = 0.45) -> Case:
+    """A sphere in the middle of the image, as far as it is less steep than 80°.
+
+    Parameters
+    ----------
+    size
+        Side of a square image, or rows and columns, in pixels.
+    camera
+        A camera or its name.
+    radius
+        Of the outline, in lengths of the shorter side of the image. Heights count from the centre (orthographic); the
+        centre of a pinhole's sphere is at the depth of the focal length in pixels.
+    """
+    shape = checked_shape(size)
+    camera = chosen_camera(camera, shape)
+    depth, normals = np.full(shape, np.nan), np.zeros((*shape, 3), np.float32)
+    centre, length = _ball(camera, shape, radius * min(shape))
+    for rows in row_blocks(shape):
+        u, v = np.moveaxis(pixel_centres(rows, shape[1]), -1, 0)
+        rays = camera.rays(u, v)
+        tau_u, tau_v = camera.tangents
+        foot = 0.0 if isinstance(camera, Perspective) else u[..., None] * tau_u + v[..., None] * tau_v
+        # |foot + t·ray − centre| = length, at the root that is nearer to the viewer.
+        offset, squared = centre - foot, (rays**2).sum(axis=-1)
+        along = (offset * rays).sum(axis=-1)
+        inside = along**2 - squared * ((offset**2).sum(axis=-1) - length**2)
+        t = (along + camera.towards_viewer * np.sqrt(np.maximum(inside, 0))) / squared
+        outwards = (t[..., None] * rays - offset) / length
+        cosine = camera.towards_viewer * (outwards * rays).sum(axis=-1) / np.sqrt(squared)
+        seen = (inside > 0) & (cosine > np.cos(np.radians(STEEPEST)))
+        depth[rows][seen] = camera.depth(foot + t[..., None] * rays)[seen]
+        normals[rows][seen] = outwards[seen]
+    return exact_case("sphere", depth, normals, camera)
+
+
+def _ball(camera: Camera, shape: tuple[int, int], outline: float) -> tuple[Grid, float]:
+    """Centre (3,) and radius of the sphere whose outline in the middle of the image has this radius in pixels."""
+    middle = np.array([shape[1] / 2, shape[0] / 2])
+    if not isinstance(camera, Perspective):
+        return camera.points(middle, 0.0), outline * camera.pixel_length
+    focal = 1 / camera.pixel_length
+    return camera.points(middle, np.log(focal)), focal * outline / np.hypot(focal, outline)
+
+
+def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.06) -> Case:
+    """Ridges and furrows with sharp creases that wind over a gentle bowl.
+
+    Parameters
+    ----------
+    size, camera
+        As of :func:`sphere`.
+    height
+        From furrow to crest, in lengths of the shorter side of the image.
+    """
+    shape = checked_shape(size)
+
+    def relief(screen: Grid) -> Relief:
+        x, y = _centred(screen, shape)
+        winding, winding_slope = 0.1 * np.sin(5 * y), 0.5 * np.cos(5 * y)
+        # A triangle wave across lines that wind: 1 at the crests, 0 in the furrows.
+        place = 5 * (x + 0.3 * y + winding)
+        share = np.abs(2 * (place - np.floor(place)) - 1)
+        slope = height * 2 * np.sign(2 * (place - np.floor(place)) - 1) * 5
+        bowl = 0.2 * (x**2 + y**2)
+        return _in_pixels(height * share + bowl, slope + 0.4 * x, slope * (0.3 + winding_slope) + 0.4 * y, shape)
+
+    return lift("ridges", relief, shape, camera)
+
+
+def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.5) -> Case:
+    """A cone on a plane: one sharp apex, one circular crease.
+
+    Parameters
+    ----------
+    size, camera
+        As of :func:`sphere`.
+    height
+        Of the apex, in lengths of the shorter side of the image; the base has the radius 0.4 of them.
+    """
+    shape = checked_shape(size)
+
+    def relief(screen: Grid) -> Relief:
+        x, y = _centred(screen, shape)
+        distance = np.hypot(x, y)
+        steepness = np.where(distance < 0.4, height / 0.4, 0.0)
+        away = -steepness / np.maximum(distance, 1e-12)
+        return _in_pixels(steepness * (0.4 - distance), away * x, away * y, shape)
+
+    return lift("cone", relief, shape, camera)
+
+
+def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.12) -> Case:
+    """Smooth waves of five directions and lengths.
+
+    Parameters
+    ----------
+    size, camera
+        As of :func:`sphere`.
+    height
+        Largest height above the mean, in lengths of the shorter side of the image.
+    """
+    shape = checked_shape(size)
+
+    def relief(screen: Grid) -> Relief:
+        x, y = _centred(screen, shape)
+        total, right, up = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
+        for along_x, along_y, phase, share in WAVES:
+            angle = 2 * np.pi * (along_x * x + along_y * y) + phase
+            slope = height * share * 2 * np.pi * np.cos(angle)
+            total += height * share * np.sin(angle)
+            right += slope * along_x
+            up += slope * along_y
+        return _in_pixels(total, right, up, shape)
+
+    return lift("waves", relief, shape, camera)
+
+
+def medallion(size: int = 512, camera: Camera | str = "orthographic") -> Case:
+    """The medallion of the demo: lettering, flutes with sharp crests, a rim and a smooth bowl.
+
+    Parameters
+    ----------
+    size
+        Side of the square image in pixels.
+    camera
+        A camera or its name.
+    """
+    return Medallion(size).seen_by(camera)
+
+
+def _centred(screen: Grid, shape: tuple[int, int]) -> tuple[Grid, Grid]:
+    """x to the right and y upwards from the image's middle, in lengths of its shorter side."""
+    rows, columns = shape
+    return (screen[..., 0] - columns / 2) / min(shape), (rows / 2 - screen[..., 1]) / min(shape)
+
+
+def _in_pixels(height: Grid, right: Grid, up: Grid, shape: tuple[int, int]) -> Relief:
+    """A relief in lengths of the shorter side of the image, with its height in pixels; slopes stay."""
+    return min(shape) * height, right, up

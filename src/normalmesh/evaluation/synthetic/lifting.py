@@ -1,0 +1,90 @@
+"""A relief on the screen, lifted into space by a camera: depth and normals that agree to the last digit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.synthetic.screens import chosen_camera, pixel_centres
+from normalmesh.normals.camera import Camera, Perspective
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.row_blocks import row_blocks
+
+Grid = NDArray[np.float64]
+#: A height in pixels, towards the viewer, and its slopes to the right and upwards.
+Relief = tuple[Grid, Grid, Grid]
+#: From screen positions (..., 2) to the relief (...) there.
+ReliefFunction = Callable[[Grid], Relief]
+
+
+def lift(
+    name: str,
+    relief: ReliefFunction,
+    shape: tuple[int, int],
+    camera: Camera | str = "orthographic",
+    mask: NDArray[np.bool_] | None = None,
+) -> Case:
+    """What a camera sees of a relief, with exact depth and normals.
+
+    Parallel rays of pixel size s see the height s·h. A pinhole of focal length f sees the depth f − h pixels along
+    each ray, so that the relief stands on a plane whose pixels have the side 1: nothing is hidden behind either
+    camera, and normals follow from depth by the chain rule.
+
+    Parameters
+    ----------
+    name
+        Name of the case.
+    relief
+        Heights in pixels and slopes at screen positions; a height that is not finite is outside.
+    shape
+        Rows and columns.
+    camera
+        A camera or its name, see :func:`normalmesh.evaluation.synthetic.screens.chosen_camera`.
+    mask
+        (H, W), True = inside; default: where heights are finite.
+    """
+    camera = chosen_camera(camera, shape)
+    depth, normals = np.full(shape, np.nan), np.zeros((*shape, 3), np.float32)
+    for rows in row_blocks(shape):
+        screen = pixel_centres(rows, shape[1])
+        heights, *slopes = relief(screen)
+        inside = np.isfinite(heights) if mask is None else mask[rows] & np.isfinite(heights)
+        depth[rows][inside], normals[rows][inside] = _seen(
+            camera, screen[inside], heights[inside], slopes[0][inside], slopes[1][inside]
+        )
+    return exact_case(name, depth, normals, camera)
+
+
+def exact_case(name: str, depth: Grid, normals: NDArray[np.float32], camera: Camera, units: str = "px") -> Case:
+    """The case of depth (H, W) and unit normals (H, W, 3), which are NaN and zero outside.
+
+    The normal map clamps normals beyond 85° from the viewing ray; the case keeps the true ones.
+    """
+    normal_map = NormalMap(normals, np.isfinite(depth), camera)
+    clamped = normal_map.repairs.grazing or normal_map.repairs.back_facing
+    return Case(name, normal_map, depth, normals if clamped else normal_map.normals, units)
+
+
+def _seen(camera: Camera, screen: Grid, heights: Grid, right: Grid, up: Grid) -> tuple[Grid, Grid]:
+    """Depths (K,) and unit normals (K, 3) at screen positions (K, 2) with these heights and slopes."""
+    pixel = camera.pixel_length
+    if isinstance(camera, Perspective):
+        distance = 1 / pixel - heights
+        if np.any(distance <= 0):
+            raise NormalMeshError(
+                f"the relief is {heights.max():.4g} px high and reaches the camera, whose focal length is "
+                f"{1 / pixel:.4g} px; lower it or take a longer focal length"
+            )
+        unknown, along_u, along_v = np.log(distance), -right / distance, up / distance
+    else:
+        unknown, along_u, along_v = pixel * heights, pixel * right, -pixel * up
+    rays = camera.rays(screen[:, 0], screen[:, 1])
+    tangents = [slope[:, None] * rays + tau for slope, tau in zip((along_u, along_v), camera.tangents, strict=True)]
+    # u points right and v down: their tangents' product points away from the viewer.
+    normals = np.cross(tangents[1], tangents[0])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    return camera.depth(camera.points(screen, unknown)), normals

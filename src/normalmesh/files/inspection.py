@@ -1,0 +1,203 @@
+"""What is in the file of a normal map: how it is stored, its mask, its normals, and which convention they follow."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.files.decoding import StoredNormals, decode
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.normal_maps import checked_camera, chosen_mask, likely_convention, read_stored, to_project
+from normalmesh.files.sizes import pixels_limited
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.conventions import NAMED, Convention
+from normalmesh.normals.diagnosis import Diagnosis, diagnose
+from normalmesh.normals.noise import closure_error, estimate_noise
+from normalmesh.normals.normal_map import NormalMap, Repairs
+
+
+@dataclass(frozen=True)
+class MaskStatistics:
+    """What a mask looks like.
+
+    Attributes
+    ----------
+    pixels, foreground
+        Of the image, and of the mask.
+    components
+        Parts of the foreground; pixels that only touch at a corner are apart.
+    holes
+        Parts of the background that foreground surrounds.
+    largest
+        Pixels of the largest component.
+    border
+        Foreground pixels on the border of the image, where the surface is cut off.
+    """
+
+    pixels: int
+    foreground: int
+    components: int
+    holes: int
+    largest: int
+    border: int
+
+    @classmethod
+    def of(cls, mask: NDArray[np.bool_]) -> MaskStatistics:
+        from scipy import ndimage
+
+        labels, components = ndimage.label(mask, output=np.int32)
+        largest = int(np.bincount(labels.ravel())[1:].max(initial=0))
+        # Where foreground is joined along sides, background is joined along sides and corners.
+        labels, backgrounds = ndimage.label(~mask, structure=np.ones((3, 3)), output=np.int32)
+        outside = np.count_nonzero(np.unique(np.concatenate(_border(labels))))
+        border = int(sum(np.count_nonzero(side) for side in _border(mask)))
+        return cls(mask.size, int(np.count_nonzero(mask)), components, backgrounds - int(outside), largest, border)
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What :func:`inspect_file` found.
+
+    Attributes
+    ----------
+    path, format
+        The file, and the format that its first bytes tell.
+    shape
+        Rows and columns.
+    kind
+        The stored channels and the type of their numbers, such as ``"3 channels and alpha, 16 bit"``.
+    mask_source
+        Where the mask is from.
+    mask, repairs, camera
+        Of the normal map.
+    diagnosis
+        Which convention the channels of the file follow.
+    stated, read_as
+        The convention asked for, None for ``auto``; and the one that the figures are for: the likely one where the
+        data contradict the stated one.
+    noise
+        Degrees, see :func:`normalmesh.normals.noise.estimate_noise`.
+    closure_error
+        Pixels, see :func:`normalmesh.normals.noise.closure_error`.
+    warnings
+        What reading the file warned about.
+    """
+
+    path: Path
+    format: str
+    shape: tuple[int, int]
+    kind: str
+    mask_source: str
+    mask: MaskStatistics
+    repairs: Repairs
+    camera: Camera
+    diagnosis: Diagnosis
+    stated: Convention | None
+    read_as: Convention
+    noise: float
+    closure_error: float
+    warnings: tuple[str, ...]
+
+    @property
+    def recommendation(self) -> str:
+        """What to do with the file, in a line."""
+        found = self.diagnosis
+        if found.srgb:
+            return "undo the sRGB curve (gamma) first: save the normals as linear values"
+        if found.world_space:
+            return "state the right --camera, or turn normals of world or object space into the camera's frame first"
+        if found.axes is None:
+            return self._undecided()
+        seen = Convention.parse(found.axes)
+        why = "the data agree" if self.stated == seen else "the data show it"
+        return f"read it with --convention {seen.name}: {why}{self._objection()}"
+
+    def _undecided(self) -> str:
+        """The one of the common conventions that fits, else the choice."""
+        left = [Convention.parse(axes).name for axes in self.diagnosis.candidates]
+        common = [name for name in left if name in NAMED]
+        if len(common) == 1:
+            others = ", ".join(name for name in left if name not in common)
+            why = f"the only common one that fits; {others} would, too"
+            return f"read it with --convention {common[0]}: {why}{self._objection()}"
+        return f"ask where the file is from: {', '.join(left)} all fit; here it was read as {self.read_as.name}"
+
+    def _objection(self) -> str:
+        if self.stated is None or self.stated.axes in self.diagnosis.candidates:
+            return ""
+        return f", and speak against {self.stated.name}" if self.diagnosis.axes else f"; {self.stated.name} does not"
+
+
+def inspect_file(
+    path: str | PathLike[str],
+    mask: str | PathLike[str] | None = None,
+    camera: Camera | str | PathLike[str] | None = None,
+    convention: str | Convention = "opengl",
+    *,
+    max_pixels: float | None = None,
+) -> Inspection:
+    """Say what is in the file of a normal map; arguments as for :func:`read_normal_map`."""
+    path = Path(path)
+    stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
+    camera = checked_camera(camera)
+    with pixels_limited(max_pixels), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NormalMeshWarning)
+        stored = read_stored(path)
+        vectors, foreground = decode(path, stored, chosen_mask(stored, mask))
+        diagnosis = diagnose(vectors, foreground, camera)
+        read_as = likely_convention(diagnosis)
+        if stated is not None and not diagnosis.strongly_excludes(stated):
+            read_as = stated
+        to_project(vectors, read_as)
+        try:
+            normal_map = NormalMap(vectors, foreground, camera)
+        except NormalMeshError as error:
+            raise unusable(path, str(error)) from error
+    del vectors  # as large as the map itself
+    name, noise = str(file_format(path)), estimate_noise(normal_map)
+    return Inspection(
+        path=path,
+        format=name,
+        shape=normal_map.shape,
+        kind=_kind(stored, name),
+        mask_source=_mask_source(stored, mask),
+        mask=MaskStatistics.of(normal_map.mask),
+        repairs=normal_map.repairs,
+        camera=camera,
+        diagnosis=diagnosis,
+        stated=stated,
+        read_as=read_as,
+        noise=noise,
+        closure_error=closure_error(normal_map, noise),
+        warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
+    )
+
+
+def _kind(stored: StoredNormals, name: str) -> str:
+    dtype = stored.channels[0].dtype
+    kind = str(dtype.newbyteorder("="))
+    if stored.maximum is not None:
+        signed = dtype.kind == "i"
+        kind = f"{stored.maximum.bit_length() + signed} bit{', signed' * signed}"
+    own_mask = "" if stored.mask is None else " and a mask" if name in ("NPZ", "MAT") else " and alpha"
+    return f"3 channels{own_mask}, {kind}"
+
+
+def _mask_source(stored: StoredNormals, mask: str | PathLike[str] | None) -> str:
+    if mask is not None:
+        return str(Path(mask))
+    return "the pixels that hold a normal" if stored.mask is None else "the file itself"
+
+
+def _border(image: NDArray) -> tuple[NDArray, ...]:
+    """The pixels (K,) of the four sides of an image (H, W), each once."""
+    last = slice(len(image) - 1, None) if len(image) > 1 else slice(0, 0)
+    inner = image[1:-1]
+    right = inner[:, -1] if image.shape[1] > 1 else inner[:, :0].ravel()
+    return image[0], image[last].ravel(), inner[:, 0], right

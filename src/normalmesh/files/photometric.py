@@ -1,0 +1,285 @@
+"""Photometric stereo: normals and albedo from photographs of one view under different lights.
+
+A matt surface reflects I = ρ ⟨n, l⟩ of a distant light l (Woodham 1980). With three lights or more, ρn is the least
+squares solution, pixel by pixel; what is in shadow or shines is left out of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import array_of, nonzero_of, path_of
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, positive_number, shape_text, shown
+from normalmesh.files.lights import read_lights, read_rows
+from normalmesh.files.masks import read_mask
+from normalmesh.files.photographs import Photograph, photographs
+from normalmesh.normals.camera import Camera, Orthographic, checked_camera
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.normal_map import NormalMap, checked_mask
+from normalmesh.runtime.row_blocks import row_blocks
+
+#: 27 det / trace³ of Σ l lᵀ, 1 for lights from all sides, at which lights count as lying in one plane.
+COPLANAR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class PhotometricStereo:
+    """What photographs say about a surface.
+
+    Attributes
+    ----------
+    normal_map : NormalMap
+        Its mask leaves out pixels that too few lights reach.
+    albedo : (H, W) or (H, W, 3) float32
+        How much of the light is reflected, by channel; zero outside the mask. Of integer images 1 is full white under a
+        light of intensity 1.
+    residual : (H, W) float32
+        Root mean square of what the model leaves of the images used, in the unit of the albedo; zero outside the mask.
+        Large where the surface is not matt, or in the shadow of another part.
+    """
+
+    normal_map: NormalMap
+    albedo: NDArray[np.float32]
+    residual: NDArray[np.float32]
+
+    def __repr__(self) -> str:
+        inside = self.residual[self.normal_map.mask]
+        return f"PhotometricStereo({self.normal_map!r}, median residual {np.median(inside):.3g})"
+
+
+def photometric_stereo(
+    images: ArrayLike | Sequence[str | PathLike[str]],
+    lights: ArrayLike | str | PathLike[str],
+    mask: ArrayLike | str | PathLike[str] | None = None,
+    *,
+    intensities: ArrayLike | str | PathLike[str] | None = None,
+    darkest: float = 0.0,
+    brightest: float = 0.0,
+    saturation: float | None = None,
+    convention: str | Convention = "opengl",
+    camera: Camera | None = None,
+) -> PhotometricStereo:
+    """Normals and albedo from photographs of one view under distant lights, by least squares.
+
+    Values must be proportional to light: raw or linear images, not photographs with a gamma curve. At each pixel,
+    images that are black, clipped or NaN there do not count; ``darkest`` and ``brightest`` leave out more: cast shadows
+    are dark but seldom black, highlights bright but seldom clipped. Images are kept in memory as they are stored; all
+    else is done in blocks of rows.
+
+    Parameters
+    ----------
+    images
+        K ≥ 3 of them: (K, H, W) or (K, H, W, 3), a list of arrays, or a list of PNG, JPEG or TIFF files. Normals come
+        from the mean of the channels.
+    lights
+        (K, 3) directions from the object to the lights, of any length, or a file for :func:`read_lights`.
+    mask
+        (H, W), nonzero = foreground, or an image file; default: all pixels.
+    intensities
+        (K,) or (K, 3) brightness of the lights, by channel, or a text file with one or three numbers a line; default 1.
+    darkest, brightest
+        Shares of the images, in order of brightness at each pixel, that do not count there, such as 0.3 and 0.1. At
+        least three images are left.
+    saturation
+        From this value on, as stored, a channel is clipped; default: the largest value that the integers of files or
+        arrays can hold.
+    convention
+        Axes of ``lights``; default: x right, y up, z towards the viewer.
+    camera
+        Of the normal map; default :class:`Orthographic`.
+
+    Returns
+    -------
+    PhotometricStereo
+
+    Raises
+    ------
+    NormalMeshError
+        Fewer than three images, lights in one plane, or sizes that do not fit together.
+
+    Warns
+    -----
+    NormalMeshWarning
+        Pixels that fewer than three independent lights reach have left the mask.
+    """
+    if camera is not None:
+        checked_camera(camera)
+    taken = photographs(images)
+    directions = _checked_lights(lights, len(taken), Convention.parse(convention))
+    strength = _checked_intensities(intensities, len(taken), taken[0].values.shape[2])
+    limits = _limits(saturation, taken)
+    trimmed = _trimmed(darkest, brightest, len(taken))
+    shape = taken[0].values.shape[:2]
+    foreground = _checked_mask(mask, shape)
+    normals, residual = np.zeros((*shape, 3), np.float32), np.zeros(shape, np.float32)
+    albedo = np.zeros(taken[0].values.shape, np.float32)
+    for rows in row_blocks((shape[0], shape[1] * len(taken))):
+        inside = foreground[rows]
+        if not inside.any():
+            continue
+        values, usable = _observations(taken, rows, inside, strength, limits)
+        _leave_out(usable, values.mean(axis=2), *trimmed)
+        normals[rows][inside], albedo[rows][inside], residual[rows][inside] = _solve(values, usable, directions)
+    found = np.asarray(normals.any(axis=2))
+    _report(int(np.count_nonzero(foreground)), int(np.count_nonzero(found)))
+    normal_map = NormalMap(normals, found, Orthographic() if camera is None else camera)
+    return PhotometricStereo(normal_map, albedo.squeeze(axis=2) if albedo.shape[2:] == (1,) else albedo, residual)
+
+
+def _observations(
+    taken: list[Photograph],
+    rows: slice,
+    inside: NDArray[np.bool_],
+    strength: NDArray[np.float64],
+    limits: list[float],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Values (K, P, channels) of foreground pixels under lights of intensity 1, and which (K, P) of them count."""
+    values = np.stack([shot.values[rows][inside] for shot in taken]).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        usable = np.all(np.isfinite(values) & (values < np.reshape(limits, (-1, 1, 1))), axis=2)
+        usable &= values.sum(axis=2) > 0
+    values[~usable] = 0
+    scale = np.array([shot.maximum or 1 for shot in taken])
+    values /= (scale[:, None] * strength)[:, None, :]
+    return values, usable
+
+
+def _leave_out(usable: NDArray[np.bool_], grey: NDArray[np.float64], dark: int, bright: int) -> None:
+    """Take the darkest and brightest images (K, P) at each pixel out of those that count, in place.
+
+    Images that do not count anyway are taken for dark ones: most are black.
+    """
+    if dark + bright == 0:
+        return
+    order = np.argsort(np.where(usable, grey, np.inf), axis=0, kind="stable")
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(len(grey))[:, None], axis=0)
+    left = usable.sum(axis=0)
+    spare = np.maximum(left - 3, 0)
+    low = np.clip(dark - (len(grey) - left), 0, spare)
+    high = np.minimum(bright, spare - low)
+    usable &= (place >= low) & (place < left - high)
+
+
+def _solve(
+    values: NDArray[np.float64], usable: NDArray[np.bool_], lights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Normals (P, 3), albedo (P, channels) and residual (P,); zero where the lights that count lie in one plane."""
+    grey = values.mean(axis=2)
+    if usable.all():
+        scaled = grey.T @ np.linalg.pinv(lights).T
+    else:
+        products = (lights[:, :, None] * lights[:, None, :]).reshape(-1, 9)
+        systems = (usable.T.astype(np.float64) @ products).reshape(-1, 3, 3)
+        independent = _spread(systems) > COPLANAR
+        systems[~independent] = np.eye(3)
+        scaled = np.linalg.solve(systems, (np.where(usable, grey, 0).T @ lights)[:, :, None])[:, :, 0]
+        scaled[~independent] = 0
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    normals = np.divide(scaled, length, out=np.zeros_like(scaled), where=length > 0)
+    shading = np.where(usable, lights @ normals.T, 0)
+    squared = np.maximum((shading**2).sum(axis=0), 1e-300)
+    albedo = np.einsum("kpc,kp->pc", values, shading) / squared[:, None]
+    missed = np.where(usable, grey - shading * albedo.mean(axis=1), 0)
+    residual = np.sqrt((missed**2).sum(axis=0) / np.maximum(usable.sum(axis=0), 1))
+    return normals, albedo, np.where(length[:, 0] > 0, residual, 0)
+
+
+def _spread(systems: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far Σ l lᵀ (..., 3, 3) is from having no inverse: 27 det / trace³, at most 1."""
+    trace = np.trace(systems, axis1=-2, axis2=-1)
+    return 27 * np.linalg.det(systems) / np.maximum(trace, 1e-90) ** 3
+
+
+def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, convention: Convention) -> NDArray[np.float64]:
+    """Unit directions (K, 3) in the project's frame, or an error."""
+    lights = read_lights(path_of(given, "lights")) if isinstance(given, str | PathLike) else array_of(given, "lights")
+    if lights.ndim != 2 or lights.shape[1] != 3 or lights.dtype.kind not in "fui" or not np.all(np.isfinite(lights)):
+        raise NormalMeshError(
+            f"lights must be finite numbers of the shape ({count}, 3), not {lights.dtype} {shape_text(lights.shape)}"
+        )
+    if len(lights) != count:
+        raise NormalMeshError(f"there are {count} images but {len(lights)} lights; give one direction for each image")
+    if count < 3:
+        raise NormalMeshError(f"photometric stereo needs at least three images under different lights, not {count}")
+    lights = convention.to_project(lights.astype(np.float64))
+    lengths = np.linalg.norm(lights, axis=1, keepdims=True)
+    if not lengths.all():
+        raise NormalMeshError(f"light {int(np.argmin(lengths))} has the direction 0 0 0; it must point to the light")
+    lights /= lengths
+    if _spread(lights.T @ lights) <= COPLANAR:
+        raise NormalMeshError(
+            f"the {count} light directions lie in one plane, so that normals cannot be told; "
+            "add an image with a light from beside that plane"
+        )
+    return lights
+
+
+def _checked_intensities(
+    given: ArrayLike | str | PathLike[str] | None, count: int, channels: int
+) -> NDArray[np.float64]:
+    """(K, 1 or channels) positive numbers, or an error."""
+    if given is None:
+        return np.ones((count, 1))
+    if isinstance(given, str | PathLike):
+        given = read_rows(path_of(given, "intensities"), (1, 3), "one number or three: the intensity of a light")
+    array = array_of(given, "intensities", "positive numbers")
+    strength = array[:, None] if array.ndim == 1 else array
+    if strength.ndim != 2 or len(strength) != count or strength.shape[1] not in (1, 3):
+        raise NormalMeshError(
+            f"intensities must have the shape ({count},) or ({count}, 3), one row for each image, "
+            f"not {shape_text(array.shape)}"
+        )
+    if array.dtype.kind not in "fui" or not np.all(np.isfinite(strength) & (strength > 0)):
+        raise NormalMeshError("intensities must be positive numbers")
+    # Grey images of coloured lights: the light that a grey sensor sees.
+    return strength.mean(axis=1, keepdims=True) if channels == 1 else strength.astype(np.float64)
+
+
+def _limits(saturation: float | None, taken: list[Photograph]) -> list[float]:
+    """From which value on each photograph is clipped."""
+    if saturation is not None:
+        return [positive_number(saturation, "saturation")] * len(taken)
+    return [np.inf if shot.maximum is None else float(shot.maximum) for shot in taken]
+
+
+def _trimmed(darkest: float, brightest: float, count: int) -> tuple[int, int]:
+    """How many images to leave out at both ends, or an error."""
+    for name, share in (("darkest", darkest), ("brightest", brightest)):
+        if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share < 1:
+            raise NormalMeshError(f"{name} must be a share of the images from 0 to below 1, not {shown(share)}")
+    if darkest + brightest >= 1:
+        raise NormalMeshError(f"darkest and brightest leave no image: {darkest} + {brightest} must be below 1")
+    return int(darkest * count), int(brightest * count)
+
+
+def _checked_mask(given: ArrayLike | str | PathLike[str] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    if given is None:
+        return np.ones(shape, np.bool_)
+    mask = nonzero_of(read_mask(path_of(given, "mask")) if isinstance(given, str | PathLike) else given)
+    if mask.shape != shape:
+        raise NormalMeshError(
+            f"mask is {shape_text(mask.shape)} but images are {shape_text(shape)}; they must be of one view"
+        )
+    return checked_mask(mask, shape)
+
+
+def _report(foreground: int, found: int) -> None:
+    if found == 0:
+        raise NormalMeshError(
+            "no pixel is lit by three independent lights: images are black or clipped; "
+            "check that images, mask and saturation belong together"
+        )
+    if found < foreground:
+        warnings.warn(
+            f"{foreground - found} of {foreground} pixels see fewer than three independent lights and left the mask",
+            NormalMeshWarning,
+            stacklevel=3,
+        )

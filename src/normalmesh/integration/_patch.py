@@ -1,0 +1,269 @@
+"""Kernels that gather the pixels of a patch of faces, to judge many ways of dividing the patch by them.
+
+The outline of a patch stays when its inner vertex moves or its inner edge is flipped, so its pixels do, too. They lie
+in a table (ROWS, room) float32, one column each: short, plain loops over rows that a compiler can turn into vector
+instructions. Positions count from an origin near the patch, where float32 is exact enough.
+"""
+
+import math
+
+import numpy as np
+
+from normalmesh.integration._face_means import LEAST_FACING
+from normalmesh.mesh._closed_mesh import vertex_at
+from normalmesh.mesh._raster import by_height, first_row
+from normalmesh.normals._normal_map import ray
+from normalmesh.runtime.kernels import inner
+
+#: Rows of the table: position; unit normal; 1, or 0 for a column that only fills up the last vector; slopes ∂_u z,
+#: ∂_v z and ⟨r,n⟩⁻² of the pixel; the sector that it lies in; and the squared length of the chord between its normal
+#: and that of the sector's face.
+U, V, X, Y, Z, SHARE, SLOPE_U, SLOPE_V, INVERSE, SECTOR, CHORD = range(11)
+ROWS = 11
+#: Columns that the widest loops take at once: the rest of a loop would take as long as all before.
+VECTOR = 32
+#: Sums may be taken in any order, which is fixed when the kernel is compiled.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+#: A change must lower the summed angle by this share, by this part of what noise does to it, and by this much (radians)
+#: for each px²: float32 says no more.
+LEAST_GAIN = 1e-3
+NOISE_GAIN = 0.25
+LEAST_ANGLE = 1e-6
+#: No face becomes smaller than this by a move (px²): below it the pixels say nothing.
+LEAST_AREA = 0.3
+#: From this many pixels on half of them judge the places of a vertex: it finds nearly the same ones in far less time.
+MANY_PIXELS = 256.0
+#: Faces or vertices that share one table of pixels.
+CHUNK = 64
+
+ZERO, ONE = np.float32(0.0), np.float32(1.0)
+FACING = np.float32(LEAST_FACING)
+#: 2 arcsin(c/2) = c · P(c²), to 7e-6 up to a right angle.
+P0, P1, P2, P3, P4 = (np.float32(p) for p in (1.0000045, 0.04155474, 0.00511615, 0.00015248, 0.00036966))
+
+
+@inner
+def room_for(a, b, c):
+    """More than the pixels of a face: a convex figure holds at most area + half its outline + 1 of them."""
+    bu, bv = b[0] - a[0], b[1] - a[1]
+    cu, cv = c[0] - a[0], c[1] - a[1]
+    outline = math.hypot(bu, bv) + math.hypot(cu, cv) + math.hypot(bu - cu, bv - cv)
+    return int(0.5 * abs(bv * cu - bu * cv) + 0.5 * outline) + 2
+
+
+@inner
+def with_room(pixels, room):
+    """The table, or a new one if it has no room for so many pixels."""
+    return pixels if pixels.shape[1] >= room + VECTOR else np.empty((ROWS, room + room // 2 + VECTOR), np.float32)
+
+
+@inner(error_model="numpy")
+def gather_face(a, b, c, origin_u, origin_v, stride, normals, pixels, count):
+    """Append the foreground pixels of a face to ``count`` columns of the table; how many there are then.
+
+    A ``stride`` of 2 takes half of them, as on a chessboard, 1 takes all.
+    Centres within rounding errors of an edge go to either face, but to one of them.
+    """
+    rows = normals.shape[0]
+    top, middle, bottom = by_height(a, b, c)
+    first, second, last = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
+    count = _gather_rows(first, second, top, bottom, top, middle, origin_u, origin_v, stride, normals, pixels, count)
+    return _gather_rows(second, last, top, bottom, middle, bottom, origin_u, origin_v, stride, normals, pixels, count)
+
+
+@inner(error_model="numpy", forceinline=True)
+def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, origin_v, stride, normals, pixels, count):
+    """Append the pixels between two edges in rows first … last − 1."""
+    columns = normals.shape[1]
+    slope = (bottom[0] - top[0]) / (bottom[1] - top[1])
+    other_slope = (other_bottom[0] - other_top[0]) / (other_bottom[1] - other_top[1])
+    us, vs, xs, ys, zs = pixels[U], pixels[V], pixels[X], pixels[Y], pixels[Z]
+    # Unsigned indices: Numba would ask of others whether they count from the end.
+    to = np.uint64(count)
+    for row in range(first, last):
+        height = row + 0.5
+        one = top[0] + (height - top[1]) * slope - 0.5
+        other = other_top[0] + (height - other_top[1]) * other_slope - 0.5
+        start = math.ceil(max(min(one, other), 0.0))
+        start += (start + row) & (stride - 1)
+        end = math.ceil(min(max(one, other), float(columns)))
+        u, v = np.float32(start + 0.5 - origin_u), np.float32(height - origin_v)
+        # The outline may lie outside the map, so that a row ends before it begins.
+        at, column, stop = np.uint64(row), np.uint64(start), np.uint64(max(end, 0))
+        while column < stop:
+            # Written first and counted then: no branch.
+            us[to], vs[to] = u, v
+            x, y, z = normals[at, column, 0], normals[at, column, 1], normals[at, column, 2]
+            xs[to], ys[to], zs[to] = x, y, z
+            # Normals are zero outside the mask.
+            to += np.uint64(abs(x) + abs(y) + abs(z) > ZERO)
+            u += np.float32(stride)
+            column += np.uint64(stride)
+    return np.int64(to)
+
+
+@inner
+def fill_up(pixels, count):
+    """Fill up the last vector with columns that do not count; the number of all columns."""
+    shares = pixels[SHARE]
+    for i in range(count):
+        shares[i] = ONE
+    end = -(-count // VECTOR) * VECTOR
+    for i in range(count, end):
+        shares[i] = ZERO
+        for row in range(SHARE):
+            pixels[row, i] = pixels[row, count - 1]
+    return end
+
+
+@inner
+def mark(sector, pixels, begin, end):
+    """Say that columns begin … end − 1 lie in a sector."""
+    sectors = pixels[SECTOR]
+    for i in range(end - begin):
+        sectors[begin + i] = sector
+
+
+@inner(error_model="numpy", fastmath=FAST)
+def fill_slopes(origin_u, origin_v, frame, pixels, count):
+    """Slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
+    rx, ry, rz = ray(origin_u, origin_v, frame)
+    rx, ry, rz = np.float32(rx), np.float32(ry), np.float32(rz)
+    rux, ruy, ruz = np.float32(frame[3, 0]), np.float32(frame[3, 1]), np.float32(frame[3, 2])
+    rvx, rvy, rvz = np.float32(frame[4, 0]), np.float32(frame[4, 1]), np.float32(frame[4, 2])
+    xs, ys, zs, inverses = pixels[X], pixels[Y], pixels[Z], pixels[INVERSE]
+    for i in range(count):
+        u, v = pixels[U, i], pixels[V, i]
+        w = xs[i] * (rx + u * rux + v * rvx) + ys[i] * (ry + u * ruy + v * rvy) + zs[i] * (rz + u * ruz + v * rvz)
+        inverses[i] = ONE / w
+    for k in range(2):
+        tx, ty, tz = np.float32(frame[k, 0]), np.float32(frame[k, 1]), np.float32(frame[k, 2])
+        slopes = pixels[SLOPE_U + k]
+        for i in range(count):
+            slopes[i] = -(xs[i] * tx + ys[i] * ty + zs[i] * tz) * inverses[i]
+    for i in range(count):
+        inverses[i] = inverses[i] * inverses[i]
+
+
+@inner(error_model="numpy", fastmath=FAST)
+def sector_sums(sector, u, v, bu, bv, cu, cv, perspective, pixels, count):
+    """Mark the pixels between the rays from (u, v) to b and c, and sum 1, the slopes, and ⟨r,n⟩⁻² over them.
+
+    b and c count from (u, v), all else from the origin. Behind a pinhole slopes are those at the centroid of the face:
+    along a plane in space, slope/(1 − slope·δu).
+    """
+    centre_u, centre_v = np.float32(u + (bu + cu) / 3.0), np.float32(v + (bv + cv) / 3.0)
+    past_b, past_c = np.float32(bv * u - bu * v), np.float32(cv * u - cu * v)
+    bu, bv, cu, cv = np.float32(bu), np.float32(bv), np.float32(cu), np.float32(cv)
+    sector = np.float32(sector)
+    number = slope_u = slope_v = inverse = ZERO
+    sectors = pixels[SECTOR]
+    for i in range(count):
+        at_u, at_v = pixels[U, i], pixels[V, i]
+        inside = (bv * at_u - bu * at_v >= past_b) & (cv * at_u - cu * at_v < past_c)
+        before = sectors[i]
+        sectors[i] = sector if inside else before
+        share = pixels[SHARE, i] if inside else ZERO
+        number += share
+        inverse += share * pixels[INVERSE, i]
+        if perspective:
+            left = ONE - pixels[SLOPE_U, i] * (centre_u - at_u) - pixels[SLOPE_V, i] * (centre_v - at_v)
+            share = share / (left if left >= FACING else ONE)
+        slope_u += share * pixels[SLOPE_U, i]
+        slope_v += share * pixels[SLOPE_V, i]
+    return np.float64(number), np.float64(slope_u), np.float64(slope_v), np.float64(inverse)
+
+
+@inner(error_model="numpy", fastmath=FAST)
+def fill_chords(first, p, q, r, pixels, count):
+    """Chords between the normals of the pixels of three sectors, from the first on, and those of their faces p, q, r.
+
+    What later sectors get is not theirs: they come next.
+    """
+    rx, ry, rz = np.float32(r[0]), np.float32(r[1]), np.float32(r[2])
+    # Differences: of normals chosen in the loop, LLVM would choose among the float64 before rounding, again and again.
+    px, py, pz = np.float32(p[0]) - rx, np.float32(p[1]) - ry, np.float32(p[2]) - rz
+    qx, qy, qz = np.float32(q[0]) - rx, np.float32(q[1]) - ry, np.float32(q[2]) - rz
+    first, second = np.float32(first), np.float32(first + 1)
+    sectors, chords = pixels[SECTOR], pixels[CHORD]
+    for i in range(count):
+        sector = sectors[i]
+        in_p, in_q = ONE if sector == first else ZERO, ONE if sector == second else ZERO
+        x = pixels[X, i] - rx - in_p * px - in_q * qx
+        y = pixels[Y, i] - ry - in_p * py - in_q * qy
+        z = pixels[Z, i] - rz - in_p * pz - in_q * qz
+        # Loaded in any case: a branch would keep the compiler from vector instructions.
+        before = chords[i]
+        chords[i] = x * x + y * y + z * z if sector >= first else before
+
+
+@inner(error_model="numpy", fastmath=FAST)
+def _angle(chord):
+    """The angle (radians) of a squared chord. An arccos would lose the small ones to rounding."""
+    return math.sqrt(chord) * (P0 + chord * (P1 + chord * (P2 + chord * (P3 + chord * P4))))
+
+
+@inner(error_model="numpy", fastmath=FAST)
+def sum_of_chords(pixels, count):
+    """Sum of the angles (radians) of all chords."""
+    total = ZERO
+    for i in range(count):
+        total += pixels[SHARE, i] * _angle(pixels[CHORD, i])
+    return np.float64(total)
+
+
+@inner(error_model="numpy", fastmath=FAST)
+def sum_of_angles(u, v, du, dv, left, right, pixels, count):
+    """Sum of the angles (radians) between the pixels' normals and those of two faces.
+
+    ``left`` and ``right`` are the normals on the two sides of the line through (u, v) along (du, dv).
+    """
+    past = np.float32(dv * u - du * v)
+    du, dv = np.float32(du), np.float32(dv)
+    rx, ry, rz = np.float32(right[0]), np.float32(right[1]), np.float32(right[2])
+    # Differences for the same reason as in fill_chords.
+    lx, ly, lz = np.float32(left[0]) - rx, np.float32(left[1]) - ry, np.float32(left[2]) - rz
+    total = ZERO
+    for i in range(count):
+        is_left = ONE if dv * pixels[U, i] - du * pixels[V, i] >= past else ZERO
+        x, y, z = pixels[X, i] - rx - is_left * lx, pixels[Y, i] - ry - is_left * ly, pixels[Z, i] - rz - is_left * lz
+        total += pixels[SHARE, i] * _angle(x * x + y * y + z * z)
+    return np.float64(total)
+
+
+@inner
+def space_point(u, v, unknown, frame, perspective):
+    """The point in space of a screen position and the unknown there."""
+    if perspective:
+        depth, (rx, ry, rz) = math.exp(unknown), ray(u, v, frame)
+        return depth * rx, depth * ry, depth * rz
+    return (
+        u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
+        u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
+        u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
+    )
+
+
+@inner(error_model="numpy")
+def face_normal(p, q, r):
+    """Unit normal of a face in space, NaN if it has none."""
+    ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
+    vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    length = math.sqrt(nx * nx + ny * ny + nz * nz)
+    scale = 1.0 / length if length > 0.0 else np.nan
+    return nx * scale, ny * scale, nz * scale
+
+
+@inner
+def goal(angle, area, noise):
+    """The summed angle (radians) that a change must reach. Noise adds its deviation times √pixels to such a sum."""
+    return (1.0 - LEAST_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area) - LEAST_ANGLE * area
+
+
+@inner
+def corner_point(corner, vertices, unknown, faces, frame, perspective):
+    """The point in space of a corner."""
+    vertex = vertex_at(corner, faces)
+    return space_point(vertices[vertex, 0], vertices[vertex, 1], unknown[corner], frame, perspective)

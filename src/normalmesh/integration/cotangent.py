@@ -1,0 +1,130 @@
+"""The paper's vertex system: one unknown a vertex, cotangent weights (supplement A).
+
+For every vertex v: ``Σ_w Σ_{f∋vw} cot(α_f,vw) (m_f (z_v − z_w) + ⟨b_f, u_v − u_w⟩) = 0``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.errors import NormalMeshError, finite_number, one_of, shown
+from normalmesh.integration.face_means import FaceMeans
+from normalmesh.integration.prior import barycentric_rows
+from normalmesh.mesh.cut_mesh import CutMesh
+
+Float = NDArray[np.float64]
+
+#: How the authors' program limits cotangents: angles between 6° and 88.5°.
+PAPER_CLAMP = (0.026, 9.55)
+
+PARAMETERS = ("gradient", "tight", "constant")
+METRICS = ("screen", "surface")
+
+
+@dataclass(frozen=True, eq=False)
+class CotangentSystem:
+    """Faces with their cotangents and parameters.
+
+    Attributes
+    ----------
+    means : FaceMeans
+    cotangents : (M, 3)
+        Of the angle at each corner; it weighs the edge across.
+    m : (M,)
+    b : (M, 2)
+    """
+
+    means: FaceMeans
+    cotangents: Float
+    m: Float
+    b: Float
+
+    @classmethod
+    def of(
+        cls,
+        means: FaceMeans,
+        parameters: str = "gradient",
+        metric: str = "screen",
+        clamp: tuple[float, float] | None = None,
+    ) -> CotangentSystem:
+        """Cotangents in the metric of the screen, or of the surface (foreshortening undone), within limits or not.
+
+        Unlimited cotangents are the exact finite elements of the mesh, also for obtuse triangles, whose negative
+        weights keep the system positive semidefinite; limits make it robust against slivers, at the price of accuracy.
+        """
+        check_system(parameters, metric, clamp)
+        cotangents = _cotangents(means, metric)
+        if clamp is not None:
+            cotangents = np.clip(cotangents, *clamp)
+        return cls(means, cotangents, *_parameters(means, parameters))
+
+    def matrix(self) -> csr_matrix:
+        """(N, N)"""
+        faces, count = self.means.mesh.faces, len(self.means.mesh.vertices)
+        rows, columns, values = [], [], []
+        for k in range(3):
+            p, q = faces[:, (k + 1) % 3], faces[:, (k + 2) % 3]
+            weight = self.cotangents[:, k] * self.m
+            rows += [p, q, p, q]
+            columns += [p, q, q, p]
+            values += [weight, weight, -weight, -weight]
+        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+        return csr_matrix(entries, shape=(count, count))
+
+    def right_side(self) -> Float:
+        """(N,)"""
+        vertices, faces = self.means.mesh.vertices, self.means.mesh.faces
+        right = np.zeros(len(vertices))
+        for k in range(3):
+            p, q = faces[:, (k + 1) % 3], faces[:, (k + 2) % 3]
+            pull = self.cotangents[:, k] * (self.b * (vertices[p] - vertices[q])).sum(axis=1)
+            right += np.bincount(q, pull, len(vertices)) - np.bincount(p, pull, len(vertices))
+        return right
+
+    def prior_rows(self, screen: Float, faces: NDArray[np.int32], whole: CutMesh) -> tuple[csr_matrix, Float]:
+        """The surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and nothing known."""
+        return barycentric_rows(whole.mesh, screen, faces), np.zeros(len(faces))
+
+
+def check_system(parameters: str, metric: str, clamp: tuple[float, float] | None) -> None:
+    """Raise where these are no options of a :class:`CotangentSystem`."""
+    one_of(parameters, PARAMETERS, "parameters")
+    one_of(metric, METRICS, "metric")
+    if clamp is None:
+        return
+    if not isinstance(clamp, tuple | list) or len(clamp) != 2:
+        raise NormalMeshError(f"clamp must be the least and the largest cotangent, not {shown(clamp)}")
+    least, largest = (finite_number(limit, "clamp") for limit in clamp)
+    if not 0 <= least <= largest or largest == 0:
+        raise NormalMeshError(f"clamp must rise from zero or more to the largest cotangent, not {shown(clamp)}")
+
+
+def _cotangents(means: FaceMeans, metric: str) -> Float:
+    """(M, 3): ⟨e₁, G e₂⟩ / √det G |e₁ × e₂| of the two edges at each corner."""
+    corners = means.mesh.vertices[means.mesh.faces]
+    G = np.broadcast_to(np.eye(2), (len(corners), 2, 2))
+    if metric == "surface":
+        J = means.camera.jacobian(means.normals, *means.centroids.T)
+        G = np.einsum("fki,fkj->fij", J, J)
+    stretch = np.sqrt(np.maximum(np.linalg.det(G), 1e-30))
+    double_area = np.maximum(2 * means.areas, 1e-12) * stretch
+    cotangents = np.empty((len(corners), 3))
+    for k in range(3):
+        one, two = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]
+        cotangents[:, k] = np.einsum("fi,fij,fj->f", one, G, two) / double_area
+    return cotangents
+
+
+def _parameters(means: FaceMeans, parameters: str) -> tuple[Float, Float]:
+    """m_f (M,) and b_f (M, 2)."""
+    if parameters == "tight":
+        return means.table[:, 7], means.table[:, 8:10]
+    if parameters == "gradient":
+        return means.mobilities, -means.mobilities[:, None] * means.gradients
+    w = (means.normals * means.camera.rays(*means.centroids.T)).sum(axis=1)
+    tangents = np.stack(means.camera.tangents, axis=1)
+    return w**2, w[:, None] * (means.normals @ tangents)

@@ -1,0 +1,141 @@
+"""MeshSolver: assembles and solves the systems of a mesh, again and again as it is refined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.integration.cotangent import CotangentSystem
+from normalmesh.integration.discontinuities import find_discontinuities
+from normalmesh.integration.face_means import FaceMeans
+from normalmesh.integration.facets import FacetSystem
+from normalmesh.integration.gluing import Glued, Gluing
+from normalmesh.integration.prior import Prior
+from normalmesh.mesh.cut_mesh import CUT, CutMesh, without_specks
+from normalmesh.mesh.origin import Discontinuities
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.solvers.cholesky import Room
+from normalmesh.solvers.sparse_system import PreparedSystem
+
+Float = NDArray[np.float64]
+
+#: Samples a pixel, along each side, for the mean gradients of small faces.
+SAMPLES = 2
+#: Solves in which edges along cuts give way to a prior.
+RELEASES = 6
+
+
+@dataclass(eq=False)
+class MeshSolver:
+    """Solves for the depth of a mesh; keeps what the last solution was made of.
+
+    Attributes
+    ----------
+    normal_map
+        Normals to fit, without noise as far as possible.
+    vertex_system
+        Makes the paper's system; None: facets.
+    gluing
+        Lets facets come apart; None: the surface is continuous.
+    prior
+    told
+        Called after each solve.
+    method, residual
+        Of the last solve.
+    fixed : (K,) int32 or None
+        Faces that the prior holds.
+    glued
+        The last facet system and its solution.
+    """
+
+    normal_map: NormalMap
+    vertex_system: Callable[[FaceMeans], CotangentSystem] | None
+    gluing: Gluing | None
+    prior: Prior | None
+    told: Callable[[], None] = lambda: None
+    method: str = ""
+    residual: float = 0.0
+    fixed: NDArray[np.int32] | None = None
+    glued: Glued | None = None
+    _room: Room = field(default_factory=Room)
+
+    def solve(self, mesh: ScreenMesh, strain: Float | None = None, last: bool = False) -> tuple[CutMesh, Float]:
+        """The mesh, cut where depth jumps, and the unknown (N',) at its vertices.
+
+        ``strain`` (3M,) is that of a cut mesh before it was refined, for corners of the mesh as it is now; ``last``
+        says that it will not be refined again.
+        """
+        if self.prior is not None:
+            # Points off the mesh are left out, and warned about, once: refinement keeps the outline.
+            self.prior, self.fixed = self.prior.on_faces(mesh, self.normal_map.shape)
+        looking = (self.normal_map.normals, self.normal_map.mask, self.normal_map.camera)
+        if self.vertex_system is None:
+            return self._solve_facets(FacetSystem.of(FaceMeans.of(mesh, *looking, SAMPLES)), strain, last)
+        whole = CutMesh.whole(mesh)
+        return whole, self._held(self.vertex_system(FaceMeans.of(mesh, *looking)), mesh.vertices, whole)
+
+    def discontinuities(self, cut: CutMesh, shift: Float) -> Discontinuities | None:
+        """Of the last solution, less a shift for each component (C,); None if the surface had to be continuous."""
+        if self.glued is None:
+            return None
+        offsets = self.glued.offsets - shift[self.glued.system.component]
+        return find_discontinuities(self.glued, offsets, cut, self.fixed)
+
+    def _solve_facets(self, facets: FacetSystem, strain: Float | None, last: bool) -> tuple[CutMesh, Float]:
+        mesh, centroids = facets.means.mesh, facets.means.centroids
+        if self.gluing is None:
+            whole = CutMesh.whole(mesh)
+            return whole, facets.at_vertices(self._held(facets, centroids, whole), whole)
+        prepared: list[PreparedSystem] = []
+
+        def solve(weighted: FacetSystem, guess: Float | None) -> Float:
+            if prepared:
+                prepared[0].reweigh(weighted.matrix())
+            else:
+                matrix = weighted.matrix()
+                prepared.append(PreparedSystem(matrix, coordinates=centroids, gauge=weighted.gauge, room=self._room))
+            return self._solved(prepared[0], weighted.right_side(), guess)
+
+        if strain is None:
+            glued = self.gluing.begin(facets, solve)
+        else:
+            glued = self.gluing.resume(facets, strain[facets.corners], solve, last)
+        self.glued = glued = self._moved_by_prior(glued, self.gluing)
+        strain = without_specks(mesh, facets.corners, glued.strain) if last else glued.strain
+        cut = CutMesh.of(mesh, facets.corners, strain)
+        return cut, facets.at_vertices(glued.offsets, cut)
+
+    def _moved_by_prior(self, glued: Glued, gluing: Gluing) -> Glued:
+        """The prior waits until weights have settled: a face that it pulls must not look like one behind an occlusion.
+
+        Edges along cuts then give way to it.
+        """
+        if self.prior is None:
+            return glued
+        means, corners = glued.system.means, glued.system.corners
+        for _ in range(RELEASES if (glued.strain >= CUT).any() else 1):
+            cut = CutMesh.of(means.mesh, corners, glued.strain)
+            glued = gluing.release(glued, self._held(glued.system, means.centroids, cut))
+        return glued
+
+    def _held(self, system: FacetSystem | CotangentSystem, coordinates: Float, cut: CutMesh) -> Float:
+        """The solution with the prior, if there is one."""
+        matrix, right = system.matrix(), system.right_side()
+        if self.prior is not None and self.fixed is not None:
+            # Σ weight (row · x + known − value)² over the points of the prior.
+            row, known = system.prior_rows(self.prior.screen, self.fixed, cut)
+            weighted = row.multiply(self.prior.weights[:, None]).tocsr()
+            matrix = csr_matrix(matrix + row.T @ weighted)
+            right = right + weighted.T @ (self.prior.unknown - known)
+        return self._solved(PreparedSystem(matrix, coordinates=coordinates), right)
+
+    def _solved(self, system: PreparedSystem, right: Float, guess: Float | None = None) -> Float:
+        solution = system.solve(right, guess)
+        self.method, self.residual = solution.method, solution.residual
+        self.told()
+        return solution.x

@@ -1,0 +1,85 @@
+"""Integration on the pixel grid: one unknown a foreground pixel. The yardstick for integration on meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from normalmesh.arguments import instance_of, yes_or_no
+from normalmesh.integration._pixel_integration import divergence, weights_of
+from normalmesh.integration.pixel_grid import PixelPlanes, solve_grid
+from normalmesh.integration.pixel_jumps import integrate_jumps
+from normalmesh.normals.camera import Perspective, checked_distance
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.threads import threads_for
+
+Float = NDArray[np.float64]
+
+
+def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinuities: bool = False) -> Float:
+    """Heights or distances whose gradients fit the normals best, one for each pixel.
+
+    Minimises ``Σ_pq m_pq (z_q − z_p − g_pq)²`` over edges between adjacent foreground pixels, the functional
+    ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` of the paper (equation E_Int). Each pixel is a plane through its centre;
+    ``g_pq`` runs on it from p to the midpoint of the common side, and from there on the plane of q to its centre, so
+    that planes are exact for both cameras. ``m_pq`` is the mean of ``⟨n, r⟩²`` of both.
+
+    Parameters
+    ----------
+    normal_map
+        Normals, mask and camera.
+    distance
+        Mean distance along the optical axis of each component behind a :class:`Perspective` camera. Unused for
+        :class:`Orthographic`.
+    discontinuities
+        Let the depth jump where one part of the scene hides another. Instead of the squares, minimises
+        ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` over the misfits ``r_pq = z_q − z_p − g_pq`` in pixels, where ν is the
+        smaller cosine between normal and viewing ray of the two and σ = 0.05 px plus the estimated noise (rad): an
+        edge loses its weight as it misfits. To begin on the right side of each jump, pixels lean towards the
+        neighbours that they are most level with, as in bilateral normal integration (Cao et al. 2022). Nearly
+        the same as without where nothing is hidden; takes about ten times as long. A part that touches the rest across
+        jumps alone has no certain depth.
+
+    Returns
+    -------
+    (H, W) float64
+        Orthographic: height towards the viewer, in the unit of the pixel size, mean zero. Perspective: distance
+        along the optical axis, mean ``distance``. Both for each 4-connected component of the mask by itself, since
+        normals do not tell how components lie to each other. NaN outside the mask.
+
+    Raises
+    ------
+    NormalMeshError
+        ``distance`` is not positive, or the equations could not be solved.
+    """
+    instance_of(normal_map, NormalMap, "normal_map")
+    distance = checked_distance(distance)
+    yes_or_no(discontinuities, "discontinuities")
+    unknown = integrate_jumps(normal_map) if discontinuities else _integrated(normal_map)
+    component, count = ndimage.label(normal_map.mask, output=np.int32)
+    index = component.ravel()
+    pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)
+    mean = np.bincount(index, unknown.ravel(), count + 1) / pixels
+    unknown -= mean[component]
+    if isinstance(normal_map.camera, Perspective):
+        np.exp(unknown, out=unknown)
+        mean = np.bincount(index, unknown.ravel(), count + 1) / pixels
+        unknown *= distance / mean[component]
+    unknown[~normal_map.mask] = np.nan
+    return unknown
+
+
+def _integrated(normal_map: NormalMap) -> Float:
+    """The unknown (H, W) of the camera, up to a constant for each component; finite and meaningless outside."""
+    planes = PixelPlanes.of(normal_map)
+    shape = planes.mask.shape
+    right, down, b = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.empty(shape)
+    with threads_for(planes.mask.size):
+        weights_of(planes.mask, planes.mobility, right, down)
+        divergence(planes.half_steps, right, down, b)
+    mask, window = planes.mask, planes.window
+    del planes
+    unknown = np.zeros(normal_map.shape)
+    unknown[window] = solve_grid(mask, right, down, b)
+    return unknown

@@ -1,0 +1,170 @@
+"""Kernels of :mod:`normalmesh.mesh.closed_mesh`: walking around vertices; collapsing, flipping and splitting edges.
+
+All work on a corner table (:mod:`normalmesh.mesh._topology`) without boundary: one ghost vertex, the last, is joined to
+every boundary edge. So every vertex but the ghost has a closed ring of faces.
+"""
+
+from normalmesh.mesh._topology import next_corner, previous_corner
+from normalmesh.runtime.kernels import inner, kernel
+
+#: Bits of a vertex's flags.
+BOUNDARY = 1
+LOCKED = 2
+
+
+@inner
+def turn(corner, opposite):
+    """The corner of the same vertex in the next face counter-clockwise."""
+    return next_corner(opposite[next_corner(corner)])
+
+
+@inner
+def vertex_at(corner, faces):
+    return faces[corner // 3, corner % 3]
+
+
+@kernel
+def close_boundary(boundary, faces, opposite, ghost, after, ghost_at):
+    """Join every boundary edge to the ghost: fill the last of the faces and of ``opposite``, one face for each edge.
+
+    ``boundary`` (B,) are the corners across from them. ``after`` (N,) becomes the next vertex along the boundary of
+    each vertex on it; ``ghost_at`` (N,) is room.
+    """
+    real = faces.shape[0] - boundary.size
+    for f in range(real, faces.shape[0]):
+        # A ghost face (b, a, ghost) closes the boundary edge from a to b.
+        corner = boundary[f - real]
+        a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+        faces[f, 0], faces[f, 1], faces[f, 2] = b, a, ghost
+        opposite[corner], opposite[3 * f + 2] = 3 * f + 2, corner
+        after[a], ghost_at[b] = b, f
+    for f in range(real, faces.shape[0]):
+        before = ghost_at[faces[f, 1]]
+        opposite[3 * f], opposite[3 * before + 1] = 3 * before + 1, 3 * f
+
+
+@kernel
+def fill_corners(faces, corner_of):
+    """Fill in the first corner of each vertex that has a face."""
+    for corner in range(faces.size - 1, -1, -1):
+        corner_of[vertex_at(corner, faces)] = corner
+
+
+@kernel
+def compact_faces(alive, number, renumber, faces, opposite, kept, across):
+    """Fill faces and ``opposite`` of those that are alive, with vertices renumbered; ``number`` (F,) is room."""
+    for f in range(alive.size):
+        number[alive[f]] = f
+    for f in range(alive.size):
+        for k in range(3):
+            other = opposite[3 * alive[f] + k]
+            kept[f, k] = renumber[faces[alive[f], k]]
+            across[3 * f + k] = 3 * number[other // 3] + other % 3
+
+
+@inner
+def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
+    """The boundary vertices before and after a boundary vertex, with the foreground on the left of the boundary."""
+    corner = corner_of[vertex]
+    while vertex_at(next_corner(corner), faces) != ghost:
+        corner = turn(corner, opposite)
+    before = vertex_at(opposite[previous_corner(corner)], faces)
+    after = vertex_at(previous_corner(corner), faces)
+    return before, after
+
+
+@inner
+def are_neighbours(one, two, faces, opposite, corner_of):
+    """Whether two vertices share an edge."""
+    start = corner_of[one]
+    corner = start
+    while True:
+        if vertex_at(next_corner(corner), faces) == two:
+            return True
+        corner = turn(corner, opposite)
+        if corner == start:
+            return False
+
+
+@inner(forceinline=True)
+def collapse_edge(corner, faces, opposite, corner_of):
+    """Collapse the edge across from a corner: its end becomes its start. Both faces of the edge die (vertex −1)."""
+    keep, drop = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    other = opposite[corner]
+    start = corner_of[drop]
+    walk = start
+    while True:
+        faces[walk // 3, walk % 3] = keep
+        walk = turn(walk, opposite)
+        if walk == start:
+            break
+    _close_face(corner, keep, faces, opposite, corner_of)
+    _close_face(other, keep, faces, opposite, corner_of)
+    faces[corner // 3, 0] = faces[other // 3, 0] = -1
+    corner_of[drop] = -1
+
+
+@inner
+def _close_face(corner, keep, faces, opposite, corner_of):
+    """Join the two neighbours of a dying face along its edges at the corner's vertex."""
+    one, two = opposite[next_corner(corner)], opposite[previous_corner(corner)]
+    _join(one, two, opposite)
+    corner_of[vertex_at(corner, faces)] = next_corner(one)
+    corner_of[keep] = previous_corner(one)
+
+
+@inner
+def flip_edge(corner, faces, opposite, corner_of):
+    """Replace the edge across from a corner by the other diagonal of its two faces.
+
+    Faces (apex, start, end) and (far, end, start) become (apex, start, far) and (far, end, apex).
+    """
+    other = opposite[corner]
+    at_start, at_end = next_corner(corner), next_corner(other)
+    apex, far = vertex_at(corner, faces), vertex_at(other, faces)
+    across_start, across_end = opposite[at_start], opposite[at_end]
+    moved, moved_too = previous_corner(corner), previous_corner(other)
+    faces[moved // 3, moved % 3] = far
+    faces[moved_too // 3, moved_too % 3] = apex
+    _join(corner, across_end, opposite)
+    _join(other, across_start, opposite)
+    _join(at_start, at_end, opposite)
+    corner_of[apex], corner_of[far] = corner, other
+    corner_of[vertex_at(at_start, faces)], corner_of[vertex_at(at_end, faces)] = at_start, at_end
+
+
+@inner
+def split_edge(corner, middle, face, other_face, faces, opposite, corner_of):
+    """Put the vertex ``middle`` on the edge across from a corner; two unused faces take the far halves.
+
+    Faces (apex, start, end) and (far, end, start) become (apex, start, middle) and (far, end, middle); the new ones are
+    ``face``, (apex, middle, end), and ``other_face``, (far, middle, start). Corners keep their places in a face.
+    """
+    other = opposite[corner]
+    start, end = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    half = _cut_off_half(corner, middle, face, faces, opposite)
+    other_half = _cut_off_half(other, middle, other_face, faces, opposite)
+    _join(corner, other_half, opposite)
+    _join(other, half, opposite)
+    corner_of[middle] = previous_corner(corner)
+    corner_of[start], corner_of[end] = next_corner(corner), next_corner(other)
+    corner_of[vertex_at(corner, faces)], corner_of[vertex_at(other, faces)] = corner, other
+
+
+@inner
+def _cut_off_half(corner, middle, face, faces, opposite):
+    """Give the half of a face behind the middle of its edge to an unused face; the corner there of the same vertex."""
+    before, after = next_corner(corner), previous_corner(corner)
+    half = 3 * face + corner % 3
+    faces[face, corner % 3] = vertex_at(corner, faces)
+    faces[face, before % 3] = middle
+    faces[face, after % 3] = vertex_at(after, faces)
+    faces[after // 3, after % 3] = middle
+    _join(next_corner(half), opposite[before], opposite)
+    _join(before, previous_corner(half), opposite)
+    return half
+
+
+@inner
+def _join(one, two, opposite):
+    opposite[one], opposite[two] = two, one

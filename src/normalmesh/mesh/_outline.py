@@ -1,0 +1,188 @@
+"""Kernels that keep the outline of the mask: in the quadrics, in the moves, and pixel by pixel.
+
+The outline is the boundary of the start mesh, a list of points with ``next_point``. A boundary vertex stands for one of
+them, ``outline_of[vertex]``, and an edge between two boundary vertices for the points between theirs.
+"""
+
+import math
+
+import numpy as np
+
+from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours
+from normalmesh.mesh._raster import edge, first_column, first_row
+from normalmesh.runtime.kernels import inner, kernel
+
+#: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
+INERTIA = 0.01
+
+
+@inner
+def near_outline(u, v, mask):
+    """Whether the outline of the mask passes within one pixel of (u, v)."""
+    row, column = math.floor(v), math.floor(u)
+    here = 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]
+    for i in range(row - 1, row + 2):
+        for j in range(column - 1, column + 2):
+            there = 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]
+            if there != here:
+                off_u = max(j - u, u - (j + 1), 0.0)
+                off_v = max(i - v, v - (i + 1), 0.0)
+                if off_u * off_u + off_v * off_v <= 1.0:
+                    return True
+    return False
+
+
+@kernel
+def add_outline_quadrics(
+    first, last, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, weight, quadrics
+):  # fmt: skip
+    """Add to quadrics (N, 6) of boundary vertices the squared distance to the outline that their edges stand for."""
+    for vertex in range(first, last):
+        if outline_of[vertex] < 0:
+            continue
+        before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
+        point = outline_of[before]
+        while True:
+            end = next_point[point]
+            _add_line(smooth[point], smooth[end], vertices[vertex], weight, quadrics[vertex])
+            point = end
+            if point == outline_of[after]:
+                break
+
+
+@inner(forceinline=True)
+def _add_line(start, end, position, weight, quadric):
+    """Add weight · length · (distance to the line)² to a screen quadric around a position."""
+    du, dv = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(du, dv)
+    if length == 0.0:
+        return
+    nu, nv = -dv / length, du / length
+    distance = nu * (position[0] - start[0]) + nv * (position[1] - start[1])
+    quadric[0] += weight * length * nu * nu
+    quadric[1] += weight * length * nu * nv
+    quadric[2] += weight * length * nv * nv
+    quadric[3] += weight * length * distance * nu
+    quadric[4] += weight * length * distance * nv
+    quadric[5] += weight * length * distance * distance
+
+
+@kernel
+def outline_steps(
+    first, last, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, step, steps
+):  # fmt: skip
+    """Fill the steps (N, 2) that fit the boundary edges of free boundary vertices to the outline, by least squares."""
+    for vertex in range(first, last):
+        if flags[vertex] != BOUNDARY:
+            continue
+        before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
+        here = outline_of[vertex]
+        system = np.zeros(5)
+        _fit_edge(vertices[vertex], vertices[before], outline_of[before], here, next_point, smooth, system)
+        _fit_edge(vertices[vertex], vertices[after], here, outline_of[after], next_point, smooth, system)
+        inertia = INERTIA * (system[0] + system[2])
+        uu, uv, vv = system[0] + inertia, system[1], system[2] + inertia
+        determinant = uu * vv - uv * uv
+        if determinant > 0.0:
+            steps[vertex, 0] = step * (vv * system[3] - uv * system[4]) / determinant
+            steps[vertex, 1] = step * (uu * system[4] - uv * system[3]) / determinant
+
+
+@inner
+def _fit_edge(moving, fixed, start, end, next_point, smooth, system):
+    """Add the distances of the outline from start to end to an edge, as linear functions of the edge's moving end.
+
+    ``system`` holds the normal equations: the matrix as uu, uv, vv and the right side.
+    """
+    du, dv = moving[0] - fixed[0], moving[1] - fixed[1]
+    squared = du * du + dv * dv
+    if squared == 0.0:
+        return
+    nu, nv = -dv / math.sqrt(squared), du / math.sqrt(squared)
+    point = start
+    while point != end:
+        following = next_point[point]
+        u, v = 0.5 * (smooth[point, 0] + smooth[following, 0]), 0.5 * (smooth[point, 1] + smooth[following, 1])
+        weight = math.hypot(smooth[following, 0] - smooth[point, 0], smooth[following, 1] - smooth[point, 1])
+        t = min(max(((u - fixed[0]) * du + (v - fixed[1]) * dv) / squared, 0.0), 1.0)
+        off = nu * (u - fixed[0]) + nv * (v - fixed[1])
+        system[0] += weight * t * t * nu * nu
+        system[1] += weight * t * t * nu * nv
+        system[2] += weight * t * t * nv * nv
+        system[3] += weight * t * off * nu
+        system[4] += weight * t * off * nv
+        point = following
+
+
+@inner(forceinline=True)
+def nearest_point(start, end, u, v, next_point, points):
+    """The point of the outline from start to end that is nearest to (u, v)."""
+    nearest = start
+    least = np.inf
+    point = start
+    while True:
+        distance = (points[point, 0] - u) ** 2 + (points[point, 1] - v) ** 2
+        if distance < least:
+            least = distance
+            nearest = point
+        if point == end:
+            return nearest
+        point = next_point[point]
+
+
+@inner
+def deviation_squared(start, end, au, av, bu, bv, next_point, points):
+    """Largest squared distance (px²) of the outline's points from start to end to the segment from a to b."""
+    du, dv = bu - au, bv - av
+    squared = du * du + dv * dv
+    largest = 0.0
+    point = start
+    while True:
+        u, v = points[point, 0] - au, points[point, 1] - av
+        t = min(max((u * du + v * dv) / squared, 0.0), 1.0) if squared > 0.0 else 0.0
+        largest = max(largest, (u - t * du) ** 2 + (v - t * dv) ** 2)
+        if point == end:
+            return largest
+        point = next_point[point]
+
+
+@inner
+def change_outline(polygon, covered, commit):
+    """Whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
+
+    With ``commit``, also note in ``covered`` (H, W) which pixels then lie in the mesh.
+
+    The polygon (k, 2) runs along the new piece and back along the old one, with the foreground on the left of the new
+    piece: it winds once around pixels that become covered, and once backwards around those that become uncovered.
+    """
+    rows, columns = covered.shape
+    least_u, most_u, least_v, most_v = np.inf, -np.inf, np.inf, -np.inf
+    for k in range(polygon.shape[0]):
+        least_u, most_u = min(least_u, polygon[k, 0]), max(most_u, polygon[k, 0])
+        least_v, most_v = min(least_v, polygon[k, 1]), max(most_v, polygon[k, 1])
+    first, last = first_row(least_v, rows), first_row(most_v, rows)
+    left = int(min(max(math.floor(least_u), 0), columns))
+    width = int(min(max(math.ceil(most_u), 0), columns)) - left
+    if last <= first or width <= 0:
+        return True
+    windings = np.zeros((last - first, width + 1), np.int8)
+    for k in range(polygon.shape[0]):
+        end = (k + 1) % polygon.shape[0]
+        top, bottom = (polygon[k, 0], polygon[k, 1]), (polygon[end, 0], polygon[end, 1])
+        turns = 1
+        if bottom[1] < top[1]:
+            top, bottom, turns = bottom, top, -1
+        line = edge(top, bottom)
+        for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
+            windings[row - first, min(max(first_column(line, row, columns) - left, 0), width)] += turns
+    for row in range(last - first):
+        for column in range(1, width):
+            windings[row, column] += windings[row, column - 1]
+        for column in range(width):
+            if windings[row, column] > 1 or (windings[row, column] > 0 and covered[first + row, left + column]):
+                return False
+    for row in range(last - first):
+        for column in range(width):
+            if commit and windings[row, column] != 0:
+                covered[first + row, left + column] = windings[row, column] > 0
+    return True

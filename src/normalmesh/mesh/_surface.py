@@ -1,0 +1,215 @@
+"""Kernels of :mod:`normalmesh.mesh.surface` and of the normal texture in :mod:`normalmesh.files.mesh_files`."""
+
+import math
+
+import numpy as np
+
+from normalmesh.runtime.kernels import inner, kernel
+
+#: Frames (T, B, N) flatter than this after interpolation cannot express a normal.
+SMALLEST_DETERMINANT = 1e-3
+
+
+@inner
+def cross(ax, ay, az, bx, by, bz):
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+@inner
+def unit(x, y, z):
+    """The vector at length one, or zero if it has no length. Safe from overflow and underflow of its squares."""
+    largest = max(abs(x), abs(y), abs(z))
+    if largest == 0.0:
+        return 0.0, 0.0, 0.0
+    x, y, z = x / largest, y / largest, z / largest
+    length = math.sqrt(x * x + y * y + z * z)
+    return x / length, y / length, z / length
+
+
+@inner
+def face_cross(vertices, faces, f):
+    """Normal of face f, twice its area long."""
+    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+    return cross(
+        vertices[b, 0] - vertices[a, 0],
+        vertices[b, 1] - vertices[a, 1],
+        vertices[b, 2] - vertices[a, 2],
+        vertices[c, 0] - vertices[a, 0],
+        vertices[c, 1] - vertices[a, 1],
+        vertices[c, 2] - vertices[a, 2],
+    )
+
+
+@kernel
+def face_normals(first, last, vertices, faces, normals):
+    """Fill unit normals (M, 3), zero for faces without area."""
+    for f in range(first, last):
+        x, y, z = face_cross(vertices, faces, f)
+        normals[f, 0], normals[f, 1], normals[f, 2] = unit(x, y, z)
+
+
+@kernel
+def vertex_normals(vertices, faces):
+    """(N, 3) unit means of the adjacent faces' normals weighted by area, zero where there is none."""
+    normals = np.zeros((len(vertices), 3), np.float64)
+    for f in range(len(faces)):
+        x, y, z = face_cross(vertices, faces, f)
+        for k in range(3):
+            v = faces[f, k]
+            normals[v, 0] += x
+            normals[v, 1] += y
+            normals[v, 2] += z
+    for v in range(len(normals)):
+        normals[v, 0], normals[v, 1], normals[v, 2] = unit(normals[v, 0], normals[v, 1], normals[v, 2])
+    return normals
+
+
+@inner
+def barycentric(screen, a, b, c, u, v):
+    """Barycentric coordinates of (u, v) in the triangle a, b, c on the screen; clipped, so never outside of it."""
+    bu, bv = screen[b, 0] - screen[a, 0], screen[b, 1] - screen[a, 1]
+    cu, cv = screen[c, 0] - screen[a, 0], screen[c, 1] - screen[a, 1]
+    u, v = u - screen[a, 0], v - screen[a, 1]
+    area = bu * cv - bv * cu
+    if area == 0.0:
+        return 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0
+    second = min(max((u * cv - v * cu) / area, 0.0), 1.0)
+    third = min(max((bu * v - bv * u) / area, 0.0), 1.0 - second)
+    return 1.0 - second - third, second, third
+
+
+@kernel
+def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map):
+    """Fill rows of ``depth_map`` (H, W), at pixel centres, from the depth (N,) of the vertices.
+
+    Over a planar face the height is linear on the screen; behind a pinhole the inverse of the depth is.
+    """
+    for i in range(top, bottom):
+        for j in range(owners.shape[1]):
+            f = owners[i, j]
+            if f < 0:
+                depth_map[i, j] = np.nan
+                continue
+            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+            first, second, third = barycentric(screen, a, b, c, j + 0.5, i + 0.5)
+            if perspective:
+                depth_map[i, j] = 1.0 / (first / depth[a] + second / depth[b] + third / depth[c])
+            else:
+                depth_map[i, j] = first * depth[a] + second * depth[b] + third * depth[c]
+
+
+@kernel
+def fill_normals(top, bottom, owners, normals, normal_map):
+    """Fill rows of ``normal_map`` (H, W, 3) with the normals (M, 3) of the faces that own the pixels, zero outside."""
+    for i in range(top, bottom):
+        for j in range(owners.shape[1]):
+            f = owners[i, j]
+            for k in range(3):
+                normal_map[i, j, k] = normals[f, k] if f >= 0 else 0.0
+
+
+@inner(forceinline=True)
+def box_sum(normals, u, v, width, height):
+    """Sum of the normals (H, W, 3) over a box around (u, v), in pixels, weighted by the area of each pixel in it.
+
+    A box of one pixel is bilinear interpolation. Pixels outside the mask are zero and add nothing.
+    """
+    rows, columns, _ = normals.shape
+    left, right, top, bottom = u - 0.5 * width, u + 0.5 * width, v - 0.5 * height, v + 0.5 * height
+    x = y = z = 0.0
+    for i in range(max(math.floor(top), 0), min(math.ceil(bottom), rows)):
+        tall = min(bottom, i + 1.0) - max(top, float(i))
+        for j in range(max(math.floor(left), 0), min(math.ceil(right), columns)):
+            weight = tall * (min(right, j + 1.0) - max(left, float(j)))
+            x += weight * normals[i, j, 0]
+            y += weight * normals[i, j, 1]
+            z += weight * normals[i, j, 2]
+    return x, y, z
+
+
+@inner
+def mix(vectors, a, b, c, first, second, third):
+    """Row vectors a, b, c mixed linearly and normalised, as a fragment shader does."""
+    return unit(
+        first * vectors[a, 0] + second * vectors[b, 0] + third * vectors[c, 0],
+        first * vectors[a, 1] + second * vectors[b, 1] + third * vectors[c, 1],
+        first * vectors[a, 2] + second * vectors[b, 2] + third * vectors[c, 2],
+    )
+
+
+@inner(forceinline=True)
+def in_frame(tangent, bitangent, normal, n):
+    """Unit coordinates (x, y, z ≥ 0) with x T + y B + z N ∥ n; zero if the frame is flat or n has no length."""
+    tx, ty, tz = tangent
+    bx, by, bz = bitangent
+    nx, ny, nz = normal
+    px, py, pz = cross(bx, by, bz, nx, ny, nz)
+    qx, qy, qz = cross(nx, ny, nz, tx, ty, tz)
+    rx, ry, rz = cross(tx, ty, tz, bx, by, bz)
+    determinant = tx * px + ty * py + tz * pz
+    if determinant < SMALLEST_DETERMINANT:
+        return 0.0, 0.0, 0.0
+    x, y, z = n
+    return unit(x * px + y * py + z * pz, x * qx + y * qy + z * qz, max(x * rx + y * ry + z * rz, 0.0))
+
+
+@kernel
+def bake_normals(
+    top, bottom, owners, screen, faces, depth, tangents, bitangents, vertex_normals, normals, texture, covered
+):  # fmt: skip
+    """Fill rows of ``texture`` (H, W, 3) uint8 with ``normals`` (H', W', 3) in the tangent frames of the faces.
+
+    ``screen`` (N, 2) is in texels. A viewer mixes positions, texture coordinates and frames with the same weights, so
+    the texel at the weights λ lies on the surface at Σ λ_k P_k, which the camera sees at Σ λ_k d_k u_k / Σ λ_k d_k:
+    there the normal is looked up. ``covered`` (H, W) becomes True where there is one.
+    """
+    rows, columns = owners.shape
+    wide, tall = normals.shape[1] / columns, normals.shape[0] / rows
+    for i in range(top, bottom):
+        for j in range(columns):
+            f = owners[i, j]
+            if f < 0:
+                continue
+            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+            first, second, third = barycentric(screen, a, b, c, j + 0.5, i + 0.5)
+            at_a, at_b, at_c = first * depth[a], second * depth[b], third * depth[c]
+            along = at_a + at_b + at_c
+            u = (at_a * screen[a, 0] + at_b * screen[b, 0] + at_c * screen[c, 0]) / along
+            v = (at_a * screen[a, 1] + at_b * screen[b, 1] + at_c * screen[c, 1]) / along
+            x, y, z = in_frame(
+                mix(tangents, a, b, c, first, second, third),
+                mix(bitangents, a, b, c, first, second, third),
+                mix(vertex_normals, a, b, c, first, second, third),
+                box_sum(normals, u * wide, v * tall, wide, tall),
+            )
+            if x == 0.0 and y == 0.0 and z == 0.0:
+                continue
+            covered[i, j] = True
+            texture[i, j, 0] = np.uint8(127.5 * (x + 1.0) + 0.5)
+            texture[i, j, 1] = np.uint8(127.5 * (y + 1.0) + 0.5)
+            texture[i, j, 2] = np.uint8(127.5 * (z + 1.0) + 0.5)
+
+
+@kernel
+def dilate(top, bottom, texture, covered, grown):
+    """Give uncovered texels in rows the mean of covered neighbours; ``grown`` (H, W) becomes what is covered then."""
+    rows, columns = covered.shape
+    for i in range(top, bottom):
+        for j in range(columns):
+            grown[i, j] = covered[i, j]
+            if covered[i, j]:
+                continue
+            count = 0
+            red = green = blue = 0
+            for k in range(max(i - 1, 0), min(i + 2, rows)):
+                for m in range(max(j - 1, 0), min(j + 2, columns)):
+                    if covered[k, m]:
+                        count += 1
+                        red += texture[k, m, 0]
+                        green += texture[k, m, 1]
+                        blue += texture[k, m, 2]
+            if count > 0:
+                grown[i, j] = True
+                texture[i, j, 0] = np.uint8((red + count // 2) // count)
+                texture[i, j, 1] = np.uint8((green + count // 2) // count)
+                texture[i, j, 2] = np.uint8((blue + count // 2) // count)

@@ -1,0 +1,36 @@
+"""Which face owns which pixel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.arguments import image_shape, instance_of
+from normalmesh.mesh._raster import fill_pixel_faces
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.runtime.threads import in_parallel
+
+
+def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
+    """For each pixel the face that owns its centre.
+
+    Exact for any vertex positions: every centre inside a mesh without overlaps belongs to exactly one face. A centre
+    on an edge belongs to the face right of it, or below it where the edge is horizontal. Inverted and degenerate
+    faces own nothing.
+
+    Parameters
+    ----------
+    mesh
+        Faces may reach over the image's border.
+    shape
+        Rows and columns of the image.
+
+    Returns
+    -------
+    (H, W) int32
+        Index of the owning face, −1 outside the mesh.
+    """
+    instance_of(mesh, ScreenMesh, "mesh")
+    owner = np.full(image_shape(shape), -1, np.int32)
+    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, owner, grain=4096)
+    return owner

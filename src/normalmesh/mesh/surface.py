@@ -1,0 +1,323 @@
+"""Surface: the triangle mesh in space that comes out, with the screen it was seen on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import array_of, image_shape, instance_of
+from normalmesh.errors import NormalMeshError, shape_text, shown
+from normalmesh.mesh import _surface
+from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
+from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.camera import Camera, Perspective, checked_camera
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.threads import in_parallel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pyvista import Plotter
+
+    from normalmesh.files.textures import Texture
+
+#: Largest coordinate that float32, and so most files, can hold.
+LARGEST = 3e38
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A triangle mesh in space: x right, y up, z towards the viewer. Immutable.
+
+    The arrays given are copied and become read-only: float64, int32, float64 and int32.
+
+    Parameters
+    ----------
+    vertices
+        (N, 3) positions in the unit of the surface.
+    faces
+        (M, 3) vertex indices, counter-clockwise as the viewer sees them.
+    screen
+        (N, 2) where the camera sees the vertices: u (right) and v (down) in pixels.
+    camera
+        The camera that saw the normals.
+    shape
+        Rows and columns of the image.
+    units
+        Unit of the vertices, such as ``"mm"``; pixels unless it is known.
+    components
+        (N,) connected component of each vertex; default: found from the faces, numbered in the order of their first
+        vertices.
+    integration, decimation
+        How depths and mesh were made, where :func:`integrate` and :func:`decimate` or :func:`remesh_isotropic` made
+        them.
+    discontinuities
+        Where the mesh is cut because depth jumps, where :func:`integrate` looked for that.
+
+    Raises
+    ------
+    NormalMeshError
+        Wrong shapes or types, numbers that are not finite, or faces that name vertices that do not exist.
+    """
+
+    vertices: NDArray[np.float64]
+    faces: NDArray[np.int32]
+    screen: NDArray[np.float64]
+    camera: Camera
+    shape: tuple[int, int]
+    units: str = "px"
+    components: NDArray[np.int32] = None  # type: ignore[assignment]  # an array always, once made
+    integration: Integration | None = None
+    decimation: Decimation | Remeshing | None = None
+    discontinuities: Discontinuities | None = None
+
+    def __post_init__(self) -> None:
+        vertices = _floats(self.vertices, 3, "vertices")
+        faces = _indices(self.faces, len(vertices))
+        screen = _floats(self.screen, 2, "screen")
+        if len(screen) != len(vertices):
+            raise NormalMeshError(f"screen has {len(screen)} positions but there are {len(vertices)} vertices")
+        checked_camera(self.camera)
+        if isinstance(self.camera, Perspective) and self.camera.depth(vertices).min() <= 0:
+            raise NormalMeshError("vertices of a perspective camera must lie in front of it: z must be negative")
+        check_units(self.units)
+        self._check_origin()
+        components = ScreenMesh(screen, faces).components if self.components is None else self.components
+        components = _per_vertex(components, np.int32, len(vertices), "components")
+        arrays: tuple[NDArray, ...] = (vertices, faces, screen, components)
+        for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
+            object.__setattr__(self, name, _read_only(array))
+        object.__setattr__(self, "shape", image_shape(self.shape))
+
+    def _check_origin(self) -> None:
+        """Raise where what made the surface is something else."""
+        if self.integration is not None:
+            instance_of(self.integration, Integration, "integration")
+        if self.decimation is not None and not isinstance(self.decimation, Remeshing):
+            instance_of(self.decimation, Decimation, "decimation")
+        if self.discontinuities is not None:
+            instance_of(self.discontinuities, Discontinuities, "discontinuities")
+
+    @classmethod
+    def from_unknown(
+        cls,
+        mesh: ScreenMesh,
+        unknown: ArrayLike,
+        camera: Camera,
+        shape: tuple[int, int],
+        units: str = "px",
+        *,
+        integration: Integration | None = None,
+        decimation: Decimation | Remeshing | None = None,
+        discontinuities: Discontinuities | None = None,
+    ) -> Surface:
+        """Lift a mesh on the screen into space.
+
+        Parameters
+        ----------
+        mesh
+            N vertices on the screen.
+        unknown
+            (N,) what the camera solves for: height (orthographic) or logarithm of the depth (perspective).
+        camera, shape, units, integration, decimation, discontinuities
+            As for the surface.
+        """
+        instance_of(mesh, ScreenMesh, "mesh")
+        checked_camera(camera)
+        unknown = _per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
+        return cls(
+            camera.points(mesh.vertices, unknown),
+            mesh.faces,
+            mesh.vertices,
+            camera,
+            shape,
+            units,
+            mesh.components,
+            integration,
+            decimation,
+            discontinuities,
+        )
+
+    @cached_property
+    def mesh(self) -> ScreenMesh:
+        """The mesh on the screen."""
+        return ScreenMesh(self.screen, self.faces)
+
+    @property
+    def texture_coordinates(self) -> NDArray[np.float64]:
+        """(N, 2): (u/W, 1 − v/H), from (0, 0) at the image's bottom left to (1, 1) at its top right.
+
+        So OBJ, PLY and Blender count. glTF counts from the top left: writing GLB turns them over.
+        """
+        rows, columns = self.shape
+        return np.stack([self.screen[:, 0] / columns, 1.0 - self.screen[:, 1] / rows], axis=1)
+
+    @cached_property
+    def face_normals(self) -> NDArray[np.float64]:
+        """(M, 3): unit normals of the faces, towards the viewer; zero for a face without area."""
+        return _read_only(face_normals(self.vertices, self.faces))
+
+    @cached_property
+    def vertex_normals(self) -> NDArray[np.float64]:
+        """(N, 3): unit means of the adjacent faces' normals, weighted by area.
+
+        A vertex without faces, or with faces without area, gets the direction towards the viewer.
+        """
+        normals = _surface.vertex_normals(self.vertices, self.faces)
+        bare = ~normals.any(axis=1)
+        to_viewer = self.camera.towards_viewer * self.camera.rays(self.screen[bare, 0], self.screen[bare, 1])
+        normals[bare] = to_viewer / np.linalg.norm(to_viewer, axis=1, keepdims=True)
+        return _read_only(normals)
+
+    def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
+        """Depth at the pixel centres, (H, W) in the unit of the surface, NaN outside.
+
+        Orthographic: height towards the viewer. Perspective: distance along the optical axis, away from the viewer.
+
+        Parameters
+        ----------
+        shape
+            Rows and columns to sample the whole image at; default: the image's own.
+        """
+        screen, owners = self.owners(shape)
+        depth_map = np.empty(owners.shape, np.float64)
+        depth = np.ascontiguousarray(self.camera.depth(self.vertices))
+        perspective = isinstance(self.camera, Perspective)
+        looking = (owners, screen, self.faces, depth, perspective)
+        in_parallel(_surface.fill_depth, len(owners), *looking, depth_map, grain=64)
+        return depth_map
+
+    def normal_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float32]:
+        """Unit normals of the faces at the pixel centres, (H, W, 3), towards the viewer, zero outside.
+
+        Parameters
+        ----------
+        shape
+            Rows and columns to sample the whole image at; default: the image's own.
+        """
+        _, owners = self.owners(shape)
+        normal_map = np.empty((*owners.shape, 3), np.float32)
+        in_parallel(_surface.fill_normals, len(owners), owners, self.face_normals, normal_map, grain=256)
+        return normal_map
+
+    def owners(self, shape: tuple[int, int] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """The vertices (N, 2) in pixels of an image of the given shape, and the face (H, W) of each pixel or −1."""
+        rows, columns = self.shape if shape is None else image_shape(shape)
+        screen = self.screen
+        if (rows, columns) != self.shape:
+            screen = screen * [columns / self.shape[1], rows / self.shape[0]]
+        return screen, pixel_faces(ScreenMesh(screen, self.faces), (rows, columns))
+
+    def save(self, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None) -> None:
+        """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``.
+
+        Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
+        the surface: glTF readers take the numbers for metres. All but STL carry texture coordinates.
+
+        Readers interpolate texture coordinates linearly over a face in space. Behind a pinhole that is not quite linear
+        in the image: within a face a texture is off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels for an edge of L
+        pixels between the depths d₁ and d₂. The normal texture is made for this, colours are left as they are.
+
+        Nothing is left half-written: the file, and the MTL and PNG of an OBJ, replace the old ones only when all of
+        them are complete.
+
+        Parameters
+        ----------
+        texture
+            Colours of the image: a uint8 array (H', W', 3 or 4), or a file, of the map's aspect ratio. GLB embeds it,
+            at most 8192 pixels wide and high; OBJ puts it beside itself as ``<name>_texture.png``; PLY gets its
+            colours at the vertices.
+        normals
+            For GLB: embedded as a normal texture, so that a coarse mesh shades like the full map. Of the same image,
+            at any resolution; reduced to 8192 pixels if it is larger.
+
+        Raises
+        ------
+        NormalMeshError
+            Unknown suffix, unusable texture, or a path that cannot be written; what was there stays.
+        """
+        from normalmesh.files.mesh_files import write_surface
+
+        write_surface(self, path, texture, normals)
+
+    def plot(self) -> tuple[Axes, Axes]:
+        """Plot the shaded surface and its wireframe side by side with matplotlib; returns their axes.
+
+        Raises
+        ------
+        NormalMeshError
+            There is no matplotlib: ``pip install normalmesh[plots]``.
+        """
+        from normalmesh.pictures.plots import plot_surface
+
+        return plot_surface(self)
+
+    def view(self) -> Plotter:
+        """The surface in a PyVista plotter; ``surface.view().show()`` opens it, to be turned with the mouse.
+
+        Raises
+        ------
+        NormalMeshError
+            There is no PyVista: ``pip install normalmesh[view3d]``.
+        """
+        from normalmesh.pictures import pyvista_view
+
+        return pyvista_view(self)
+
+    def __repr__(self) -> str:
+        return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera!r}, units={self.units!r})"
+
+
+def check_units(units: str) -> None:
+    if not isinstance(units, str) or not units or not units.isprintable():
+        raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {shown(units)}")
+
+
+def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Unit normals (M, 3) of triangles in space, zero for those without area."""
+    normals = np.empty((len(faces), 3))
+    in_parallel(_surface.face_normals, len(faces), vertices, faces, normals, grain=100_000)
+    return normals
+
+
+def _read_only(array: NDArray) -> NDArray:
+    array.flags.writeable = False
+    return array
+
+
+def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
+    """A copy as float64 (N, width), or an error."""
+    array = array_of(given, name, "finite numbers")
+    if array.ndim != 2 or array.shape[1] != width:
+        raise NormalMeshError(f"{name} must have the shape (N, {width}), not {shape_text(array.shape)}")
+    if not np.all(np.abs(array) <= LARGEST):
+        raise NormalMeshError(f"{name} must be finite numbers, at most {LARGEST:.0e}: files hold no larger ones")
+    return np.array(array, np.float64, order="C")
+
+
+def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
+    """A copy of the faces as int32 (M, 3), or an error."""
+    array = array_of(given, "faces", "integers", "iu")
+    if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0:
+        raise NormalMeshError(f"faces must have the shape (M, 3), at least one, not {shape_text(array.shape)}")
+    if array.min() < 0 or array.max() >= vertex_count:
+        raise NormalMeshError(
+            f"faces name vertices {array.min()} to {array.max()}, but there are {vertex_count} vertices"
+        )
+    return np.array(array, np.int32, order="C")
+
+
+def _per_vertex(given: ArrayLike, dtype: type, vertex_count: int, name: str) -> NDArray:
+    """A copy of one number for each vertex, or an error."""
+    array = array_of(given, name)
+    if array.shape != (vertex_count,) or not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise NormalMeshError(
+            f"{name} must be one number for each of the {vertex_count} vertices, "
+            f"not {array.dtype} {shape_text(array.shape)}"
+        )
+    return np.array(array, dtype)

@@ -1,0 +1,1 @@
+"""Normals: the input, its camera and its conventions; what is wrong with it."""

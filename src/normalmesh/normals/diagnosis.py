@@ -1,0 +1,392 @@
+"""diagnose: which convention a normal map follows, told from its data.
+
+Three things about a convention can be seen. Visible surface faces the viewer; the right gradient has no curl
+(:mod:`.integrability`); at an object's outline normals lean outwards (:mod:`.silhouette`).
+Each either rules a convention out against another or stays silent; what is left is reported, never guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import array_of, nonzero_of
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.normals.camera import Camera, Orthographic, checked_camera
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.integrability import (
+    CANDIDATES,
+    FRONT,
+    Integrability,
+    Preference,
+    Tiles,
+    foreground_of,
+    integrability,
+    lengths,
+    sample_tiles,
+    undo_srgb,
+)
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.silhouette import Silhouette, silhouette
+
+_OVERVIEW = 2**19  # pixels looked at for lengths, directions and the outline
+_FACING = 2**16  # of these, as many are looked at for which way they face
+_AWAY = 0.15  # a convention in which more of the surface faces away is out
+_WORLD = 0.05  # if more faces away in every convention, the normals are not in the camera's frame
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """What evidence must reach to count."""
+
+    significance: float
+    agreement: float
+    curl_effect: float
+    silhouette_effect: float
+
+
+_TELLS = _Bar(significance=4.0, agreement=0.5, curl_effect=0.05, silhouette_effect=0.4)
+# No outline is strong evidence: a steep bowl that is masked at its rim has the outline of a ball, turned inside out.
+_STRONG = _Bar(significance=6.0, agreement=0.7, curl_effect=0.1, silhouette_effect=np.inf)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the data of a normal map say about its convention. ``print`` it to read it.
+
+    Attributes
+    ----------
+    axes
+        The convention that the data are sure of, such as ``"+x-y+z"``; None: cannot tell.
+    candidates
+        The conventions that the data do not exclude, best first. One only if ``axes`` is told.
+    confidence
+        0 where something stays open, that is, where ``axes`` is None. Else how unanimous the evidence is against the
+        closest rival: (for − against) / (for + against) of its weighted votes, at least 0.5; 1 = no vote against.
+    excluded
+        Conventions that contradict the data so clearly that using one is worth a warning.
+    curl
+        For each candidate, curl of its gradient as a share of all bending; 0 is a perfect surface.
+    outline
+        For each candidate, the share of the outline where normals lean outwards by more than 53°, less the share
+        where they lean inwards; None without an outline.
+    unit_length
+        Share of the normals within 3 % of unit length.
+    eight_bit
+        Whether the values lie on the 256 levels of 2v/255 − 1; None for a NormalMap, which does not keep them.
+    srgb
+        Whether lengths are wrong as decoded and right after undoing the sRGB curve: the file was gamma-encoded. The
+        rest of the diagnosis is then about the undone channels. None for a NormalMap.
+    world_space
+        Whether much of the surface faces away in every convention, though neighbours agree: world or object space,
+        or a wide-angle camera that was not given.
+    mean_z
+        Mean of the third channel.
+    """
+
+    axes: str | None
+    candidates: tuple[str, ...]
+    confidence: float
+    excluded: frozenset[str]
+    curl: dict[str, float]
+    outline: dict[str, float] | None
+    unit_length: float
+    eight_bit: bool | None
+    srgb: bool | None
+    world_space: bool
+    mean_z: float
+
+    def strongly_excludes(self, convention: Convention) -> bool:
+        """Whether the data contradict this convention so clearly that a warning is due."""
+        return convention.axes in self.excluded
+
+    def summary(self) -> str:
+        """Some lines for people."""
+        return "\n".join([*self._about_convention(), *self._about_values()])
+
+    __str__ = summary
+
+    def _about_convention(self) -> list[str]:
+        if self.world_space:
+            return [
+                "convention: cannot tell; much of the surface faces away from the viewer whatever the convention. "
+                "Normals in world or object space, or of a wide-angle camera that was not given?"
+            ]
+        if self.axes is not None:
+            told = f"convention: {_named(self.axes)}, confidence {self.confidence:.2f}"
+        else:
+            told = f"convention: cannot tell; possible are {', '.join(map(_named, self.candidates))}"
+        return [told, *self._reasons()]
+
+    def _reasons(self) -> list[str]:
+        best = self.candidates[0]
+        reasons = [f"z: mean of the third channel {self.mean_z:+.2f}, so it points {_toward(best)} the viewer"]
+        flipped = _flip(best, "y")
+        if flipped not in self.candidates and self.curl[best] > 0 and self.curl[flipped] > 1.05 * self.curl[best]:
+            ratio = self.curl[flipped] / self.curl[best]
+            reasons.append(f"relative sign of x and y: {ratio:.2g}× more integrable than with y reversed")
+        elif flipped in self.candidates:
+            reasons.append("relative sign of x and y cannot be told: the surface does not twist")
+        if _flip(_flip(best, "x"), "y") in self.candidates:
+            why = "no outline" if self.outline is None else "normals do not lean steeply outwards along the outline"
+            reasons.append(f"bumps and dents cannot be told apart: {why}")
+        elif self.outline is not None and self.outline[best] > _TELLS.silhouette_effect / 2:
+            reasons.append(f"outline: normals lean steeply outwards along {self.outline[best]:.0%} of it")
+        return reasons
+
+    def _about_values(self) -> list[str]:
+        lines = [f"values: {self.unit_length:.0%} of the normals have unit length" + (", 8 bit" * bool(self.eight_bit))]
+        if self.srgb:
+            lines.append("values: stored through the sRGB curve (gamma); undo it before use")
+        return lines
+
+
+def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, camera: Camera | None = None) -> Diagnosis:
+    """Tell from the data which convention a normal map follows.
+
+    Parameters
+    ----------
+    normals
+        A :class:`NormalMap` (the convention it was read with is then judged: right is ``"+x+y+z"``), or float
+        channels (H, W, 3) as decoded from a file, in [−1, 1]. NaN, zero length, black and white are background.
+    mask
+        (H, W), nonzero = foreground. Not with a NormalMap, which has its own.
+    camera
+        Default :class:`Orthographic`. Not with a NormalMap, which has its own.
+
+    Returns
+    -------
+    Diagnosis
+
+    Notes
+    -----
+    Large maps are sampled: the cost does not grow beyond one million pixels.
+    """
+    channels, usable, camera_of_map = _checked(normals, mask, camera)
+    step = _step(channels.shape)
+    overview = channels[::step, ::step].astype(np.float32)
+    foreground = foreground_of(overview, None if usable is None else usable[::step, ::step])
+    if not foreground.any():
+        raise NormalMeshError("no pixel holds a normal: all are NaN, zero, black, white or outside the mask")
+    values = _Values.of(overview[foreground], raw=not isinstance(normals, NormalMap))
+    if values.srgb:
+        overview = undo_srgb(overview)
+    overview /= np.where(foreground, lengths(overview), 1)[..., None]
+
+    tiles = [sample_tiles(channels, usable, each, bool(values.srgb)) for each in sorted({1, step})]
+    evidence = _Evidence(
+        _facing_away(overview, foreground, step, camera_of_map),
+        integrability(tiles, camera_of_map),
+        silhouette(overview, foreground, step, camera_of_map),
+    )
+    candidates, confidence = evidence.verdict()
+    return Diagnosis(
+        axes=candidates[0] if len(candidates) == 1 else None,
+        candidates=candidates,
+        confidence=confidence,
+        excluded=evidence.excluded(),
+        curl=dict(zip(CANDIDATES, map(float, evidence.curl_scores()), strict=True)),
+        outline=evidence.outline_scores(),
+        unit_length=values.unit_length,
+        eight_bit=values.eight_bit,
+        srgb=values.srgb,
+        world_space=not evidence.faces_viewer and _is_smooth(tiles[0]),
+        mean_z=values.mean_z,
+    )
+
+
+@dataclass(frozen=True)
+class _Values:
+    """What the values alone show. See :class:`Diagnosis`."""
+
+    unit_length: float
+    eight_bit: bool | None
+    srgb: bool | None
+    mean_z: float
+
+    @classmethod
+    def of(cls, channels: NDArray[np.float32], raw: bool) -> _Values:
+        """From channels (N, 3) of foreground pixels."""
+        return cls(
+            unit_length=float(np.mean(np.abs(lengths(channels) - 1) < 0.03)),
+            eight_bit=_is_eight_bit(channels) if raw else None,
+            srgb=_is_srgb(channels) if raw else None,
+            mean_z=float(np.mean(channels[:, 2], dtype=np.float64)),
+        )
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """The three kinds of evidence, and what follows from them together.
+
+    Attributes
+    ----------
+    away : (16,)
+        Share of the foreground that faces away from the viewer in each candidate.
+    curl : Integrability
+    outline : Silhouette or None
+    """
+
+    away: NDArray[np.float64]
+    curl: Integrability
+    outline: Silhouette | None
+
+    @property
+    def faces_viewer(self) -> bool:
+        """Whether there is a candidate in which nearly all of the surface faces the viewer."""
+        return bool(self.away.min() <= _WORLD)
+
+    def verdict(self) -> tuple[tuple[str, ...], float]:
+        """The candidates that are left, best first, and the confidence in the first."""
+        order = sorted(range(len(CANDIDATES)), key=self._rank)
+        if not self.faces_viewer:
+            return tuple(CANDIDATES[k] for k in order), 0.0
+        facing = [k for k in order if self.away[k] <= _AWAY]
+        against = {k: max(self._told(other, k, _TELLS) for other in facing) for k in facing}
+        left = [k for k in facing if against[k] == 0] or facing
+        confidence = min((against[k] for k in facing if k not in left), default=1.0) if len(left) == 1 else 0.0
+        return tuple(CANDIDATES[k] for k in left), confidence
+
+    def excluded(self) -> frozenset[str]:
+        """The candidates that contradict the data beyond doubt."""
+        if not self.faces_viewer:
+            return frozenset()
+        facing = [k for k in range(len(CANDIDATES)) if self.away[k] <= _AWAY]
+        return frozenset(
+            axes
+            for k, axes in enumerate(CANDIDATES)
+            if self.away[k] > 2 * _AWAY or any(self._told(other, k, _STRONG) > 0 for other in facing)
+        )
+
+    def curl_scores(self) -> NDArray[np.float64]:
+        """(16,) curl of each candidate as a share of all bending."""
+        return self.curl.scores[[_front(k) for k in range(len(CANDIDATES))]]
+
+    def outline_scores(self) -> dict[str, float] | None:
+        """The score of the silhouette for each candidate."""
+        if self.outline is None:
+            return None
+        return dict(zip(CANDIDATES, map(float, self.outline.scores), strict=True))
+
+    def _rank(self, k: int) -> tuple[float, float, float, int]:
+        outline = self.outline_scores()
+        away = self.away[k] if self.away[k] > _AWAY else 0.0
+        lean = 0.0 if outline is None else -outline[CANDIDATES[k]]
+        return away, round(float(np.nan_to_num(self.curl_scores()[k])), 6), lean, k
+
+    def _told(self, first: int, second: int, bar: _Bar) -> float:
+        """Agreement of the evidence for the first candidate against the second; 0 = not enough, or contradictory."""
+        curl = _curl_tells(self.curl, _front(first), _front(second), bar)
+        lean = self._outline_tells(first, second, bar)
+        opposed = (
+            _curl_tells(self.curl, _front(second), _front(first), _TELLS),
+            self._outline_tells(second, first, _TELLS),
+        )
+        return 0.0 if any(opposed) else max(curl, lean)
+
+    def _outline_tells(self, first: int, second: int, bar: _Bar) -> float:
+        if self.outline is None:
+            return 0.0
+        evidence = self.outline.preference(first, second)
+        return _passes(evidence, bar, bar.silhouette_effect)
+
+
+def _curl_tells(curl: Integrability, first: int, second: int, bar: _Bar) -> float:
+    """Agreement on the scale that tells most; 0 if none tells or if scales contradict each other."""
+    scales = list(curl.preferences(first, second))
+    if any(scale.significance < -_TELLS.significance and scale.effect < -0.02 for scale in scales):
+        return 0.0
+    return max((_passes(scale, bar, bar.curl_effect) for scale in scales), default=0.0)
+
+
+def _passes(evidence: Preference, bar: _Bar, effect: float) -> float:
+    """The agreement if the evidence reaches the bar, else 0."""
+    reaches = (
+        evidence.significance >= bar.significance and evidence.effect >= effect and evidence.agreement >= bar.agreement
+    )
+    return evidence.agreement if reaches else 0.0
+
+
+def _front(k: int) -> int:
+    """Index into FRONT of the convention with the same gradient as CANDIDATES[k]: itself or its negative."""
+    axes = CANDIDATES[k]
+    return FRONT.index(axes if axes.endswith("+z") else axes.translate(str.maketrans("+-", "-+")))
+
+
+def _facing_away(
+    channels: NDArray[np.float32], foreground: NDArray[np.bool_], step: int, camera: Camera
+) -> NDArray[np.float64]:
+    """(16,) share of the foreground turned more than 93° away from the viewer in each candidate."""
+    pixels = np.flatnonzero(foreground)
+    rows, columns = np.divmod(pixels[:: pixels.size // _FACING + 1], foreground.shape[1])
+    towards = camera.towards_viewer * camera.rays(columns * step + 0.5, rows * step + 0.5)
+    towards /= np.linalg.norm(towards, axis=-1, keepdims=True)
+    found = channels[rows, columns]
+    facing = (np.sum(Convention(axes).to_project(found) * towards, axis=-1) for axes in FRONT)
+    shares = np.array([[np.mean(cosine < -0.05), np.mean(cosine > 0.05)] for cosine in facing])
+    back = [shares[_front(k), 1] for k in range(len(FRONT), len(CANDIDATES))]
+    return np.concatenate([shares[:, 0], back])
+
+
+def _is_srgb(channels: NDArray[np.float32]) -> bool:
+    """Whether most of the channels (N, 3) are of unit length only after undoing the sRGB curve."""
+    error = np.median(np.abs(lengths(channels) - 1))
+    undone = np.median(np.abs(lengths(undo_srgb(channels)) - 1))
+    return bool(error > 0.05 and undone < 0.03)
+
+
+def _is_eight_bit(channels: NDArray[np.float32]) -> bool:
+    """Whether the channels (N, 3) lie on the 256 levels of 2v/255 − 1."""
+    level = (channels.astype(np.float64) + 1) * 127.5
+    return bool(np.mean(np.abs(level - np.rint(level)) < 2e-3) > 0.999)
+
+
+def _is_smooth(tiles: Tiles) -> bool:
+    """Whether most horizontal neighbours are within 20° of each other."""
+    both = tiles.foreground[:, :, 1:] & tiles.foreground[:, :, :-1]
+    cosine = np.einsum("...c,...c->...", tiles.channels[:, :, 1:], tiles.channels[:, :, :-1])[both]
+    return bool(cosine.size and np.median(cosine) > np.cos(np.deg2rad(20)))
+
+
+def _checked(
+    normals: NormalMap | ArrayLike, mask: ArrayLike | None, camera: Camera | None
+) -> tuple[NDArray[np.floating], NDArray[np.bool_] | None, Camera]:
+    """Channels, mask and camera, or an error."""
+    if isinstance(normals, NormalMap):
+        if mask is not None or camera is not None:
+            raise NormalMeshError("a NormalMap has its own mask and camera: give neither beside it")
+        return normals.normals, normals.mask, normals.camera
+    channels = array_of(normals, "normals", kinds=None)
+    if channels.ndim != 3 or channels.shape[2] != 3 or channels.dtype.kind != "f" or channels.size == 0:
+        raise NormalMeshError(
+            f"normals must be floats of the shape (rows, columns, 3), not {channels.dtype} {shape_text(channels.shape)}"
+        )
+    usable = None if mask is None else nonzero_of(mask)
+    if usable is not None and usable.shape != channels.shape[:2]:
+        raise NormalMeshError(
+            f"mask is {shape_text(usable.shape)} but normals are {shape_text(channels.shape[:2])}; "
+            "they must be of one image"
+        )
+    return channels, usable, Orthographic() if camera is None else checked_camera(camera)
+
+
+def _step(shape: tuple[int, ...]) -> int:
+    """From one row or column of the overview to the next, in pixels of the map (H, W, 3)."""
+    return max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / _OVERVIEW))))
+
+
+def _named(axes: str) -> str:
+    name = Convention(axes).name
+    return axes if name == axes else f"{axes} ({name})"
+
+
+def _flip(axes: str, axis: str) -> str:
+    """The convention with one axis reversed."""
+    at = axes.index(axis) - 1
+    return axes[:at] + ("-" if axes[at] == "+" else "+") + axes[at + 1 :]
+
+
+def _toward(axes: str) -> str:
+    return "towards" if axes.endswith("+z") else "away from"

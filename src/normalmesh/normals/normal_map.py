@@ -1,0 +1,164 @@
+"""NormalMap: validated normals, mask and camera. Everything behind it may rely on what it promises."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import array_of, nonzero_of
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.normals._normal_map import clean_normals
+from normalmesh.normals.camera import Camera, Orthographic, checked_camera
+from normalmesh.runtime.threads import in_parallel
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """How many foreground pixels a :class:`NormalMap` had to repair or drop.
+
+    Attributes
+    ----------
+    invalid
+        NaN, infinite or zero-length normals, or ones that point exactly away from the viewer: left the mask.
+    rescaled
+        Normals whose length was off by more than 2 %: normalised (as all are).
+    back_facing
+        Normals turned away from the viewer: clamped to 85° from the viewing ray.
+    grazing
+        Normals between 85° and 90° from the viewing ray: clamped to 85°.
+    """
+
+    invalid: int = 0
+    rescaled: int = 0
+    back_facing: int = 0
+    grazing: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class NormalMap:
+    """Unit normals on a pixel grid, the mask of the pixels that count, and the camera that saw them. Immutable.
+
+    Parameters
+    ----------
+    normals
+        (H, W, 3) floats in the frame x right, y up, z towards the viewer. Any length: they are normalised. The array
+        is copied. For encoded images (0 … 255) and other axes use :func:`read_normal_map`.
+    mask
+        (H, W), True or nonzero = foreground; default: every pixel with a usable normal.
+    camera
+        Default :class:`Orthographic`.
+
+    Attributes
+    ----------
+    normals : (H, W, 3) float32
+        Unit length and at most 85° from the viewing ray inside the mask, zero outside.
+    mask : (H, W) bool
+    camera : Camera
+    repairs : Repairs
+        What had to be changed, counted in foreground pixels. Warned about once, when the map is made.
+
+    Raises
+    ------
+    NormalMeshError
+        Wrong shapes or types, an empty mask, or normals that all point away from the viewer.
+    """
+
+    normals: NDArray[np.float32]
+    mask: NDArray[np.bool_] = None  # type: ignore[assignment]  # an array always, once made
+    camera: Camera = field(default_factory=Orthographic)
+    repairs: Repairs = field(init=False)
+
+    def __post_init__(self) -> None:
+        checked_camera(self.camera)
+        given = _checked_normals(self.normals)
+        mask = checked_mask(self.mask, given.shape[:2])
+        normals = np.empty(given.shape, np.float32)
+        counts = np.zeros((len(mask), 4), np.int64)
+        seen_by = (self.camera.frame, self.camera.towards_viewer)
+        in_parallel(clean_normals, len(mask), given, mask, *seen_by, normals, counts, grain=64)
+        repairs = Repairs(*(int(count) for count in counts.sum(axis=0)))
+        foreground = int(np.count_nonzero(mask))
+        _refuse_unusable(foreground, repairs)
+        normals.flags.writeable = False
+        mask.flags.writeable = False
+        for name, value in (("normals", normals), ("mask", mask), ("repairs", repairs)):
+            object.__setattr__(self, name, value)
+        _report(repairs, foreground)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.mask.shape
+        return rows, columns
+
+    @property
+    def foreground(self) -> int:
+        """Number of pixels in the mask."""
+        return int(np.count_nonzero(self.mask))
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"NormalMap({rows}×{columns}, {self.foreground} foreground pixels, {self.camera!r})"
+
+
+def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
+    """The normals as a contiguous float32 or float64 array (H, W, 3), or an error."""
+    array = array_of(normals, "normals", kinds=None)
+    if array.ndim != 3 or array.shape[2] != 3:
+        raise NormalMeshError(f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}")
+    if array.size == 0:
+        raise NormalMeshError(f"normals are empty ({shape_text(array.shape)})")
+    if array.dtype.kind != "f":
+        raise NormalMeshError(
+            f"normals must be floats, not {array.dtype}; decode an image of maximum m as 2·value/m − 1, "
+            "or let read_normal_map do it"
+        )
+    dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
+    return np.ascontiguousarray(array, dtype)
+
+
+def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """A copy of the mask as bool of the given shape, or an error."""
+    if mask is None:
+        return np.ones(shape, np.bool_)
+    array = nonzero_of(mask)
+    if array.shape != shape:
+        raise NormalMeshError(
+            f"mask is {shape_text(array.shape)} but normals are {shape_text(shape)}; they must be of one image"
+        )
+    if not array.any():
+        raise NormalMeshError("mask is empty: no pixel is foreground; is it inverted, or of another image?")
+    return array
+
+
+def _refuse_unusable(foreground: int, repairs: Repairs) -> None:
+    if foreground == 0:
+        raise NormalMeshError(
+            f"no usable normal is left: all {repairs.invalid} in the mask are NaN, infinite, of zero length "
+            "or point exactly away from the viewer; check that file and mask belong together, and the convention"
+        )
+    if repairs.back_facing == foreground:
+        raise NormalMeshError(
+            "all normals point away from the viewer: z must point towards the viewer; "
+            "read the map with convention='opencv' (z away), or negate the axis that is off"
+        )
+
+
+def _report(repairs: Repairs, foreground: int) -> None:
+    """One warning that sums up what was changed; grazing normals are too ordinary to mention."""
+    parts = []
+    if repairs.invalid:
+        parts.append(f"{repairs.invalid} NaN, infinite or zero-length normals left the mask")
+    if repairs.rescaled:
+        parts.append(f"{repairs.rescaled} normals were not of unit length and were normalised")
+    if repairs.back_facing:
+        share = 100 * repairs.back_facing / foreground
+        parts.append(
+            f"{repairs.back_facing} normals ({share:.2g} %) point away from the viewer and were clamped to 85°"
+            + ("; is the convention right?" if share > 20 else "")
+        )
+    if parts:
+        warnings.warn("; ".join(parts), NormalMeshWarning, stacklevel=4)

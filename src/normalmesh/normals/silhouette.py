@@ -1,0 +1,147 @@
+"""Silhouettes: at the outline of an object its normals lean outwards, which tells bumps from dents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.integrability import CANDIDATES, Preference
+
+_DEPTH = 2.0  # pixels: how far inside the outline normals are looked at
+_BORDER = 4  # pixels: an outline so close to the image border is a crop, not a silhouette
+_LEANS = 0.8  # sine of 53°: weaker leaning occurs at the edge of any cut-out
+_CELLS = 10  # arcs are the pieces of the outline in a grid of so many cells along its longer side
+_FEW = 30  # outlines of fewer pixels tell nothing
+
+
+@dataclass(frozen=True)
+class Silhouette:
+    """How the normals along the outline of the mask lean, in each of the sixteen :data:`CANDIDATES`.
+
+    Attributes
+    ----------
+    outward, inward : (16,)
+        Share of the outline where normals lean outwards, inwards, by more than 53°.
+    arcs : (16, A)
+        For each arc, its part of ``outward − inward``.
+    all_round : (16,) bool
+        Whether normals lean outwards on opposite sides: a slope cut out of a relief has one side only.
+    """
+
+    outward: NDArray[np.float64]
+    inward: NDArray[np.float64]
+    arcs: NDArray[np.float64]
+    all_round: NDArray[np.bool_]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """(16,) in [−1, 1]: share of the outline that leans outwards less the share that leans inwards."""
+        return self.outward - self.inward
+
+    def preference(self, first: int, second: int) -> Preference:
+        """What speaks for one candidate against another: nothing, unless the first leans outwards all round."""
+        votes = self.arcs[first] - self.arcs[second]
+        spread = float(np.sqrt(np.sum(votes**2)))
+        if spread == 0 or not self.all_round[first] or self.inward[first] > 0.1 * self.outward[first]:
+            return Preference()
+        total = float(votes.sum())
+        return Preference(total / spread, total, total / float(np.abs(votes).sum()))
+
+
+def silhouette(
+    channels: NDArray[np.float32], foreground: NDArray[np.bool_], step: int, camera: Camera
+) -> Silhouette | None:
+    """Look at the outline of the foreground; None where there is none.
+
+    Parameters
+    ----------
+    channels
+        (H, W, 3), unit length on the foreground.
+    foreground
+        (H, W).
+    step
+        Pixels of the map from one row or column to the next.
+    camera
+        The camera of the map.
+    """
+    rows, columns, outward = _outline(foreground)
+    if rows.size < _FEW:
+        return None
+    tau_u, tau_v = camera.tangents
+    towards = camera.towards_viewer * camera.rays(columns * step + 0.5, rows * step + 0.5)
+    towards /= np.linalg.norm(towards, axis=-1, keepdims=True)
+    direction = outward[:, :1] * tau_u + outward[:, 1:] * tau_v
+    direction -= np.sum(direction * towards, axis=-1, keepdims=True) * towards
+    direction /= np.maximum(np.linalg.norm(direction, axis=-1, keepdims=True), 1e-12)
+
+    normals = [Convention(axes).to_project(channels[rows, columns]) for axes in CANDIDATES]
+    lean = np.stack([np.sum(normal * direction, axis=-1) for normal in normals])
+    leans = (lean > _LEANS).astype(float) - (lean < -_LEANS)
+    arc = _arcs(rows, columns)
+    arcs = np.stack([np.bincount(arc, lean) for lean in leans]) / rows.size
+    all_round = np.array([_on_opposite_sides(outward[lean > 0]) for lean in leans])
+    return Silhouette((leans > 0).mean(axis=1), (leans < 0).mean(axis=1), arcs, all_round)
+
+
+def _outline(
+    foreground: NDArray[np.bool_],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Rows, columns (N,) of the pixels along the outline, and the direction (N, 2) in u, v that leads out of it."""
+    if foreground.all():
+        return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, 2))
+    # One pixel more, for differences across a pixel.
+    pad = _BORDER + 1
+    padded = np.pad(foreground, pad, mode="edge")
+    along = padded & ~_deep(padded)
+    inner = pad + _BORDER
+    along[:inner] = along[-inner:] = along[:, :inner] = along[:, -inner:] = False
+    rows, columns = np.nonzero(along)
+    blurred = _blurred(padded.astype(np.float32))
+    u = blurred[rows, columns - 1] - blurred[rows, columns + 1]
+    v = blurred[rows - 1, columns] - blurred[rows + 1, columns]
+    outward = np.stack([u, v], axis=-1).astype(np.float64)
+    outward /= np.maximum(np.linalg.norm(outward, axis=-1, keepdims=True), 1e-12)
+    return rows - pad, columns - pad, outward
+
+
+def _deep(foreground: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Pixels with no background within the depth. In NumPy: importing scipy.ndimage takes longer than all of this."""
+    reach = int(_DEPTH)
+    offsets = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1) if i * i + j * j <= _DEPTH**2]
+    deep = np.zeros_like(foreground)
+    deep[reach:-reach, reach:-reach] = True
+    rows, columns = (size - 2 * reach for size in foreground.shape)
+    for i, j in offsets:
+        deep[reach:-reach, reach:-reach] &= foreground[reach + i :, reach + j :][:rows, :columns]
+    return deep
+
+
+def _blurred(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """By a Gaussian as wide as the depth; zero within twice the border of the image."""
+    reach = 2 * _BORDER
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / _DEPTH) ** 2).astype(np.float32)
+    weights /= weights.sum()
+    for axis in range(2):
+        source = np.moveaxis(values, axis, 0)
+        values = np.zeros_like(values)
+        target = np.moveaxis(values, axis, 0)[reach:-reach]
+        for k, weight in enumerate(weights):
+            target += weight * source[k : k + len(target)]
+    return values
+
+
+def _arcs(rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.intp]:
+    """(N,) number of the arc that each pixel of the outline belongs to."""
+    cell = max(int(np.ptp(rows)), int(np.ptp(columns))) // _CELLS + 1
+    _, arc = np.unique(rows // cell * (columns.max() + 1) + columns // cell, return_inverse=True)
+    return arc
+
+
+def _on_opposite_sides(outward: NDArray[np.float64]) -> bool:
+    """Whether the directions (N, 2) lead both left and right, or both up and down."""
+    enough = 0.1 * len(outward)
+    return any(min(np.sum(part > 0.7), np.sum(part < -0.7)) > enough for part in outward.T)

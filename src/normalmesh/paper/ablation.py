@@ -1,0 +1,128 @@
+"""Ablation: collapses alone, with vertex alignment, with edge alignment, and all of it, as in the paper's figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from normalmesh.decimation.rounds import decimate
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.metrics import evaluate
+from normalmesh.integration.mesh_integration import integrate
+from normalmesh.mesh.surface import Surface
+from normalmesh.paper.benchmark import Bench, Row, Task
+from normalmesh.paper.curves import framed, legend_below, new_figure, picture, save
+from normalmesh.paper.methods import PAPER_DECIMATION, PAPER_INTEGRATION, default, share_of, timed_row
+from normalmesh.paper.sources import Source, first_of_groups, own_sources
+from normalmesh.paper.summaries import mean_of, names_of
+from normalmesh.paper.tables import Table, figure, geometric_mean
+from normalmesh.pictures.panels import shaded, wireframe
+
+SHARE = 0.01
+PARTS: dict[str, dict[str, Any]] = {
+    "collapses": {"flips": False, "moves": False},
+    "+ vertex alignment": {"flips": False},
+    "+ edge alignment": {"moves": False},
+    "full": {},
+}
+#: The paper's rounds, each with its alignment.
+SCHEDULE: dict[str, Any] = {**PAPER_DECIMATION, "passes": 3}
+#: Passes of alignment a round: what serves best, and the paper's.
+PASSES = (3, 10)
+#: Name → options of decimate(): collapses alone, then the parts with each number of passes.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "collapses": {"passes": 0},
+    **{f"{part}, {passes} passes": {"passes": passes, **PARTS[part]} for passes in PASSES for part in list(PARTS)[1:]},
+}
+#: Everything, with our integration and refinement.
+OURS = "ours"
+
+
+def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
+    for source in sources:
+        for variant in (*VARIANTS, OURS):
+            yield Task((source.camera, source.group, source.name, variant), partial(_variant, source, variant))
+    for source in first_of_groups(sources):
+        path = folder / f"ablation_{source.group}_{source.camera}.png"
+        yield Task((source.camera, source.group, source.name, "picture"), partial(_gallery, source, path))
+
+
+def _variant(source: Source, variant: str) -> list[Row]:
+    case = source.load()
+    if variant == OURS:
+        return [timed_row(variant, case, partial(default, case, share_of(case, SHARE)))]
+    return [timed_row(variant, case, partial(_surface, case, VARIANTS[variant]))]
+
+
+def _surface(case: Case, options: dict[str, Any]) -> Surface:
+    """Integrated as the paper does it, so that the mesh alone is judged."""
+    mesh = decimate(case.normal_map, vertices=share_of(case, SHARE), **{**SCHEDULE, **options})
+    return integrate(mesh, case.normal_map, **PAPER_INTEGRATION)
+
+
+def _gallery(source: Source, path: Path) -> list[Row]:
+    """Wireframe and surface of each part, with its errors below."""
+    case = source.load()
+    window = framed(case.normal_map.mask)
+    shown, axes = new_figure(2, len(PARTS), 5.6)
+    for column, (part, options) in enumerate(PARTS.items()):
+        surface = _surface(case, options)
+        found = evaluate(surface, case)
+        picture(axes[0, column], wireframe(surface)[window], part)
+        picture(
+            axes[1, column],
+            shaded(surface.normal_map())[window],
+            "",
+            f"RMSE {figure(found.rmse)} {found.units}, MAE {found.mae:.2f}°",
+        )
+    shown.suptitle(f"{case.name}, {len(surface.vertices)} vertices")
+    save(shown, path)
+    return [{"method": "picture"}]
+
+
+def _tables(rows: list[Row]) -> list[Table]:
+    tables = []
+    for camera in names_of(rows, "camera"):
+        seen = [row for row in rows if row["camera"] == camera and row["method"] != "picture"]
+        groups = names_of(seen, "group")
+        for column, title in (("mae", "MAE in degrees"), ("rmse", "RMSE")):
+            lines: list[list[str | float]] = []
+            for variant in (*VARIANTS, OURS):
+                figures = [mean_of(seen, column, method=variant, group=group) for group in groups]
+                bare = [mean_of(seen, column, method="collapses", group=group) for group in groups]
+                ratios = [value / base for value, base in zip(figures, bare, strict=True)]
+                lines.append([variant, *figures, geometric_mean(ratios)])
+            head = [title, *groups, "ratio to collapses"]
+            tables.append(Table(f"{title.split()[0]} at {100 * SHARE:g} % vertices, {camera}", head, lines))
+    return tables
+
+
+def _draw(rows: list[Row], folder: Path) -> None:
+    """Ratios to collapses alone, geometric means over the groups, both measures side by side."""
+    tables = _tables(rows)
+    names = [*VARIANTS, OURS]
+    shown, axes = new_figure(1, 2, 3.6, sharey=True)
+    for place, measure in zip(axes.flat, ("MAE", "RMSE"), strict=True):
+        chosen = [table for table in tables if table.title.startswith(measure)]
+        for offset, table in enumerate(chosen):
+            heights = [len(names) - k + 0.35 * offset for k in range(len(names))]
+            place.barh(heights, [line[-1] for line in table.lines], 0.33, label=table.title.rpartition(", ")[2])
+        place.set_yticks([len(names) - k + 0.17 for k in range(len(names))], names)
+        place.set(xlabel=f"{measure}, ratio to collapses alone", xlim=(0, None))
+        place.axvline(1, color="black", linewidth=0.8)
+    legend_below(shown, axes.flat[0])
+    save(shown, folder / "ablation.png")
+
+
+BENCH = Bench(
+    "ablation",
+    "what each part of the decimation adds",
+    320,
+    ("camera", "group", "name", "variant"),
+    own_sources,
+    _tasks,
+    _tables,
+    _draw,
+)

@@ -1,0 +1,150 @@
+"""Accuracy at equal vertex counts: table 1 of the paper and the first table of its supplement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise, product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from normalmesh.decimation.rounds import decimate
+from normalmesh.evaluation.metrics import evaluate
+from normalmesh.integration.mesh_integration import integrate
+from normalmesh.paper.benchmark import Bench, Row, Task
+from normalmesh.paper.curves import STYLES, legend_below, new_figure, plain_ticks, save
+from normalmesh.paper.methods import (
+    OLDER_INTEGRATION,
+    PAPER_DECIMATION,
+    PAPER_INTEGRATION,
+    default,
+    isotropic,
+    pixels_rows,
+    row_of,
+    share_of,
+)
+from normalmesh.paper.sources import Source, own_sources
+from normalmesh.paper.summaries import compared, mean_of, names_of
+from normalmesh.paper.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COMPARED = ("isotropic", "older integrator", "paper", "ours")
+#: Level → vertices as a share of the foreground pixels.
+LEVELS = {"low": 0.005, "mid": 0.02, "high": 0.08}
+
+
+def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
+    for source in sources:
+        yield Task((source.camera, source.group, source.name, "all"), partial(pixels_rows, source))
+        for level, share in LEVELS.items():
+            yield Task((source.camera, source.group, source.name, level), partial(_methods, source, share))
+
+
+def _methods(source: Source, share: float) -> list[Row]:
+    """All methods at the number of vertices that isotropic remeshing ends with."""
+    case = source.load()
+    remeshed = isotropic(case, share_of(case, share))
+    count = len(remeshed.vertices)
+    mesh = decimate(case.normal_map, vertices=count, **PAPER_DECIMATION)
+    surfaces = {
+        "isotropic": remeshed,
+        "older integrator": integrate(mesh, case.normal_map, **OLDER_INTEGRATION),
+        "paper": integrate(mesh, case.normal_map, **PAPER_INTEGRATION),
+        "ours": default(case, count),
+    }
+    return [row_of(name, evaluate(surface, case)) for name, surface in surfaces.items()]
+
+
+def _tables(rows: list[Row]) -> list[Table]:
+    return [
+        _table(rows, camera, measure, title)
+        for camera in names_of(rows, "camera")
+        for measure, title in (("rmse", "RMSE"), ("mae", "MAE in degrees"))
+        if any(np.isfinite(float(row[measure])) for row in rows if row["camera"] == camera)
+    ]
+
+
+def _table(rows: list[Row], camera: str, measure: str, title: str) -> Table:
+    seen = [row for row in rows if row["camera"] == camera]
+    columns = [("pixels", "all"), *product(COMPARED, LEVELS)]
+    head = ["", "unit" if measure == "rmse" else "", "pixels", *(f"{method} {level}" for method, level in columns[1:])]
+    lines: list[list[str | float]] = []
+    for group in names_of(seen, "group"):
+        of_group = [row for row in seen if row["group"] == group]
+        units = str(of_group[0]["units"]) if measure == "rmse" else "°"
+        figures = [mean_of(of_group, measure, method=method, level=level) for method, level in columns]
+        lines.append([group, units, *figures])
+    remarks = [
+        compared(seen, measure, "ours", "isotropic", by=("name", "level")),
+        compared(seen, measure, "paper", "isotropic", by=("name", "level")),
+        compared(seen, measure, "paper", "older integrator", by=("name", "level")),
+        compared(seen, measure, "ours", "paper", by=("name", "level")),
+        _falling(seen, measure, "paper"),
+        _falling(seen, measure, "ours"),
+    ]
+    return Table(f"{title}, {camera}", head, lines, remarks)
+
+
+def _falling(rows: list[Row], measure: str, method: str) -> str:
+    """In how many cases the error falls from low to mid to high."""
+    names = names_of(rows, "name")
+    falls = 0
+    for name in names:
+        figures = [mean_of(rows, measure, method=method, level=level, name=name) for level in LEVELS]
+        falls += all(more > less for more, less in pairwise(figures))
+    return f"{method}: the error falls with every step of the vertex count in {falls} of {len(names)} cases"
+
+
+def _draw(rows: list[Row], folder: Path) -> None:
+    """Errors against vertices, one plot for each group."""
+    for camera, measure in product(names_of(rows, "camera"), ("rmse", "mae")):
+        seen = [row for row in rows if row["camera"] == camera]
+        groups = names_of(seen, "group")
+        columns = min(len(groups), 4)
+        lines = -(-len(groups) // columns)
+        figure, axes = new_figure(lines, columns, 2.6 * lines, sharex=True)
+        for place, group in zip(axes.flat, groups, strict=False):
+            _curves(place, [row for row in seen if row["group"] == group], measure)
+            units = next(row["units"] for row in seen if row["group"] == group)
+            place.set(title=group, ylabel=f"RMSE in {units}" if measure == "rmse" else "MAE in °")
+            shares = [100 * share for share in LEVELS.values()]
+            place.set_xticks(shares, [f"{share:g}" for share in shares])
+            place.set_xticks([], minor=True)
+            plain_ticks(place, "y")
+        for place in axes[-1]:
+            place.set_xlabel("vertices, % of the pixels")
+        for place in axes.flat[len(groups) :]:
+            place.set_visible(False)
+        legend_below(figure, axes.flat[0])
+        save(figure, folder / f"accuracy_{measure}_{camera}.png")
+
+
+def _curves(axes: Axes, rows: list[Row], measure: str) -> None:
+    for method in COMPARED:
+        points = [
+            (
+                100 * (1 - mean_of(rows, "compression", method=method, level=level)),
+                mean_of(rows, measure, method=method, level=level),
+            )
+            for level in LEVELS
+        ]
+        colour, marker = STYLES[method]
+        axes.loglog(*zip(*points, strict=True), color=colour, marker=marker, markersize=4, label=method)
+    axes.axhline(mean_of(rows, measure, method="pixels"), color=STYLES["pixels"][0], linestyle="--", label="pixels")
+
+
+BENCH = Bench(
+    "accuracy",
+    "errors at equal vertex counts: pixels, isotropic remeshing, the paper's decimation with the older integrator, "
+    "the paper's method, ours",
+    320,
+    ("camera", "group", "name", "level"),
+    own_sources,
+    _tasks,
+    _tables,
+    _draw,
+)

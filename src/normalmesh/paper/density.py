@@ -1,0 +1,112 @@
+"""Where vertices go, and where errors stay: isotropic remeshing beside ours, as in the paper's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.metrics import Evaluation, evaluate
+from normalmesh.mesh.surface import Surface
+from normalmesh.paper.benchmark import Bench, Row, Task
+from normalmesh.paper.curves import DENSITIES, ERRORS, framed, new_figure, picture, save, scale_end
+from normalmesh.paper.methods import METHODS, row_of, share_of
+from normalmesh.paper.sources import Source, own_sources
+from normalmesh.paper.summaries import mean_of, names_of
+from normalmesh.paper.tables import Table, figure
+from normalmesh.pictures.panels import wireframe
+
+SHARE = 0.02
+COMPARED = ("isotropic", "paper", "ours")
+#: Radius of the window that vertices are counted in, in sides of the image.
+WINDOW = 1 / 64
+
+
+def vertex_density(surface: Surface, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Vertices per 100 pixels (H, W), counted in a Gaussian window over the foreground; NaN outside."""
+    rows, columns = mask.shape
+    u, v = np.clip(surface.screen.T, 0, [[columns - 1], [rows - 1]]).astype(np.intp)
+    counts = np.zeros(mask.shape)
+    np.add.at(counts, (v, u), 1.0)
+    radius = max(WINDOW * max(mask.shape), 1.0)
+    smooth = [ndimage.gaussian_filter(values, radius, mode="constant") for values in (counts, mask.astype(np.float64))]
+    return np.where(mask, 100 * smooth[0] / np.maximum(smooth[1], 1e-9), np.nan)
+
+
+def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
+    for source in sources:
+        name = source.name.replace("/", "_")
+        path = folder / f"density_{name}_{source.camera}.png"
+        yield Task((source.camera, source.group, source.name), partial(_compared, source, path))
+
+
+def _compared(source: Source, path: Path) -> list[Row]:
+    case = source.load()
+    count = share_of(case, SHARE)
+    surfaces: dict[str, Surface] = {}
+    for method in COMPARED:
+        surfaces[method] = METHODS[method](case, count)
+        count = len(surfaces["isotropic"].vertices)
+    found = {method: evaluate(surface, case) for method, surface in surfaces.items()}
+    _panels(case, surfaces, found, path)
+    return [row_of(method, found[method]) for method in COMPARED]
+
+
+def _panels(case: Case, surfaces: dict[str, Surface], found: dict[str, Evaluation], path: Path) -> None:
+    """One line for each method: wireframe, density, angular error, depth error; one scale for each column."""
+    densities = {method: vertex_density(surface, case.normal_map.mask) for method, surface in surfaces.items()}
+    columns = {
+        "vertices per 100 px": (densities, DENSITIES),
+        "angular error in °": ({method: each.angles for method, each in found.items()}, ERRORS),
+        f"depth error in {case.units}": ({method: np.abs(each.depth_error) for method, each in found.items()}, ERRORS),
+    }
+    if case.depth is None:
+        del columns[f"depth error in {case.units}"]
+    window = framed(case.normal_map.mask)
+    shown, axes = new_figure(len(surfaces), 1 + len(columns), 2.5 * len(surfaces) + 0.6)
+    for line, (method, surface) in enumerate(surfaces.items()):
+        each = found[method]
+        errors = f"RMSE {figure(each.rmse)} {each.units}, MAE {each.mae:.2f}°"
+        picture(axes[line, 0], wireframe(surface)[window], f"{method}, {len(surface.vertices)} vertices", errors)
+    for column, (title, (maps, colours)) in enumerate(columns.items(), 1):
+        end = scale_end(list(maps.values()))
+        for line, values in enumerate(maps.values()):
+            image = picture(
+                axes[line, column], values[window], title if line == 0 else "", vmin=0, vmax=end, cmap=colours
+            )
+        shown.colorbar(image, ax=axes[:, column], location="bottom", shrink=0.8, extend="max", label=title)
+    shown.suptitle(f"{case.name}, {100 * SHARE:g} % vertices")
+    save(shown, path)
+
+
+def _tables(rows: list[Row]) -> list[Table]:
+    tables = []
+    for column, title in (("rmse", "RMSE"), ("mae", "MAE in degrees")):
+        lines: list[list[str | float]] = []
+        for name in names_of(rows, "name"):
+            seen = [row for row in rows if row["name"] == name]
+            units = str(seen[0]["units"]) if column == "rmse" else "°"
+            lines.append([name, units, *(mean_of(seen, column, method=method) for method in COMPARED)])
+        tables.append(Table(f"{title} at {100 * SHARE:g} % vertices", ["", "unit", *COMPARED], lines))
+    return tables
+
+
+def _draw(rows: list[Row], folder: Path) -> None:
+    """The pictures are made with the surfaces."""
+
+
+BENCH = Bench(
+    "density",
+    "vertex density and error maps",
+    320,
+    ("camera", "group", "name"),
+    partial(own_sources, cameras=("orthographic",)),
+    _tasks,
+    _tables,
+    _draw,
+)

@@ -1,0 +1,86 @@
+"""Methods that benches compare, all from a case and a number of vertices to a surface."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.isotropic.isotropic import remesh_isotropic
+from normalmesh.evaluation.metrics import Evaluation, evaluate
+from normalmesh.integration.mesh_integration import integrate
+from normalmesh.integration.pixel_integration import integrate_pixels
+from normalmesh.mesh.surface import Surface
+from normalmesh.paper.benchmark import Row
+from normalmesh.paper.sources import Source
+from normalmesh.reconstruction.pipeline import PRESETS, reconstruct
+
+PAPER_DECIMATION, PAPER_INTEGRATION = PRESETS["paper"]
+
+#: Makes a surface or a depth map.
+Maker: TypeAlias = Callable[[], Surface | NDArray[np.float64]]
+
+#: The integrator of Heep & Zell 2024: as the paper's, but with one normal a face.
+OLDER_INTEGRATION: dict[str, Any] = {**PAPER_INTEGRATION, "parameters": "constant"}
+
+
+def isotropic(case: Case, vertices: int) -> Surface:
+    """Isotropic remeshing and the older integrator: the method that the paper compares with."""
+    mesh = remesh_isotropic(case.normal_map, vertices=vertices)
+    return integrate(mesh, case.normal_map, **OLDER_INTEGRATION)
+
+
+def paper(case: Case, vertices: int) -> Surface:
+    """The paper's method as published."""
+    return reconstruct(case.normal_map, vertices=vertices, preset="paper")
+
+
+def default(case: Case, vertices: int) -> Surface:
+    """normalmesh as it comes."""
+    return reconstruct(case.normal_map, vertices=vertices)
+
+
+#: Name in tables → method.
+METHODS: dict[str, Callable[[Case, int], Surface]] = {
+    "isotropic": isotropic,
+    "paper": paper,
+    "ours": default,
+}
+
+
+def share_of(case: Case, share: float) -> int:
+    """Number of vertices that is this share of the foreground pixels."""
+    return max(round(share * case.normal_map.foreground), 4)
+
+
+def row_of(name: str, found: Evaluation) -> Row:
+    """The figures of an evaluation as a row."""
+    return {
+        "method": name,
+        "vertices": found.vertices,
+        "compression": found.compression,
+        "rmse": found.rmse,
+        "made": found.made,
+        "mae": found.mae,
+        "covered": found.covered,
+        "units": found.units,
+    }
+
+
+def timed_row(name: str, case: Case, make: Maker) -> Row:
+    """The row of a method that makes a surface or depth map, with its seconds."""
+    start = time.perf_counter()
+    result = make()
+    seconds = time.perf_counter() - start
+    return {**row_of(name, evaluate(result, case)), "seconds": seconds}
+
+
+def pixels_rows(source: Source) -> list[Row]:
+    """Integration on the pixel grid, continuous everywhere: the reference of the paper's tables."""
+    case = source.load()
+    return [timed_row("pixels", case, partial(integrate_pixels, case.normal_map))]

@@ -1,0 +1,116 @@
+"""Robustness: Gaussian noise on the normals, as in the paper's figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.perturbation import add_noise
+from normalmesh.integration.pixel_integration import integrate_pixels
+from normalmesh.paper.benchmark import Bench, Row, Task
+from normalmesh.paper.curves import STYLES, framed, legend_below, new_figure, picture, plain_ticks, save
+from normalmesh.paper.methods import METHODS, Maker, share_of, timed_row
+from normalmesh.paper.sources import Source, first_of_groups, own_sources
+from normalmesh.paper.summaries import mean_of, names_of
+from normalmesh.paper.tables import Table, geometric_mean
+from normalmesh.pictures.panels import normal_colours, shaded, wireframe
+
+SHARE = 0.01
+#: Standard deviations in degrees.
+LEVELS = (0.0, 1.0, 3.0, 5.0, 10.0, 20.0)
+SHOWN = (0.0, 5.0, 20.0)
+COMPARED = ("pixels", "paper", "ours")
+
+
+def noisy(case: Case, degrees: float) -> Case:
+    """The case with noise on its input; the truth stays."""
+    return replace(case, normal_map=add_noise(case.normal_map, degrees))
+
+
+def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
+    for source in sources:
+        for level in LEVELS:
+            yield Task((source.camera, source.group, source.name, f"{level:g}"), partial(_at_level, source, level))
+    for source in first_of_groups(sources):
+        path = folder / f"noise_{source.group}_{source.camera}.png"
+        yield Task((source.camera, source.group, source.name, "picture"), partial(_gallery, source, path))
+
+
+def _at_level(source: Source, level: float) -> list[Row]:
+    case = noisy(source.load(), level)
+    makers: dict[str, Maker] = {"pixels": partial(integrate_pixels, case.normal_map)}
+    makers.update({name: partial(METHODS[name], case, share_of(case, SHARE)) for name in COMPARED if name in METHODS})
+    return [timed_row(name, case, make) for name, make in makers.items()]
+
+
+def _gallery(source: Source, path: Path) -> list[Row]:
+    """Input, mesh and surface at growing noise."""
+    figure, axes = new_figure(3, len(SHOWN), 9.4)
+    for column, level in enumerate(SHOWN):
+        case = noisy(source.load(), level)
+        window = framed(case.normal_map.mask)
+        surface = METHODS["ours"](case, share_of(case, SHARE))
+        picture(axes[0, column], normal_colours(case.normal_map.normals)[window], f"noise of {level:g}°", "normals")
+        picture(axes[1, column], wireframe(surface)[window], "", f"{len(surface.vertices)} vertices")
+        picture(axes[2, column], shaded(surface.normal_map())[window], "", "surface")
+    figure.suptitle(source.name)
+    save(figure, path)
+    return [{"method": "picture"}]
+
+
+def _tables(rows: list[Row]) -> list[Table]:
+    tables = []
+    known = [row for row in rows if row["method"] != "picture"]
+    for camera in names_of(known, "camera"):
+        seen = [row for row in known if row["camera"] == camera]
+        for column, title in (("rmse", "RMSE"), ("mae", "MAE to the clean normals in °")):
+            lines: list[list[str | float]] = []
+            for group in names_of(seen, "group"):
+                of_group = [row for row in seen if row["group"] == group]
+                lines += [
+                    [group, method, *(mean_of(of_group, column, method=method, level=f"{level:g}") for level in LEVELS)]
+                    for method in COMPARED
+                ]
+            lines += [
+                ["geometric mean", method, *(_mean(lines, method, k + 2) for k in range(len(LEVELS)))]
+                for method in COMPARED
+            ]
+            head = ["", "", *(f"{level:g}°" for level in LEVELS)]
+            tables.append(Table(f"{title}, {100 * SHARE:g} % vertices, {camera}", head, lines))
+    return tables
+
+
+def _mean(lines: list[list[str | float]], method: str, column: int) -> float:
+    return geometric_mean([float(line[column]) for line in lines if line[1] == method])
+
+
+def _draw(rows: list[Row], folder: Path) -> None:
+    tables = _tables(rows)
+    figure, axes = new_figure(1, len(tables), 3.4)
+    for place, table in zip(axes.flat, tables, strict=True):
+        for line in table.lines:
+            colour, marker = STYLES[str(line[1])]
+            if line[0] == "geometric mean":
+                place.plot(LEVELS, line[2:], color=colour, marker=marker, label=line[1])
+        measure, _, setting = table.title.partition(", ")
+        if measure == "RMSE":
+            measure += f" in {' or '.join(names_of([row for row in rows if 'units' in row], 'units'))}"
+        place.set(xlabel="noise in °", ylabel=measure, title=f"{setting}, geometric mean", yscale="log")
+        plain_ticks(place, "y")
+    legend_below(figure, axes.flat[0])
+    save(figure, folder / "noise.png")
+
+
+BENCH = Bench(
+    "noise",
+    "errors with Gaussian noise on the normals",
+    320,
+    ("camera", "group", "name", "level"),
+    partial(own_sources, cameras=("orthographic",)),
+    _tasks,
+    _tables,
+    _draw,
+)

@@ -1,0 +1,90 @@
+"""Runtime against resolution, as in the paper's figure: pixels, isotropic remeshing, the paper's method, ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.synthetic.analytic import medallion
+from normalmesh.integration.pixel_integration import integrate_pixels
+from normalmesh.paper.benchmark import Bench, Row, Task
+from normalmesh.paper.curves import STYLES, new_figure, save
+from normalmesh.paper.methods import METHODS, Maker, share_of, timed_row
+from normalmesh.paper.sources import Source
+from normalmesh.paper.summaries import mean_of, names_of
+from normalmesh.paper.tables import Table
+from normalmesh.runtime.memory import available_memory
+
+#: Vertices as a share of the foreground pixels.
+SHARE = 0.01
+#: Memory that the most demanding of the methods needs, with a margin.
+BYTES_PER_PIXEL = 300
+SMALLEST = 512
+COMPARED = ("isotropic", "paper", "ours")
+
+
+def _own(size: int) -> list[Source]:
+    """The medallion at 512², 1024², … up to the given side, as far as memory allows."""
+    sides = []
+    side = SMALLEST
+    while side <= size and BYTES_PER_PIXEL * side**2 < (available_memory() or 2**33):
+        sides.append(side)
+        side *= 2
+    return [Source(f"medallion {side}", "medallion", "orthographic", partial(medallion, side)) for side in sides]
+
+
+def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
+    for source in sources:
+        for method in ("pixels", *COMPARED):
+            yield Task((source.camera, source.name, method), partial(_run, source, method))
+
+
+def _run(source: Source, method: str) -> list[Row]:
+    _maker(method, medallion(48))()  # compiles the kernels before the clock starts
+    case = source.load()
+    row = timed_row(method, case, _maker(method, case))
+    return [{**row, "megapixels": case.normal_map.foreground / 1e6}]
+
+
+def _maker(method: str, case: Case) -> Maker:
+    if method == "pixels":
+        return partial(integrate_pixels, case.normal_map)
+    return partial(METHODS[method], case, share_of(case, SHARE))
+
+
+def _tables(rows: list[Row]) -> list[Table]:
+    head = [
+        "",
+        "megapixels",
+        *(f"{method}, s" for method in ("pixels", *COMPARED)),
+        *(f"{method}, MAE °" for method in COMPARED),
+    ]
+    lines: list[list[str | float]] = []
+    for name in names_of(rows, "name"):
+        seen = [row for row in rows if row["name"] == name]
+        seconds = [mean_of(seen, "seconds", method=method) for method in ("pixels", *COMPARED)]
+        angles = [mean_of(seen, "mae", method=method) for method in COMPARED]
+        lines.append([name, mean_of(seen, "megapixels"), *seconds, *angles])
+    remarks = [
+        "isotropic remeshing is run several times to reach the count asked for; its seconds are those of all runs",
+        f"sizes end where {BYTES_PER_PIXEL} bytes a pixel would not fit into memory",
+    ]
+    return [Table(f"Seconds at {100 * SHARE:g} % vertices", head, lines, remarks)]
+
+
+def _draw(rows: list[Row], folder: Path) -> None:
+    figure, axes = new_figure(1, 1, 5.0)
+    place = axes[0, 0]
+    for method in ("pixels", *COMPARED):
+        points = sorted((float(row["megapixels"]), float(row["seconds"])) for row in rows if row["method"] == method)
+        if points:
+            colour, marker = STYLES[method]
+            place.loglog(*zip(*points, strict=True), color=colour, marker=marker or ".", label=method)
+    place.set(xlabel="foreground in megapixels", ylabel="seconds", title=f"Runtime at {100 * SHARE:g} % vertices")
+    place.legend()
+    save(figure, folder / "runtime.png")
+
+
+BENCH = Bench("runtime", "seconds against resolution", 2048, ("camera", "name", "method"), _own, _tasks, _tables, _draw)

@@ -1,0 +1,108 @@
+"""Where the data of a bench come from: the project's own cases, or a data set on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import lru_cache, partial
+from pathlib import Path
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.evaluation.cases import Case
+
+CAMERAS = ("orthographic", "perspective")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A case that is loaded when it is used.
+
+    Attributes
+    ----------
+    name
+        Of the case.
+    group
+        What tables average over.
+    camera
+        ``"orthographic"`` or ``"perspective"``.
+    make
+        Loads or renders the case.
+    """
+
+    name: str
+    group: str
+    camera: str
+    make: Callable[[], Case]
+
+    def load(self) -> Case:
+        """The case; the last one is kept."""
+        return _load(self)
+
+
+@lru_cache(maxsize=1)
+def _load(source: Source) -> Case:
+    return source.make()
+
+
+def own_sources(size: int, cameras: Sequence[str] = CAMERAS) -> list[Source]:
+    """The project's own cases: four formulas, a terrain, and three rendered models that hide parts of themselves."""
+    makers: dict[str, Callable[..., Case]] = {
+        "medallion": partial(_analytic, "medallion"),
+        "ridges": partial(_analytic, "ridges"),
+        "cone": partial(_analytic, "cone"),
+        "waves": partial(_analytic, "waves"),
+        "terrain": _terrain,
+        "stone": partial(_rendered, "stone"),
+        "vase": partial(_rendered, "vase"),
+        "knot": partial(_rendered, "knot"),
+    }
+    return [
+        Source(name, name, camera, partial(make, size, camera)) for camera in cameras for name, make in makers.items()
+    ]
+
+
+def dataset_sources(path: Path, cameras: Sequence[str] = CAMERAS) -> list[Source]:
+    """The cases of a data set on disk, each with the cameras that it can be seen with."""
+    from normalmesh.evaluation.datasets import open_dataset
+
+    dataset = open_dataset(path)
+    return [
+        Source(name, dataset.group(name), camera, partial(dataset.load, name, camera))
+        for camera in cameras
+        if camera in dataset.cameras
+        for name in dataset.names(camera)
+    ]
+
+
+def chosen(sources: Sequence[Source], patterns: Sequence[str]) -> list[Source]:
+    """Those whose name fits one of the patterns, such as ``bear*``; all where there is none."""
+    kept = [source for source in sources if not patterns or any(fnmatch(source.name, pattern) for pattern in patterns)]
+    if not kept:
+        names = ", ".join(dict.fromkeys(source.name for source in sources)) or "none"
+        raise NormalMeshError(f"no case fits {' or '.join(patterns) or 'the camera'}; there are: {names}")
+    return kept
+
+
+def first_of_groups(sources: Sequence[Source]) -> list[Source]:
+    """One case of each group, with the first camera: enough for pictures."""
+    return list({source.group: source for source in reversed(sources)}.values())[::-1]
+
+
+def _analytic(name: str, size: int, camera: str) -> Case:
+    from normalmesh.evaluation.synthetic import analytic
+
+    return getattr(analytic, name)(size, camera)
+
+
+def _terrain(size: int, camera: str) -> Case:
+    from normalmesh.evaluation.synthetic.reliefs import fractal, relief
+
+    return relief(fractal(size), camera, name="terrain")
+
+
+def _rendered(name: str, size: int, camera: str) -> Case:
+    from normalmesh.evaluation.rendering.rendering import render_normal_map
+    from normalmesh.evaluation.synthetic import models
+
+    return render_normal_map(getattr(models, name)(), size, camera, name=name)

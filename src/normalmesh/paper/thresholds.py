@@ -1,0 +1,135 @@
+"""Controllability: table 2 of the paper, and compression and errors against the threshold as in its supplement."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from normalmesh.mesh.surface import Surface
+from normalmesh.paper.benchmark import Bench, Row, Task
+from normalmesh.paper.curves import framed, legend_below, new_figure, picture, save
+from normalmesh.paper.methods import pixels_rows, timed_row
+from normalmesh.paper.sources import Source, first_of_groups, own_sources
+from normalmesh.paper.summaries import mean_of, names_of
+from normalmesh.paper.tables import Table
+from normalmesh.pictures.panels import shaded
+from normalmesh.reconstruction.pipeline import reconstruct
+
+#: Thresholds in px⁴: those of table 2, and between them.
+THRESHOLDS = (0.25, 2.0, 8.0, 64.0, 512.0, 2048.0)
+TABLE_2 = (2.0, 64.0, 2048.0)
+#: ``paper`` as published, ``ours`` as it comes.
+PRESETS = {"paper": "paper", "ours": "default"}
+
+
+def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
+    for source in sources:
+        yield Task((source.camera, source.group, source.name, "all"), partial(pixels_rows, source))
+        for threshold in THRESHOLDS:
+            yield Task(
+                (source.camera, source.group, source.name, f"{threshold:g}"), partial(_at_threshold, source, threshold)
+            )
+    for source in first_of_groups(sources):
+        yield Task(
+            (source.camera, source.group, source.name, "picture"),
+            partial(_gallery, source, folder / f"thresholds_{source.group}_{source.camera}.png"),
+        )
+
+
+def _at_threshold(source: Source, threshold: float) -> list[Row]:
+    case = source.load()
+    return [
+        timed_row(name, case, partial(reconstruct, case.normal_map, threshold=threshold, preset=preset))
+        for name, preset in PRESETS.items()
+    ]
+
+
+def _gallery(source: Source, path: Path) -> list[Row]:
+    """Surfaces at the thresholds of table 2 side by side, as the supplement shows them."""
+    case = source.load()
+    surfaces: list[Surface] = [reconstruct(case.normal_map, threshold=threshold) for threshold in TABLE_2]
+    window = framed(case.normal_map.mask)
+    figure, axes = new_figure(1, len(TABLE_2), 3.9)
+    for place, threshold, surface in zip(axes.flat, TABLE_2, surfaces, strict=True):
+        compression = 100 * (1 - len(surface.vertices) / case.normal_map.foreground)
+        picture(
+            place,
+            shaded(surface.normal_map())[window],
+            f"{case.name}, T = {threshold:g}",
+            f"{len(surface.vertices)} vertices ({compression:.1f} %)",
+        )
+    save(figure, path)
+    return [{"method": "picture"}]
+
+
+def _tables(rows: list[Row]) -> list[Table]:
+    return [_table(rows, camera) for camera in names_of(rows, "camera")]
+
+
+def _table(rows: list[Row], camera: str) -> Table:
+    seen = [row for row in rows if row["camera"] == camera and row["method"] != "picture"]
+    head = ["RMSE", "unit", "pixels", *(f"{method} T = {threshold:g}" for method in PRESETS for threshold in TABLE_2)]
+    lines: list[list[str | float]] = []
+    for group in names_of(seen, "group"):
+        of_group = [row for row in seen if row["group"] == group]
+        figures = [
+            mean_of(of_group, "rmse", method=method, threshold=f"{threshold:g}")
+            for method in PRESETS
+            for threshold in TABLE_2
+        ]
+        lines.append([group, str(of_group[0]["units"]), mean_of(of_group, "rmse", method="pixels"), *figures])
+    remarks = [
+        _growing(seen, method, column) for method in PRESETS for column in ("compression", "rmse", "made", "mae")
+    ]
+    return Table(f"Table 2, {camera}", head, lines, remarks)
+
+
+def _growing(rows: list[Row], method: str, column: str) -> str:
+    """In how many steps of the threshold a figure grows."""
+    grows = total = 0
+    for name in names_of(rows, "name"):
+        figures = [
+            mean_of(rows, column, method=method, threshold=f"{threshold:g}", name=name) for threshold in THRESHOLDS
+        ]
+        steps = [later > earlier for earlier, later in itertools.pairwise(figures)]
+        grows, total = grows + sum(steps), total + len(steps)
+    return f"{method}: {column} grows in {grows} of {total} steps of the threshold"
+
+
+def _draw(rows: list[Row], folder: Path) -> None:
+    """Compression, RMSE, MADE and MAE against the threshold: full lines orthographic, dashed ones perspective."""
+    labels = {"compression": "compression in %", "rmse": "RMSE", "made": "MADE", "mae": "MAE in °"}
+    for method in PRESETS:
+        figure, axes = new_figure(1, len(labels), 3.4)
+        for place, (column, label) in zip(axes.flat, labels.items(), strict=True):
+            for number, group in enumerate(names_of(rows, "group")):
+                for camera, line in (("orthographic", "-"), ("perspective", "--")):
+                    chosen = [row for row in rows if row["group"] == group and row["camera"] == camera]
+                    figures = [mean_of(chosen, column, method=method, threshold=f"{value:g}") for value in THRESHOLDS]
+                    if column == "compression":
+                        figures = [100 * value for value in figures]
+                    label_once = group if camera == names_of(rows, "camera")[0] else None
+                    place.plot(THRESHOLDS, figures, line, color=f"C{number}", marker=".", label=label_once)
+            units = names_of([row for row in rows if "units" in row], "units")
+            place.set_xscale("log")
+            if column in ("rmse", "made"):
+                place.set_yscale("log")
+                label += f" in {' or '.join(units)}"
+            place.set(xlabel="threshold T in px⁴", ylabel=label, title=label.split(" in ")[0])
+        legend_below(figure, axes.flat[0])
+        figure.suptitle(f"{method}: full lines orthographic, dashed lines perspective")
+        save(figure, folder / f"thresholds_{method}.png")
+
+
+BENCH = Bench(
+    "thresholds",
+    "compression and errors against the decimation threshold",
+    320,
+    ("camera", "group", "name", "threshold"),
+    own_sources,
+    _tasks,
+    _tables,
+    _draw,
+)

@@ -1,0 +1,1 @@
+"""Reconstruction: from a normal map to a surface."""

@@ -1,0 +1,243 @@
+"""Tolerances: the sparsest surface that is as close to the normals, or to a fine surface, as is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.arguments import instance_of
+from normalmesh.decimation.stopping import RULES
+from normalmesh.errors import NormalMeshError, one_of, positive_number
+from normalmesh.evaluation.metrics import DepthGauge, is_height, mean_angle, pixel_components
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.noise import estimate_noise
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.reconstruction.pipeline import PRESETS, reconstruct
+from normalmesh.runtime.progress import Progress, Teller
+from normalmesh.runtime.threads import limited_threads
+
+#: Vertices for each foreground pixel: of the first surface tried, of the finest one, and of the finest one that is
+#: compared with it. Closer to it, deviations would say nothing about the truth.
+FIRST, FINEST, FINEST_COMPARED = 0.02, 0.25, 0.125
+#: The search ends when so many times fewer vertices are known to be too few.
+CLOSE_ENOUGH = 1.05
+#: No more surfaces than this are tried.
+MOST_TRIALS = 16
+#: Surfaces that a search takes, for progress.
+_USUAL_TRIALS = 7
+#: By which factor vertices change while only one side of the bound is known, at most and at least.
+_LONGEST, _SHORTEST = 8.0, 1.3
+#: The largest multiple of what is allowed that is told from others.
+_WORST = 1e6
+
+
+def reconstruct_within(
+    normal_map: NormalMap,
+    *,
+    max_angle: float | None = None,
+    max_error: float | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Surface:
+    """The surface with the fewest vertices, to about 5 %, that stays within one or two bounds.
+
+    Each trial is a :func:`reconstruct` with another number of vertices; most searches take five to nine.
+
+    Parameters
+    ----------
+    normal_map
+    max_angle
+        Largest mean angle in degrees between faces and the normals of their pixels: the MAE of :func:`evaluate`. Noise
+        of the normals counts, so it cannot be far below that.
+    max_error
+        Largest RMS deviation in depth from the surface with a vertex for every four pixels, in the unit of the surface
+        (pixels unless the camera has a pixel size); at most half as many vertices are tried. It is what sparsity
+        costs: errors that the fine surface has as well, such as those of the normals, are not in it. Pixels beside a
+        cut do not count; a constant or scale is taken out for each component, and for each part whose distance
+        normals leave open.
+    threads
+        Threads to use; default: as many as Numba may. The surface is the same.
+    progress
+        Called with a :class:`Step` again and again; what it raises ends the work.
+    **options
+        Of :func:`reconstruct`, without its stopping rules.
+
+    Returns
+    -------
+    Surface
+        As ``reconstruct(normal_map, vertices=…)`` makes it.
+
+    Raises
+    ------
+    NormalMeshError
+        No bound, or one that not even the finest surface keeps.
+    """
+    instance_of(normal_map, NormalMap, "normal_map")
+    bounds = {"max_angle": max_angle, "max_error": max_error}
+    given = {name: positive_number(value, name) for name, value in bounds.items() if value is not None}
+    if not given:
+        raise NormalMeshError("give max_angle, max_error or both")
+    if rules := [name for name in RULES if name in options]:
+        raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
+    teller = Teller(progress, _USUAL_TRIALS)
+    with limited_threads(threads):
+        if options.get("noise") is None and one_of(options.get("preset", "default"), PRESETS, "preset") == "default":
+            options["noise"] = estimate_noise(normal_map)
+        best = _fewest(normal_map, given, teller, options)
+    teller.finish(len(best.vertices))
+    return best
+
+
+def _fewest(normal_map: NormalMap, bounds: dict[str, float], teller: Teller, options: dict[str, Any]) -> Surface:
+    """The surface with the fewest vertices within bounds by their names, or an error."""
+
+    def surface_of(vertices: int) -> Surface:
+        return reconstruct(normal_map, vertices=vertices, progress=teller.part(1.0), **options)
+
+    finest = max(round(FINEST * normal_map.foreground), 3)
+    measures: list[Callable[[Surface], float]] = []
+    if "max_angle" in bounds:
+        measures.append(lambda surface: mean_angle(surface, normal_map) / bounds["max_angle"])
+    if "max_error" in bounds:
+        reference = _Reference.of(surface_of(finest), normal_map)
+        finest = max(round(FINEST_COMPARED * normal_map.foreground), 3)
+        measures.append(lambda surface: reference.deviation(surface) / bounds["max_error"])
+    search = _Search(surface_of, lambda surface: float(np.max([measure(surface) for measure in measures])), finest)
+    best = search.run(max(round(FIRST * normal_map.foreground), 3))
+    if best is None:
+        raise NormalMeshError(_out_of_reach(bounds, search.lowest.ratio, finest))
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Reference:
+    """The surface that others are compared with.
+
+    Attributes
+    ----------
+    components : (H, W) int32
+        4-connected component of each pixel of the mask.
+    depth : (H, W)
+    parts : (H, W) int64
+        See :func:`_loose_parts`.
+    """
+
+    components: NDArray[np.int32]
+    depth: NDArray[np.float64]
+    parts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, surface: Surface, normal_map: NormalMap) -> _Reference:
+        return cls(pixel_components(normal_map.mask), surface.depth_map(), _loose_parts(surface))
+
+    def deviation(self, surface: Surface) -> float:
+        """RMS of the difference in depth; zero where nothing can be compared."""
+        depth, parts = surface.depth_map(), _loose_parts(surface)
+        both = np.isfinite(self.depth) & np.isfinite(depth) & (self.parts >= 0) & (parts >= 0)
+        if not both.any():
+            return 0.0
+        labels = [labels[both] for labels in (self.components, self.parts, parts)]
+        group = np.unique(np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels]), return_inverse=True)[
+            1
+        ]
+        gauge = DepthGauge(depth[both], self.depth[both], group, is_height(surface.camera))
+        return float(np.sqrt(np.mean(gauge.squares() ** 2)))
+
+
+def _loose_parts(surface: Surface) -> NDArray[np.int64]:
+    """(H, W): numbers from 1 on of the parts whose distance is a guess, 0 elsewhere, −1 beside a cut."""
+    found = surface.discontinuities
+    if found is None or not found.cut.any():
+        return np.zeros(surface.shape, np.int64)
+    # The last one is that of faces without a part, −1.
+    of_part = np.append(np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0), -1)
+    of_face = of_part[found.parts]
+    _, owners = surface.owners()
+    return np.where(owners >= 0, of_face[owners], 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A surface, the vertices asked for, and its error as a multiple of what is allowed."""
+
+    vertices: int
+    surface: Surface
+    ratio: float
+
+
+class _Search:
+    """Looks for the fewest vertices whose ratio is at most one: a secant in logarithms, kept between known sides."""
+
+    def __init__(self, surface_of: Callable[[int], Surface], ratio_of: Callable[[Surface], float], finest: int) -> None:
+        self.surface_of, self.ratio_of, self.finest = surface_of, ratio_of, finest
+        self.enough: _Trial | None = None
+        self.too_few: _Trial | None = None
+        self.lowest: _Trial
+        self.sides: list[bool] = []
+
+    def run(self, first: int) -> Surface | None:
+        """The surface with the fewest vertices that is good enough; None where not even the finest is."""
+        following: int | None = min(first, self.finest)
+        while following is not None and (len(self.sides) < MOST_TRIALS or self.enough is None):
+            following = self._after(self._try(following))
+        return None if self.enough is None else self.enough.surface
+
+    def _try(self, vertices: int) -> _Trial:
+        surface = self.surface_of(vertices)
+        ratio = self.ratio_of(surface)
+        # A surface on which no pixel lies says nothing of its error: it is too coarse.
+        trial = _Trial(vertices, surface, _WORST if math.isnan(ratio) else ratio)
+        good = trial.ratio <= 1
+        self.sides.append(good)
+        if good:
+            self.enough = trial
+        else:
+            self.too_few = trial
+        if len(self.sides) == 1 or trial.ratio < self.lowest.ratio:
+            self.lowest = trial
+        return trial
+
+    def _after(self, trial: _Trial) -> int | None:
+        """How many vertices to try next; None at the end."""
+        enough, too_few = self.enough, self.too_few
+        if too_few is None:
+            # Holes and components need their vertices: fewer than there are cannot be had.
+            coarsest = trial.vertices == 3 or len(trial.surface.vertices) > CLOSE_ENOUGH * trial.vertices
+            return None if coarsest else max(round(trial.vertices / self._stride(trial)), 3)
+        if enough is None:
+            if trial.vertices == self.finest:
+                return None
+            return min(max(round(trial.vertices * self._stride(trial)), trial.vertices + 1), self.finest)
+        if enough.vertices <= max(CLOSE_ENOUGH * too_few.vertices, too_few.vertices + 1):
+            return None
+        return min(max(round(self._between(enough, too_few)), too_few.vertices + 1), enough.vertices - 1)
+
+    @staticmethod
+    def _stride(trial: _Trial) -> float:
+        """By which factor to go on: the error of normals falls with the root of the vertices, that of depth faster."""
+        off = min(trial.ratio, _WORST) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
+        return min(max(off**1.5, _SHORTEST), _LONGEST)
+
+    def _between(self, enough: _Trial, too_few: _Trial) -> float:
+        low, high = math.log(too_few.vertices), math.log(enough.vertices)
+        share = 0.5
+        # A side that was found twice in a row is that of a crooked curve: halve what is left.
+        if len(self.sides) < 2 or self.sides[-1] != self.sides[-2]:
+            above, below = math.log(too_few.ratio), -math.log(max(enough.ratio, 1e-6))
+            share = above / max(above + below, 1e-12)
+        # Beside the guess, on its safe side, so that the next trial closes in from the other.
+        margin = math.log(CLOSE_ENOUGH) / 2
+        guess = low + share * (high - low) + (margin if not self.sides[-1] else -margin) / 2
+        return math.exp(min(max(guess, low + margin), high - margin))
+
+
+def _out_of_reach(bounds: dict[str, float], lowest: float, finest: int) -> str:
+    asked = " and ".join(f"{name} {value:g}" for name, value in bounds.items())
+    least = f"{lowest:.3g} times as much" if len(bounds) > 1 else f"{lowest * min(bounds.values()):.3g}"
+    return f"{asked} is out of reach: the finest surface, of {finest} vertices, comes to {least}; allow more"

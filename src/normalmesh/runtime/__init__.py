@@ -1,0 +1,1 @@
+"""Runtime: how kernels are compiled, kept and run on threads; memory; progress."""

@@ -1,0 +1,1 @@
+"""Solvers: sparse symmetric systems, direct and iterative."""

@@ -1,0 +1,180 @@
+"""Kernels of nested dissection: an elimination order of few fill-ins for graphs drawn in the plane.
+
+Graphs are given as CSR arrays ``indptr`` (n + 1,) and ``indices``, symmetric; entries on the diagonal do no harm.
+"""
+
+import numpy as np
+
+from normalmesh.runtime._sorting import sort
+from normalmesh.runtime.kernels import inner, kernel
+
+#: Parts of at most so many unknowns are eliminated as one dense block.
+LEAF = 16
+
+
+@inner(forceinline=True)
+def _select(order, low, high, middle, key):
+    """Reorder ``order[low:high]`` so that keys before ``middle`` are at most those from it on; ties by index."""
+    left, right = low, high - 1
+    while left < right:
+        pivot = order[(left + right) // 2]
+        value = key[pivot]
+        i, j = left, right
+        while i <= j:
+            while key[order[i]] < value or (key[order[i]] == value and order[i] < pivot):
+                i += 1
+            while key[order[j]] > value or (key[order[j]] == value and order[j] > pivot):
+                j -= 1
+            if i <= j:
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            right = j
+        elif middle >= i:
+            left = i
+        else:
+            return
+
+
+@inner
+def _entry(item, table):
+    return table[item]
+
+
+@inner(forceinline=True)
+def _split(indptr, indices, order, low, high, side, spare):
+    """Cut ``order[low:high]`` into first half, second half and separator, in this order; where the latter two start.
+
+    ``side`` is +1 and −1 on the halves, 0 on separators, before; 0 everywhere after. ``spare[low:high]`` is room.
+    """
+    first, second = low, high
+    for s in range(low, high):
+        v = order[s]
+        other = -side[v]
+        crosses = False
+        for e in range(indptr[v], indptr[v + 1]):
+            crosses |= side[indices[e]] == other
+        if crosses and other < 0:
+            spare[first] = v
+            first += 1
+        elif crosses:
+            second -= 1
+            spare[second] = v
+    begin, end = (low, first) if first - low <= high - second else (second, high)
+    for s in range(begin, end):
+        side[spare[s]] *= 2
+    kept, middle, cut = low, low, begin
+    for s in range(low, high):
+        v = order[s]
+        here = side[v]
+        side[v] = 0
+        if here * here > 1:
+            spare[cut] = v
+            cut += 1
+        else:
+            if here > 0:
+                middle += 1
+            order[kept] = v
+            kept += 1
+    for s in range(begin, end):
+        order[kept + s - begin] = spare[s]
+    return middle, kept
+
+
+@kernel
+def dissect(first, last, parts, halves, wholly, graph, coordinates, order, begins, side, spare):
+    """Halve parts of the unknowns, ``order[low:high]`` for (low, high) in ``parts`` (P, 2), once or down to leaves.
+
+    They are halved across their longer extent; those of one half that touch the other are the separator and come last.
+    ``coordinates`` are two arrays (n,). ``halves`` (2P, 2) become the two halves, if not ``wholly``. ``begins`` (n,)
+    becomes true where a block begins: a leaf or a separator. ``side`` (n,) is zero; ``spare`` (n,) is room.
+    """
+    indptr, indices = graph
+    u, v = coordinates
+    # Parts that wait, at most one more at each depth.
+    stack = np.empty((128, 2), np.int64)
+    for part in range(first, last):
+        stack[0, 0], stack[0, 1] = parts[part, 0], parts[part, 1]
+        waiting = 1
+        while waiting > 0:
+            waiting -= 1
+            low, high = stack[waiting, 0], stack[waiting, 1]
+            if high - low <= LEAF:
+                if high > low:
+                    begins[low] = True
+                continue
+            u_low, u_high, v_low, v_high = np.inf, -np.inf, np.inf, -np.inf
+            for s in range(low, high):
+                w = order[s]
+                u_low, u_high = min(u_low, u[w]), max(u_high, u[w])
+                v_low, v_high = min(v_low, v[w]), max(v_high, v[w])
+            along, across = (u, v) if u_high - u_low >= v_high - v_low else (v, u)
+            middle = (low + high) // 2
+            _select(order, low, high, middle, along)
+            for s in range(low, high):
+                side[order[s]] = 1 if s < middle else -1
+            second, separator = _split(indptr, indices, order, low, high, side, spare)
+            if separator < high:
+                # Neighbours in the separator are neighbours in the order: parts beside it touch stretches of it.
+                sort(order, separator, high, _entry, across)
+                begins[separator] = True
+            if wholly:
+                stack[waiting, 0], stack[waiting, 1] = low, second
+                stack[waiting + 1, 0], stack[waiting + 1, 1] = second, separator
+                waiting += 2
+            else:
+                halves[2 * part, 0], halves[2 * part, 1] = low, second
+                halves[2 * part + 1, 0], halves[2 * part + 1, 1] = second, separator
+
+
+@inner
+def _distances(indptr, indices, source):
+    """Steps from the source to every unknown, and the unknown reached last. Further components follow one another."""
+    n = indptr.size - 1
+    steps = np.full(n, -1, np.int32)
+    queue = np.empty(n, np.int32)
+    head, tail, fresh = 0, 1, 0
+    queue[0] = source
+    steps[source] = 0
+    while head < n:
+        if head == tail:
+            while steps[fresh] >= 0:
+                fresh += 1
+            queue[tail] = fresh
+            steps[fresh] = steps[queue[tail - 1]] + 2
+            tail += 1
+        v = queue[head]
+        head += 1
+        for e in range(indptr[v], indptr[v + 1]):
+            w = indices[e]
+            if steps[w] < 0:
+                steps[w] = steps[v] + 1
+                queue[tail] = w
+                tail += 1
+    return steps, queue[n - 1]
+
+
+@kernel
+def landmark_coordinates(indptr, indices):
+    """(n, 2) positions for a graph that has none: differences of the distances to two pairs of far unknowns."""
+    n = indptr.size - 1
+    _, west = _distances(indptr, indices, 0)
+    from_west, east = _distances(indptr, indices, west)
+    from_east, _ = _distances(indptr, indices, east)
+    # The unknown that is far from both ends lies off the line between them.
+    north = np.argmax(np.minimum(from_west, from_east))
+    from_north, south = _distances(indptr, indices, north)
+    from_south, _ = _distances(indptr, indices, south)
+    positions = np.empty((n, 2))
+    positions[:, 0] = from_west - from_east
+    positions[:, 1] = from_north - from_south
+    # Averages over neighbours break the ties of whole numbers in favour of straight separators.
+    for _ in range(4):
+        smooth = positions.copy()
+        for v in range(n):
+            for e in range(indptr[v], indptr[v + 1]):
+                smooth[v] += positions[indices[e]]
+            smooth[v] /= 1 + indptr[v + 1] - indptr[v]
+        positions = smooth
+    return positions

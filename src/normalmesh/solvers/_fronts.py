@@ -1,0 +1,254 @@
+"""Kernels for the dense fronts of the multifrontal Cholesky factorisation.
+
+The front of a block has k own rows and columns and b columns beyond, its border. Its own rows are the *panel*, what is
+left for the border is the *update*, upper triangles both. Columns are padded so that vectors fit: the panel has
+``first_column(k)`` columns of nothing on the left, so that the border starts at a multiple of four, and rows and
+columns of the update are a multiple of four. Below the diagonal, and in the padding of the update, stands anything.
+
+Pivots are taken in strips of four rows (the first of one to four). A copy of the eliminated rows, *packed*, lies in
+blocks of ``_COLUMNS`` columns, at places that are known when kernels are compiled: only so are loops vectorised.
+"""
+
+import numpy as np
+
+from normalmesh.runtime.kernels import inner
+
+#: Columns of a packed block, the distance between its rows (no power of two, for the cache), and its pivots at most.
+_COLUMNS, _STRIDE, _PIVOTS = 256, 264, 64
+_BLOCK = _STRIDE * _PIVOTS
+#: Rows of a target that stay in the cache while all pivots are subtracted from them.
+_ROWS = 64
+
+
+@inner(forceinline=True)
+def padded(count):
+    """The next multiple of four."""
+    return (count + 3) & ~3
+
+
+@inner(forceinline=True)
+def first_column(k):
+    """Column of a panel in which the first of its k pivots stands."""
+    return -k & 3
+
+
+@inner(forceinline=True)
+def packed_size(columns):
+    """Numbers that the packed rows of a front with so many columns take."""
+    return (columns + _COLUMNS - 1) // _COLUMNS * _BLOCK
+
+
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
+def _sweep_eight(target, other, source, f, g):
+    """Subtract eight packed rows, times their numbers in columns f and g, from two rows."""
+    f0, f1, f2, f3 = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
+    f4, f5, f6, f7 = f[4 * _STRIDE], f[5 * _STRIDE], f[6 * _STRIDE], f[7 * _STRIDE]
+    g0, g1, g2, g3 = g[0], g[_STRIDE], g[2 * _STRIDE], g[3 * _STRIDE]
+    g4, g5, g6, g7 = g[4 * _STRIDE], g[5 * _STRIDE], g[6 * _STRIDE], g[7 * _STRIDE]
+    for i in range(target.size):
+        a, b, c, d = source[i], source[i + _STRIDE], source[i + 2 * _STRIDE], source[i + 3 * _STRIDE]
+        x = target[i] - f0 * a - f1 * b - f2 * c - f3 * d
+        y = other[i] - g0 * a - g1 * b - g2 * c - g3 * d
+        a, b = source[i + 4 * _STRIDE], source[i + 5 * _STRIDE]
+        c, d = source[i + 6 * _STRIDE], source[i + 7 * _STRIDE]
+        target[i] = x - f4 * a - f5 * b - f6 * c - f7 * d
+        other[i] = y - g4 * a - g5 * b - g6 * c - g7 * d
+
+
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
+def _sweep_four(target, other, source, f, g):
+    """As :func:`_sweep_eight`, four rows."""
+    f0, f1, f2, f3 = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
+    g0, g1, g2, g3 = g[0], g[_STRIDE], g[2 * _STRIDE], g[3 * _STRIDE]
+    for i in range(target.size):
+        a, b, c, d = source[i], source[i + _STRIDE], source[i + 2 * _STRIDE], source[i + 3 * _STRIDE]
+        target[i] = target[i] - f0 * a - f1 * b - f2 * c - f3 * d
+        other[i] = other[i] - g0 * a - g1 * b - g2 * c - g3 * d
+
+
+@inner
+def _subtract(packed, pivots, strips, target, rows, own, shift, end):
+    """Subtract the packed pivots, ``strips`` of four from the given one on, from rows of the target.
+
+    ``rows`` are the first and the last plus one, an even number of them. Row r belongs to column r + ``own`` of the
+    front, and column c of the front is column c − ``shift`` of the target. The front has ``end`` columns.
+    """
+    low, high = rows
+    begin = (low + own) // _COLUMNS * _COLUMNS
+    for left in range(begin, end, _COLUMNS):
+        right = min(left + _COLUMNS, end)
+        bottom = min(high, right - own)
+        for top in range(low, bottom, _ROWS):
+            for strip in range(0, strips, 2):
+                at = (pivots + 4 * strip) * _STRIDE
+                for r in range(top, min(top + _ROWS, bottom), 2):
+                    c = r + own
+                    f = packed[at + c // _COLUMNS * _BLOCK + c % _COLUMNS :]
+                    g = f[1:]
+                    c = max(c & ~3, left)
+                    source = packed[at + left // _COLUMNS * _BLOCK + c - left :]
+                    one, two = target[r, c - shift : right - shift], target[r + 1, c - shift : right - shift]
+                    if strip + 1 < strips:
+                        _sweep_eight(one, two, source, f, g)
+                    else:
+                        _sweep_four(one, two, source, f, g)
+
+
+@inner(forceinline=True, error_model="numpy")
+def _factorise_corner(panel, first, last, corner):
+    """Factorise at most four pivots among themselves; the first that is not positive, or −1.
+
+    ``corner`` (4, 4) becomes their rows of U, with reciprocal pivots, and nothing for those that are not there.
+    """
+    lead, missing = first_column(panel.shape[0]), 4 - (last - first)
+    for j in range(missing):
+        for i in range(4):
+            corner[j, i] = 0
+    for j in range(first, last):
+        pivot = panel[j, lead + j]
+        if not 0 < pivot < np.inf:
+            return j
+        root = np.sqrt(pivot)
+        panel[j, lead + j] = root
+        scale = 1 / root
+        place = missing + j - first
+        corner[place, place] = scale
+        for i in range(j + 1, last):
+            panel[j, lead + i] *= scale
+            corner[place, missing + i - first] = panel[j, lead + i]
+            for h in range(j + 1, i + 1):
+                panel[h, lead + i] -= panel[j, lead + h] * panel[j, lead + i]
+    return -1
+
+
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
+def _solve_strip(a, b, c, d, corner, packed):
+    """Rows of U right of the corner, packed, from the four rows of the panel there."""
+    s, t, u, v = corner[0, 0], corner[1, 1], corner[2, 2], corner[3, 3]
+    e, f, g = corner[0, 1], corner[0, 2], corner[0, 3]
+    h, j, k = corner[1, 2], corner[1, 3], corner[2, 3]
+    for i in range(a.size):
+        w = a[i] * s
+        x = (b[i] - e * w) * t
+        y = (c[i] - f * w - h * x) * u
+        packed[i] = w
+        packed[i + _STRIDE] = x
+        packed[i + 2 * _STRIDE] = y
+        packed[i + 3 * _STRIDE] = (d[i] - g * w - j * x - k * y) * v
+
+
+@inner(forceinline=True)
+def _eliminate_strip(panel, first, last, pivot, packed, corner):
+    """Make four rows of the panel, or fewer, rows of U, packed as pivots from the given one on; as the corner does."""
+    bad = _factorise_corner(panel, first, last, corner)
+    if bad >= 0:
+        return bad
+    k, end = panel.shape
+    column = first_column(k) + last
+    missing = 4 - (last - first)
+    while column < end:
+        right = min((column // _COLUMNS + 1) * _COLUMNS, end)
+        there = packed[column // _COLUMNS * _BLOCK + pivot * _STRIDE + column % _COLUMNS :]
+        a, b = panel[first, column:right], panel[max(first, last - 3), column:right]
+        c, d = panel[max(first, last - 2), column:right], panel[last - 1, column:right]
+        _solve_strip(a, b, c, d, corner, there)
+        for j in range(first, last):
+            row, copy = panel[j, column:right], there[(missing + j - first) * _STRIDE :]
+            for i in range(row.size):
+                row[i] = copy[i]
+        column = right
+    return -1
+
+
+@inner
+def factorise_front(panel, update, packed, corner):
+    """Eliminate the own rows of a front; the first row whose pivot is not positive, or −1.
+
+    ``packed`` (:func:`packed_size`) and ``corner`` (4, 4) are room to work in.
+    """
+    k, end = panel.shape
+    lead = first_column(k)
+    for start in range(-lead, k, _PIVOTS):
+        stop = min(start + _PIVOTS, k)
+        for low in range(start, stop, 4):
+            pivot = low - start
+            bad = _eliminate_strip(panel, max(low, 0), low + 4, pivot, packed, corner)
+            if bad >= 0:
+                return bad
+            # Every second strip takes both from all rows that are to be packed next.
+            if pivot & 4:
+                _subtract(packed, pivot - 4, 2, panel, (low + 4, stop), lead, 0, end)
+            else:
+                _subtract(packed, pivot, 1, panel, (low + 4, min(low + 8, stop)), lead, 0, end)
+        strips = (stop - start) // 4
+        _subtract(packed, 0, strips, panel, (stop, k), lead, 0, end)
+        _subtract(packed, 0, strips, update, (0, update.shape[0]), lead + k, lead + k, end)
+    return -1
+
+
+@inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
+def _subtract_four(front, a, b, c, d, v, w, x, y):
+    """Subtract four rows, times v, w, x and y, from the front."""
+    for i in range(front.size):
+        front[i] = front[i] - v * a[i] - w * b[i] - x * c[i] - y * d[i]
+
+
+@inner(forceinline=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+def _dot_four(front, a, b, c, d):
+    """Scalar products of four rows with the front."""
+    v, w, x, y = 0.0, 0.0, 0.0, 0.0
+    for i in range(front.size):
+        v += a[i] * front[i]
+        w += b[i] * front[i]
+        x += c[i] * front[i]
+        y += d[i] * front[i]
+    return v, w, x, y
+
+
+@inner(forceinline=True, error_model="numpy")
+def solve_transposed(panel, front, end):
+    """Solve with the transposed own columns of a panel.
+
+    The front, ``end`` numbers, is the right side, and becomes the solution and what is left for the border.
+    """
+    k = panel.shape[0]
+    lead = first_column(k)
+    for strip in range(-lead, k, 4):
+        first, last = max(strip, 0), strip + 4
+        for j in range(first, last):
+            value = front[lead + j] / panel[j, lead + j]
+            front[lead + j] = value
+            for i in range(j + 1, last):
+                front[lead + i] -= panel[j, lead + i] * value
+        # Padding left of the first pivot is zero: rows that are not there are any.
+        at = lead + strip
+        v, w, x, y = front[at], front[at + 1], front[at + 2], front[at + 3]
+        at += 4
+        a, b = panel[first, at:end], panel[max(first, last - 3), at:end]
+        c, d = panel[max(first, last - 2), at:end], panel[last - 1, at:end]
+        _subtract_four(front[at:end], a, b, c, d, v, w, x, y)
+
+
+@inner(forceinline=True, error_model="numpy")
+def solve_panel(panel, front, end):
+    """Solve with the own columns of a panel.
+
+    The front, ``end`` numbers, is the right side, which becomes the solution, and the solution of the border.
+    """
+    k = panel.shape[0]
+    lead = first_column(k)
+    for strip in range(k - 4, -lead - 1, -4):
+        first, last = max(strip, 0), strip + 4
+        at = lead + last
+        a, b = panel[first, at:end], panel[max(first, last - 3), at:end]
+        c, d = panel[max(first, last - 2), at:end], panel[last - 1, at:end]
+        v, w, x, y = _dot_four(front[at:end], a, b, c, d)
+        front[at - 4] -= v
+        front[at - 3] -= w
+        front[at - 2] -= x
+        front[at - 1] -= y
+        for j in range(last - 1, first - 1, -1):
+            value = front[lead + j]
+            for i in range(j + 1, last):
+                value -= panel[j, lead + i] * front[lead + i]
+            front[lead + j] = value / panel[j, lead + j]

@@ -1,0 +1,203 @@
+"""Multigrid by aggregation, for graphs of any shape: the preconditioner of large systems.
+
+Aggregates never join what is not connected, so cracks and holes of a mask do no harm. Constant interpolation makes
+coarse graphs too stiff, by a known factor where aggregates are whole 2×2 cells: there the correction is enlarged.
+Elsewhere, as far as the work allows, two steps of conjugate gradients find its length (the K-cycle of Notay, "An
+aggregation-based algebraic multigrid method", 2010).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, diags
+
+from normalmesh.runtime.threads import PARALLEL_FROM, in_parallel, threads_for
+from normalmesh.solvers._multigrid import (
+    aggregate_cells,
+    aggregate_pairs,
+    apply,
+    diagonal_of,
+    dots,
+    galerkin,
+    members_of,
+    prolong,
+    restrict_residual,
+    smooth,
+)
+from normalmesh.solvers.cholesky import Cholesky
+from normalmesh.solvers.gauge import Gauge
+
+Float32 = NDArray[np.float32]
+Int = NDArray[np.int32]
+
+#: By what corrections are enlarged. Constant interpolation over square cells overrates the energy of smooth ones by
+#: two; pairs by strength, on graphs of uneven weights, by no common factor.
+_ENLARGED_CELLS, _ENLARGED_PAIRS = np.float32(1.9), np.float32(1.0)
+
+_REGULAR = 3.0  # unknowns an aggregate, on average, from which on cells count as whole
+_PIECES = 64  # of a dot product, whatever the number of threads
+_BOTTOM = 4000  # unknowns that are solved directly
+_REPEATED_WORK = 0.35  # a level is visited twice if that costs at most this share of a sweep over the finest one
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A symmetric matrix with −weights beside the diagonal and rows that sum to ``excess``."""
+
+    indptr: Int
+    indices: Int
+    weights: Float32
+    excess: Float32
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self.excess.size
+
+    @classmethod
+    def of(cls, matrix: csr_matrix) -> Graph:
+        """Graph of a symmetric matrix (n, n)."""
+        diagonal = matrix.diagonal()
+        beside = matrix - diags(diagonal, format="csr")
+        beside.eliminate_zeros()
+        excess = diagonal + np.asarray(beside.sum(axis=1)).ravel()
+        # What rounding left of a row that sums to zero would tie the coarse levels down.
+        excess[np.abs(excess) < 1e-12 * diagonal] = 0
+        # Cotangents of obtuse angles are negative; without them the rest is still close, and safe to aggregate.
+        beside.data = np.minimum(beside.data, 0)
+        beside.eliminate_zeros()
+        return cls(beside.indptr, beside.indices, (-beside.data).astype(np.float32), excess.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class _Level:
+    arrays: tuple[Int, Int, Float32, Float32]  # indptr, indices, weights, diagonal
+    aggregate: Int
+    first: Int
+    members: Int
+    repeated: bool  # whether this level is solved by two steps of conjugate gradients
+
+
+class Multigrid:
+    """Coarser and coarser graphs under a given one.
+
+    Parameters
+    ----------
+    graph
+        The finest graph.
+    cells
+        (n, 2) row and column of the cell that each unknown lies in: aggregates are parts of 2×2 cells that strong
+        edges join.
+        Without it aggregates are pairs of pairs of strongly coupled unknowns.
+    finest
+        Number of unknowns that one step of the iteration costs, where ``graph`` is itself a coarse one.
+    """
+
+    def __init__(self, graph: Graph, cells: Int | None = None, finest: int | None = None) -> None:
+        self.levels: list[_Level] = []
+        self._enlarged = _ENLARGED_PAIRS if cells is None else _ENLARGED_CELLS
+        work = finest or graph.size
+        visits = 1
+        while graph.size > _BOTTOM:
+            aggregate, coarse, coarse_cells = _coarsened(graph, cells)
+            if not 0 < coarse.size <= 0.9 * graph.size:
+                break
+            regular = cells is not None and graph.size > _REGULAR * coarse.size
+            repeated = not regular and 2 * visits * graph.size <= _REPEATED_WORK * work
+            visits *= 2 if repeated else 1
+            diagonal = diagonal_of(graph.indptr, graph.weights, graph.excess)
+            arrays = (graph.indptr, graph.indices, graph.weights, diagonal)
+            first, members = members_of(aggregate, coarse.size)
+            self.levels.append(_Level(arrays, aggregate, first, members, repeated))
+            graph, cells = coarse, coarse_cells
+        self._bottom = _bottom(graph, cells)
+
+    def solve(self, b: Float32, depth: int = 0) -> Float32:
+        """An approximation (n,) of the solution for the right side b (n,) on the graph ``depth`` levels down."""
+        if depth == len(self.levels):
+            return self._bottom.solve(b.astype(np.float64)).astype(np.float32)
+        with threads_for(b.size):
+            return self._solve_level(b, depth)
+
+    def _solve_level(self, b: Float32, depth: int) -> Float32:
+        """One cycle, or two combined by conjugate gradients."""
+        level = self.levels[depth]
+        x = self.cycle(b, depth)
+        if not level.repeated:
+            return x
+        first_product = np.empty_like(x)
+        apply(level.arrays, x, first_product)
+        energy, slope = dot(x, first_product), dot(x, b)
+        if energy <= 0:
+            return x
+        rest = b - np.float32(slope / energy) * first_product
+        if dot(rest, rest) <= 0.0625 * dot(b, b):
+            return np.float32(slope / energy) * x
+        y = self.cycle(rest, depth)
+        product = np.empty_like(y)
+        apply(level.arrays, y, product)
+        mixed, other_slope = dot(y, first_product), dot(y, rest)
+        other_energy = dot(y, product) - mixed**2 / energy
+        if other_energy <= 0:
+            return np.float32(slope / energy) * x
+        along_x = slope / energy - mixed * other_slope / (energy * other_energy)
+        return np.float32(along_x) * x + np.float32(other_slope / other_energy) * y
+
+    def cycle(self, b: Float32, depth: int = 0) -> Float32:
+        """One cycle: smooth, correct by the coarser graphs, smooth again."""
+        if depth == len(self.levels):
+            return self.solve(b, depth)
+        level = self.levels[depth]
+        x = np.empty_like(b)
+        smooth(level.arrays, b, np.zeros_like(b), x, False)
+        coarse = np.empty(level.first.size - 1, np.float32)
+        restrict_residual(level.arrays, b, x, level.first, level.members, coarse)
+        prolong(level.aggregate, self.solve(coarse, depth + 1), self.factor(depth + 1), x)
+        smoothed = np.empty_like(b)
+        smooth(level.arrays, b, x, smoothed, True)
+        return smoothed
+
+    def factor(self, depth: int) -> np.float32:
+        """By what a correction from this depth is enlarged: not where conjugate gradients found its length."""
+        found = depth < len(self.levels) and self.levels[depth].repeated
+        return np.float32(1) if found else self._enlarged
+
+
+def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]:
+    """Aggregates, the coarse graph, and its cells."""
+    if cells is not None:
+        aggregate, cells = aggregate_cells(graph.indptr, graph.indices, graph.weights, cells)
+        return aggregate, _galerkin(graph, aggregate, len(cells)), cells
+    pairs, count = aggregate_pairs(graph.indptr, graph.indices, graph.weights, graph.excess)
+    half = _galerkin(graph, pairs, count)
+    again, count = aggregate_pairs(half.indptr, half.indices, half.weights, half.excess)
+    aggregate = np.append(again, np.int32(-1))[pairs]  # −1 stays −1
+    return aggregate, _galerkin(half, again, count), None
+
+
+def _galerkin(graph: Graph, aggregate: Int, count: int) -> Graph:
+    first, members = members_of(aggregate, count)
+    return Graph(*galerkin(graph.indptr, graph.indices, graph.weights, graph.excess, aggregate, first, members))
+
+
+def _bottom(graph: Graph, cells: Int | None) -> Cholesky:
+    """Factorisation of the coarsest graph, each floating component of which is pinned."""
+    n = graph.size
+    weights = graph.weights.astype(np.float64)
+    beside = csr_matrix((-weights, graph.indices, graph.indptr), (n, n))
+    diagonal = graph.excess - np.asarray(beside.sum(axis=1)).ravel()
+    matrix = (beside + diags(diagonal, format="csr")).tocsr()
+    factor = Cholesky(matrix, None if cells is None else cells.astype(np.float64))
+    factor.factorise(matrix, Gauge.of(matrix).pins(diagonal, factor.last))
+    return factor
+
+
+def dot(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
+    """⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
+    sums = np.empty(_PIECES)
+    in_parallel(dots, _PIECES, a, b, sums, grain=1 if a.size >= PARALLEL_FROM else _PIECES)
+    # In order; sum() would not be.
+    return float(np.cumsum(sums)[-1])

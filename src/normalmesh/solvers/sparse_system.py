@@ -1,0 +1,284 @@
+"""One front to the sparse solvers: symmetric positive (semi)definite systems of meshes and their dual graphs.
+
+``"cholesky"`` is a direct factorisation by nested dissection, the default; ``"multigrid"`` needs memory in proportion
+to the system and takes over where a factor would not fit. Both are the preconditioner of the same conjugate gradients,
+which for a fresh factor are plain iterative refinement and stop after one or two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse
+
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.runtime.memory import installed_memory
+from normalmesh.runtime.threads import threads_for
+from normalmesh.solvers.cholesky import Cholesky, Room
+from normalmesh.solvers.gauge import Gauge
+from normalmesh.solvers.multigrid import Graph, Multigrid, dot
+
+Float = NDArray[np.float64]
+METHODS = ("auto", "cholesky", "multigrid")
+
+#: Largest ‖A x − b‖ / ‖b‖ of a solution.
+TOLERANCE = 1e-8
+
+#: Bytes that a machine is taken to have where it does not tell.
+UNKNOWN_MEMORY = 8 << 30
+
+_ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
+_STALE_STEPS = 4  # with the factor of an earlier matrix; more cost as much as a new one
+_STEPS = {"cholesky": 20, "multigrid": 500}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a system was solved to, and how.
+
+    Attributes
+    ----------
+    x : (n,) float64
+    method
+        ``"cholesky"`` or ``"multigrid"``.
+    iterations
+        Steps of preconditioned conjugate gradients.
+    residual
+        ‖A x − b‖ / ‖b‖, measured; 0 for b = 0. At most 1e-8, or 1e-14 of ‖|A| |x|‖, which float64 cannot better.
+    free_constants
+        Components whose constant the system leaves open; the mean of x over each is zero.
+    """
+
+    x: Float
+    method: str
+    iterations: int
+    residual: float
+    free_constants: int
+
+
+@dataclass(frozen=True)
+class _Reached:
+    iterations: int
+    residual: float  # relative to ‖b‖
+    accepted: bool  # within the tolerance, or as low as rounding allows
+
+
+class PreparedSystem:
+    """A matrix that was analysed, ready to be solved for many right sides and updated to other values.
+
+    The free constant of each connected component whose rows sum to zero is chosen so that its mean is zero; a row of
+    zeros is such a component too. No grounding by the caller is needed.
+
+    Parameters
+    ----------
+    matrix
+        (n, n) sparse, symmetric, positive definite but for the free constants.
+    coordinates
+        (n, 2) positions of the unknowns in the plane, in any unit: vertices on the screen, centroids of faces.
+        Without them the factor is about three times as large.
+    method
+        ``"auto"``, ``"cholesky"`` or ``"multigrid"``.
+    gauge
+        The free constants, from a caller who vouches for the matrix too: canonical CSR in float64, as it is asked for.
+    room
+        Memory that systems before it used, and need no more.
+
+    Raises
+    ------
+    NormalMeshError
+        The matrix is not square, finite, symmetric and positive semidefinite.
+    """
+
+    def __init__(
+        self,
+        matrix: csr_matrix,
+        *,
+        coordinates: ArrayLike | None = None,
+        method: str = "auto",
+        gauge: Gauge | None = None,
+        room: Room | None = None,
+    ) -> None:
+        if method not in METHODS:
+            raise NormalMeshError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+        self._matrix = _checked_matrix(matrix) if gauge is None else matrix
+        self._gauge = gauge or Gauge.of(self._matrix)
+        self._factor: Cholesky | None = None
+        self._multigrid: Multigrid | None = None
+        self._stale = False
+        if method != "multigrid":
+            self._factor = Cholesky(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), room)
+            if method == "auto" and self._factor.bytes > (installed_memory() or UNKNOWN_MEMORY) / 2:
+                self._factor = None
+        self.method = "multigrid" if self._factor is None else "cholesky"
+        self._prepare()
+
+    def reweigh(self, matrix: csr_matrix) -> None:
+        """:meth:`update` without its checks: the caller vouches for the pattern, and that the same entries are zero."""
+        self._matrix = matrix
+        self._stale = True
+
+    def update(self, matrix: csr_matrix) -> None:
+        """Take another matrix of the same sparsity pattern; what was analysed is kept.
+
+        The old factor is tried as preconditioner of the new matrix first, and renewed only where it does not serve.
+        """
+        matrix = _checked_matrix(matrix)
+        if not (
+            np.array_equal(matrix.indptr, self._matrix.indptr) and np.array_equal(matrix.indices, self._matrix.indices)
+        ):
+            raise NormalMeshError("the matrix has another sparsity pattern; prepare a new system for it")
+        self.reweigh(matrix)
+        self._gauge = Gauge.of(matrix)
+
+    def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None) -> Solution:
+        """Solve for a right side (n,), from a guess (n,) where one is known.
+
+        Raises
+        ------
+        NormalMeshError
+            The right side contradicts the matrix, or the residual of 1e-8 is not reached.
+        """
+        b = self._consistent(right_side)
+        x = np.zeros(b.size) if guess is None else self._vector(guess, "guess").copy()
+        with threads_for(b.size):
+            if self._stale:
+                steps = _STALE_STEPS if self.method == "cholesky" else 0
+                reached = _conjugate_gradients(self._matrix, b, x, self._precondition, steps, hurry=True)
+                if reached.accepted:
+                    return self._solution(x, reached)
+                self._prepare()
+            reached = _conjugate_gradients(self._matrix, b, x, self._precondition, _STEPS[self.method])
+        return self._solution(x, reached)
+
+    def _solution(self, x: Float, reached: _Reached) -> Solution:
+        if not reached.accepted:
+            raise NormalMeshError(
+                f"the system could not be solved: residual {reached.residual:.1e} of the right side after "
+                f"{reached.iterations} steps of {self.method}, {TOLERANCE:.0e} was asked for; "
+                "is the matrix positive definite?"
+            )
+        free = int(np.count_nonzero(self._gauge.floating))
+        return Solution(self._gauge.centred(x), self.method, reached.iterations, reached.residual, free)
+
+    def _prepare(self) -> None:
+        """Factor or hierarchy of the present matrix."""
+        self._stale = False
+        diagonal = self._matrix.diagonal()
+        if self._factor is None:
+            self._multigrid = Multigrid(Graph.of(self._matrix))
+            return
+        self._factor.factorise(self._matrix, self._gauge.pins(diagonal, self._factor.last))
+
+    def _precondition(self, rest: Float) -> Float:
+        if self._factor is not None:
+            return self._factor.solve(rest)
+        assert self._multigrid is not None
+        # Float32 has few exponents: the scale is taken out first.
+        scale = float(np.abs(rest).max()) or 1.0
+        return scale * self._multigrid.cycle((rest / scale).astype(np.float32)).astype(np.float64)
+
+    def _consistent(self, right_side: ArrayLike) -> Float:
+        """The right side, summing to zero over each floating component up to rounding, or an error."""
+        b = self._vector(right_side, "right side")
+        consistent = self._gauge.centred(b)
+        if _norm(b - consistent) > TOLERANCE * _norm(b):
+            raise NormalMeshError(
+                "the system has no solution: the right side must sum to zero over each connected component "
+                "whose rows of the matrix sum to zero"
+            )
+        return consistent
+
+    def _vector(self, values: ArrayLike, name: str) -> Float:
+        vector = np.ascontiguousarray(values, np.float64)
+        if vector.shape != (self._matrix.shape[0],):
+            raise NormalMeshError(
+                f"the {name} is {shape_text(vector.shape)} but the matrix has {self._matrix.shape[0]} rows"
+            )
+        if not np.all(np.isfinite(vector)):
+            raise NormalMeshError(f"the {name} holds NaN or infinite values")
+        return vector
+
+
+def solve_spd(
+    matrix: csr_matrix,
+    right_side: ArrayLike,
+    *,
+    coordinates: ArrayLike | None = None,
+    method: str = "auto",
+    guess: ArrayLike | None = None,
+) -> Solution:
+    """Solve one symmetric positive (semi)definite system; see :class:`PreparedSystem` for all arguments."""
+    return PreparedSystem(matrix, coordinates=coordinates, method=method).solve(right_side, guess)
+
+
+def _conjugate_gradients(
+    matrix: csr_matrix, b: Float, x: Float, precondition: Callable[[Float], Float], limit: int, hurry: bool = False
+) -> _Reached:
+    """Improve x in place; the residual is measured afresh at the end.
+
+    In a hurry it gives up once the steps so far, repeated, would not be enough.
+    """
+    size = _norm(b)
+    if size == 0:
+        x[:] = 0
+        return _Reached(0, 0.0, True)
+    rest = b - matrix @ x
+    enough, first = 0.5 * TOLERANCE * size, _norm(rest)
+    p, product, length, slope = np.zeros(b.size), np.zeros(b.size), 0.0, 1.0
+    taken = 0
+    while taken < limit and (now := _norm(rest)) > enough:
+        if hurry and now > first * (enough / first) ** (taken / limit):
+            break
+        step = precondition(rest)
+        # Polak–Ribière: the preconditioner is not quite the same operator each time.
+        factor = -length * dot(step, product) / slope
+        slope = dot(step, rest)
+        p = step + factor * p
+        product = matrix @ p
+        energy = dot(p, product)
+        if not energy > 0:
+            break
+        length = slope / energy
+        x += length * p
+        rest = rest - length * product
+        taken += 1
+    error = _norm(b - matrix @ x)
+    goal = TOLERANCE * size
+    if goal < error < np.inf:
+        goal = max(goal, _ROUNDING * _norm(abs(matrix) @ np.abs(x)))
+    return _Reached(taken, error / size, error <= goal)
+
+
+def _norm(vector: Float) -> float:
+    return float(np.sqrt(dot(vector, vector)))
+
+
+def _checked_matrix(matrix: csr_matrix) -> csr_matrix:
+    """The matrix as CSR in float64 with sorted entries, or an error."""
+    if not issparse(matrix) or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        shape = getattr(matrix, "shape", ())
+        raise NormalMeshError(f"the matrix must be sparse, square and not empty, not {shape_text(shape)}")
+    checked = csr_matrix(matrix, dtype=np.float64)
+    checked.sum_duplicates()
+    if not np.all(np.isfinite(checked.data)):
+        raise NormalMeshError("the matrix holds NaN or infinite values")
+    if np.any(checked.diagonal() < 0):
+        raise NormalMeshError("the matrix is not positive semidefinite: its diagonal holds negative values")
+    # One product with an arbitrary vector tells a matrix from its transpose.
+    probe = np.random.default_rng(0).random(checked.shape[0])
+    difference = np.abs(checked @ probe - checked.T @ probe)
+    if np.any(difference > 1e-10 * (abs(checked) @ probe)):
+        raise NormalMeshError("the matrix is not symmetric")
+    return checked
+
+
+def _checked_coordinates(coordinates: ArrayLike | None, n: int) -> Float | None:
+    if coordinates is None:
+        return None
+    positions = np.ascontiguousarray(coordinates, np.float64)
+    if positions.shape != (n, 2) or not np.all(np.isfinite(positions)):
+        raise NormalMeshError(f"coordinates must be {n}×2 finite numbers, not {shape_text(positions.shape)}")
+    return positions

@@ -1,0 +1,166 @@
+"""``normalmesh reconstruct`` on several inputs."""
+
+import json
+from pathlib import Path
+
+import imagecodecs
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_command_line import write_medallion
+from test_console import with_terminal
+
+from normalmesh.cli import normalmesh
+from normalmesh.cli.console import Console
+from normalmesh.cli.inputs import tasks_of
+from normalmesh.runtime.progress import Step
+
+
+def reconstruct(*arguments):
+    return CliRunner().invoke(normalmesh, ["reconstruct", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory):
+    """Three maps of 64 × 64 pixels; the one in the middle is cut short."""
+    folder = tmp_path_factory.mktemp("maps")
+    for name in ("a", "b", "c"):
+        write_medallion(folder / f"{name}.png", 64)
+    (folder / "b.png").write_bytes((folder / "b.png").read_bytes()[:2000])
+    return folder
+
+
+@pytest.fixture
+def here(maps, tmp_path, monkeypatch):
+    """A copy of the maps, as the current folder."""
+    for path in maps.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_broken_file_does_not_stop_the_others(here):
+    result = reconstruct("*.png", "--vertices", 60)
+    assert result.exit_code == 1
+    assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["a.png", "c.png"]
+    assert "60 vertices" in result.stdout
+    errors = [line for line in result.stderr.splitlines() if "error" in line]
+    assert len(errors) == 1
+    assert errors[0].startswith("normalmesh: error: b.png: cannot be read as PNG")
+    assert result.stderr.splitlines()[-1] == "2 of 3 reconstructed, 1 failed"
+    assert {path.name for path in here.glob("*.glb")} == {"a.glb", "c.glb"}
+
+
+def test_outputs_go_to_a_folder_that_is_made(here):
+    result = reconstruct("a.png", "c.png", "-o", "deep/out", "--vertices", 60, "-q")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert {path.name for path in Path("deep/out").iterdir()} == {"a.glb", "c.glb"}
+    single = reconstruct("a.png", "-o", "deep", "--vertices", 60)
+    assert single.exit_code == 0
+    assert Path("deep/a.glb").exists()
+
+
+def test_one_line_of_json_for_each(here):
+    result = reconstruct("?.png", "--vertices", 60, "--json", "-q")
+    assert result.exit_code == 1
+    first, broken, last = map(json.loads, result.stdout.splitlines())
+    assert [first["input"], broken["input"], last["input"]] == ["a.png", "b.png", "c.png"]
+    assert first["outputs"] == ["a.glb"]
+    assert first["size"] == [64, 64]
+    assert first["vertices"] == 60
+    assert first["compression"] == pytest.approx(1 - 60 / first["foreground"])
+    assert 0 < first["mae"] < 30
+    assert {"read", "collapse", "solve", "write", "total"} <= first["seconds"].keys()
+    assert first["error"] is None
+    assert broken["outputs"] == []
+    assert broken["vertices"] is None
+    assert "damaged" in broken["error"]
+
+
+def test_masks_by_the_name_of_the_input(here):
+    for name, columns in (("a", 20), ("c", 30)):
+        mask = np.zeros((64, 64), np.uint8)
+        mask[20:40, 20 : 20 + columns] = 255
+        Path(f"{name}_mask.tif").write_bytes(imagecodecs.tiff_encode(mask))
+    result = reconstruct("a.png", "c.png", "--mask", "{stem}_mask.tif", "--vertices", 30, "--json")
+    assert [json.loads(line)["foreground"] for line in result.stdout.splitlines()] == [400, 600]
+
+
+def test_warnings_name_their_input(here):
+    image = np.full((32, 32, 3), (128, 128, 255), np.uint8)
+    image[4, 4] = (128, 200, 10)
+    for name in ("flat1.png", "flat2.png"):
+        Path(name).write_bytes(imagecodecs.png_encode(image))
+    result = reconstruct("flat?.png", "--vertices", 20, "--json", "-q")
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert [line[:35] for line in lines] == [f"normalmesh: warning: flat{k}.png: 1 n" for k in (1, 2)]
+    assert all(len(json.loads(line)["warnings"]) == 1 for line in result.stdout.splitlines())
+
+
+def test_unexpected_errors_do_not_stop_the_others_either(here, monkeypatch):
+    import normalmesh as package
+
+    work = package.reconstruct
+
+    def broken(normal_map, **options):
+        if not broken.done:
+            broken.done = True
+            raise RuntimeError("a wheel came off\nand rolled away")
+        return work(normal_map, **options)
+
+    broken.done = False
+    monkeypatch.setattr(package, "reconstruct", broken)
+    result = reconstruct("a.png", "c.png", "--vertices", 60)
+    assert result.exit_code == 1
+    assert "normalmesh: internal error: a.png: RuntimeError: a wheel came off; --debug shows where\n" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout.startswith("c.png: 60 vertices")
+    broken.done = False
+    assert "Traceback" in reconstruct("a.png", "c.png", "--vertices", 60, "--debug").stderr
+
+
+def test_dry_run_of_many_writes_nothing(here):
+    result = reconstruct("*.png", "-o", "out", "--dry-run", "--lod", "10%,50")
+    assert result.exit_code == 1
+    assert result.stdout.count("size         64 × 64") == 2
+    assert result.stdout.splitlines()[0] == "input        a.png"
+    assert ", 50\n" in result.stdout
+    assert not Path("out").exists()
+    objects = [json.loads(line) for line in reconstruct("*.png", "--dry-run", "--json").stdout.splitlines()]
+    assert [each["error"] is None for each in objects] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["."], ". is a folder: name its normal maps, such as '*.png'"),
+        (["x*.png"], "no file matches 'x*.png'"),
+        (["a.png", "c.png", "-o", "out.glb"], "out.glb is no folder: -o must name one where there are 2 inputs"),
+        (["a.png", "sub/a.png", "-o", "out"], "would both be written to"),
+        (["a.png", "A.png", "-o", "out"], "would both be written to"),
+        (["a.png", "c.png", "--jumps", "jumps.png"], "--jumps needs {stem}"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_refused_before_work_begins(arguments, message, here):
+    result = reconstruct(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not Path("out").exists()
+
+
+def test_inputs_are_sorted_and_come_once(here):
+    Path("c.preview.png").write_bytes(b"")
+    tasks = tasks_of(["c.png", "*.png", "./a.png"], None, {})
+    assert [str(task.source) for task in tasks] == ["c.png", "a.png", "b.png"]
+    Path("n[1].png").write_bytes(Path("a.png").read_bytes())
+    assert [str(task.source) for task in tasks_of(["n[1].png"], None, {})] == ["n[1].png"]
+
+
+def test_one_line_of_progress_over_all(monkeypatch):
+    terminal = with_terminal(monkeypatch)
+    console = Console()
+    second = console.part(1, 4, "b.png")
+    second(Step(0.5, "collapse", 99))
+    assert terminal.screen() == ["2/4 b.png: collapse  38 %, 99 vertices"]

@@ -1,0 +1,161 @@
+"""``normalmesh inspect``: what it says of files, good and bad."""
+
+import json
+
+import imagecodecs
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from invocation import SIZE, invoke, medallion, succeed, write_medallion
+from normalmesh import ScreenMesh, read_normal_map
+from normalmesh.evaluation.synthetic import analytic
+from normalmesh.files.encoding import encode_normals
+from normalmesh.files.inspection import MaskStatistics, inspect_file
+from normalmesh.normals.noise import closure_error, estimate_noise
+
+
+def labels(text):
+    return [line.split()[0] for line in text.splitlines() if line and not line.startswith(" ")]
+
+
+def figures(path, *options):
+    return json.loads(succeed("inspect", path, "--json", *options).stdout)
+
+
+@given(arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 9))).filter(np.any))
+def test_components_and_holes_are_those_of_the_mesh(mask):
+    found, check = MaskStatistics.of(mask), ScreenMesh.from_mask(mask).check()
+    assert (found.components, found.holes) == (check.components, check.holes.sum())
+    inner = mask.copy()
+    inner[0], inner[-1], inner[:, 0], inner[:, -1] = False, False, False, False
+    assert found.border == mask.sum() - inner.sum()
+    assert 0 < found.largest <= found.foreground == mask.sum()
+
+
+def test_a_sound_file(tmp_path):
+    path = write_medallion(tmp_path / "n.png")
+    result = succeed("inspect", path)
+    names = ["file", "mask", "normals", "camera", "noise", "convention", "needs", "recommended"]
+    assert labels(result.stdout) == [str(path), *names]
+    assert f"PNG, {SIZE} × {SIZE} pixels, 3 channels and alpha, 16 bit" in result.stdout
+    assert f"foreground ({medallion().normal_map.foreground}), from the file itself" in result.stdout
+    assert "1 component, 0 holes, clear of the image's border" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("recommended  read it with --convention opengl")
+
+
+def test_json_holds_the_figures(tmp_path):
+    path = write_medallion(tmp_path / "n.png")
+    found = figures(path)
+    normal_map = read_normal_map(path)
+    assert (found["rows"], found["columns"], found["mask"]["foreground"]) == (SIZE, SIZE, normal_map.foreground)
+    assert found["noise_degrees"] == pytest.approx(estimate_noise(normal_map))
+    assert found["closure_error_px"] == pytest.approx(closure_error(normal_map, found["noise_degrees"]))
+    assert found["needs"]["vertices"] == round(0.02 * normal_map.foreground)
+    assert found["repairs"] == {"invalid": 0, "rescaled": 0, "back_facing": 0, "grazing": 0}
+    assert found["camera"] == {"kind": "orthographic", "pixel_size": 1.0}
+
+
+@pytest.mark.parametrize(("axes", "name"), [((1, -1, 1), "directx"), ((1, -1, -1), "opencv"), ((-1, 1, 1), "-x+y+z")])
+def test_another_convention_is_recommended(axes, name, tmp_path):
+    ball = analytic.sphere((SIZE, SIZE)).normal_map
+    path = tmp_path / "n.png"
+    path.write_bytes(encode_normals(path, ball.normals * axes, ball.mask))
+    result = succeed("inspect", path)
+    assert f"recommended  read it with --convention {name}: the data show it, and speak against opengl" in result.stdout
+    assert f"read as {name}: " in result.stdout
+    assert "back-facing" not in result.stdout
+    assert result.stderr == ""
+    found = figures(path)["convention"]
+    assert found["contradicted"]
+    assert found["found"] == found["read_as"]
+    agreed = succeed("inspect", path, "--convention", name).stdout
+    assert agreed.splitlines()[-1].endswith(f"{name}: the data agree")
+    assert succeed("inspect", path, "--convention", "auto").stdout.splitlines()[-1].endswith(": the data show it")
+
+
+@pytest.mark.parametrize(("axes", "name"), [((1, 1, 1), "opengl"), ((1, -1, 1), "directx"), ((1, -1, -1), "opencv")])
+def test_of_the_conventions_that_fit_the_common_one_is_recommended(axes, name, tmp_path):
+    """Nothing tells the bumps of a flat medallion from dents."""
+    last = succeed("inspect", write_medallion(tmp_path / "n.png", axes)).stdout.splitlines()[-1]
+    assert last.startswith(f"recommended  read it with --convention {name}: the only common one that fits; ")
+    assert last.endswith("; opengl does not") == (name != "opengl")
+
+
+def test_what_the_data_leave_open(tmp_path):
+    """A plane fits everything that faces the viewer: the file's origin must tell."""
+    image = np.full((40, 40, 3), (128, 128, 255), np.uint8)
+    (tmp_path / "flat.png").write_bytes(imagecodecs.png_encode(image))
+    result = succeed("inspect", tmp_path / "flat.png")
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("recommended  ask where the file is from: ")
+    assert "opengl" in last
+    assert "directx" in last
+    assert "156 pixels on the image's border" in result.stdout
+
+
+def test_bad_files_do_not_stop_the_others(tmp_path):
+    good = write_medallion(tmp_path / "good.png")
+    (tmp_path / "empty.png").write_bytes(b"")
+    bad = [tmp_path / "empty.png", tmp_path / "missing.png"]
+    result = invoke("inspect", bad[0], good, bad[1], good)
+    assert result.exit_code == 1
+    assert labels(result.stdout).count("recommended") == 2
+    errors = result.stderr.splitlines()
+    assert [error.split(": ")[:3] for error in errors] == [["normalmesh", "error", str(path)] for path in bad]
+    lines = invoke("inspect", *bad, good, "--json").stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [each["file"] for each in found] == [*map(str, bad), str(good)]
+    assert ["error" in each for each in found] == [True, True, False]
+
+
+def test_warnings_name_the_file_where_there_are_several(tmp_path):
+    image = np.full((8, 8, 3), (128, 128, 255), np.uint8)
+    image[2, 2] = (128, 200, 10)
+    (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
+    assert succeed("inspect", tmp_path / "n.png").stderr.startswith("normalmesh: warning: 1 normals")
+    both = succeed("inspect", tmp_path / "n.png", write_medallion(tmp_path / "m.png"))
+    assert both.stderr.startswith(f"normalmesh: warning: {tmp_path / 'n.png'}: 1 normals")
+    assert len(figures(tmp_path / "n.png")["warnings"]) == 1
+
+
+def test_gamma_is_found(tmp_path):
+    encoded = (medallion().normal_map.normals.astype(np.float64) + 1) / 2
+    curved = np.where(encoded <= 0.0031308, 12.92 * encoded, 1.055 * encoded ** (1 / 2.4) - 0.055)
+    image = np.dstack([np.round(255 * curved), 255 * medallion().normal_map.mask]).astype(np.uint8)
+    (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
+    result = succeed("inspect", tmp_path / "n.png")
+    assert "recommended  undo the sRGB curve" in result.stdout
+
+
+def test_camera_and_mask_are_taken(tmp_path):
+    path = write_medallion(tmp_path / "n.png")
+    (tmp_path / "K.txt").write_text("150 0 47.5\n0 150 47.5\n0 0 1\n")
+    mask = np.zeros((SIZE, SIZE), np.uint8)
+    mask[40:50, 40:50] = mask[60:65, 40:45] = 255
+    mask[43, 43] = 0
+    (tmp_path / "m.png").write_bytes(imagecodecs.png_encode(mask))
+    result = succeed("inspect", path, "--camera", tmp_path / "K.txt", "--mask", tmp_path / "m.png")
+    assert "perspective, focal length 150 px, principal point (48, 48)" in result.stdout
+    assert "2 components, the largest 79.8 % of it, 1 hole" in result.stdout
+
+
+def test_other_formats_say_what_they_hold(tmp_path):
+    normal_map = medallion().normal_map
+    np.savez(tmp_path / "n.npz", normals=normal_map.normals, mask=normal_map.mask)
+    np.save(tmp_path / "n.npy", normal_map.normals.astype(np.float64))
+    assert "NPZ, 96 × 96 pixels, 3 channels and a mask, float32" in succeed("inspect", tmp_path / "n.npz").stdout
+    found = inspect_file(tmp_path / "n.npy")
+    assert (found.format, found.kind) == ("NPY", "3 channels, float64")
+    assert found.mask_source == "the pixels that hold a normal"
+
+
+def test_shared_cases_are_opengl(cases):
+    """None of the real maps is misread: what is recommended is what they are."""
+    for folder in sorted(path.parent for path in cases.glob("*/normals.png")):
+        camera = folder / "K.txt"
+        found = inspect_file(folder / "normals.png", folder / "mask.png", camera if camera.exists() else None)
+        assert found.recommendation.startswith("read it with --convention opengl"), folder.name
+        assert all("clamped to 85°" in warning for warning in found.warnings)

@@ -1,0 +1,242 @@
+"""Options of ``normalmesh reconstruct``."""
+
+import json
+import struct
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+import trimesh
+from click.testing import CliRunner
+from test_command_line import write_medallion
+
+from normalmesh import Perspective, evaluate, read_normal_map
+from normalmesh.cli import normalmesh
+from normalmesh.cli.option_types import Compression, Levels
+
+
+def run(*arguments):
+    return CliRunner().invoke(normalmesh, list(map(str, arguments)))
+
+
+def reconstruct(*arguments):
+    return run("reconstruct", *arguments)
+
+
+def figures(*arguments):
+    result = reconstruct(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def medallion_file(tmp_path_factory):
+    return write_medallion(tmp_path_factory.mktemp("maps") / "medallion.png", 64)
+
+
+@pytest.fixture
+def medallion(medallion_file, tmp_path, monkeypatch):
+    """A map of 64 × 64 pixels in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("m.png").write_bytes(medallion_file.read_bytes())
+    return Path("m.png")
+
+
+@pytest.fixture
+def photo(medallion):
+    rows, columns = np.mgrid[:128, :128]
+    image = np.dstack([2 * columns, 2 * rows, 0 * rows + 90]).astype(np.uint8)
+    PIL.Image.fromarray(image).save("photo.jpg", quality=95)
+    return Path("photo.jpg")
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("98", 0.98), ("0.98", 0.98), ("98%", 0.98), ("0.5%", 0.005), ("1", 0.01), ("99.9", 0.999)]
+)
+def test_compression_as_share_or_percentage(text, share):
+    assert Compression().convert(text, None, None) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["0", "100", "-3", "many", "nan", "100%"])
+def test_compression_between_nothing_and_all(text, medallion):
+    result = reconstruct(medallion, "--compression", text)
+    assert result.exit_code == 2
+    assert "percent" in result.stderr
+
+
+def test_levels_as_shares_or_numbers():
+    assert Levels().convert("1%, .3%,500", None, None) == (0.01, 0.003, 500)
+
+
+@pytest.mark.parametrize("text", ["", "1", "0%", "0.3", "1%;2%", "101%"])
+def test_levels_that_make_no_sense(text, medallion):
+    assert reconstruct(medallion, "--lod", text).exit_code == 2
+
+
+def test_levels_are_written_finest_first(medallion):
+    found = figures(medallion, "-o", "coin.ply", "--lod", "40,5%")
+    assert found["outputs"] == ["coin.lod0.ply", "coin.lod1.ply"]
+    assert [level["vertices"] for level in found["levels"]] == [round(0.05 * found["foreground"]), 40]
+    assert found["vertices"] == found["levels"][0]["vertices"]
+    for name, level in zip(found["outputs"], found["levels"], strict=True):
+        assert len(trimesh.load(name, process=False).faces) == level["faces"]
+    same = reconstruct(medallion, "--lod", "40,40")
+    assert same.exit_code == 1
+    assert "must fall" in same.stderr
+
+
+def test_tolerances(medallion):
+    assert figures(medallion, "--max-angle", 10)["mae"] <= 10
+    assert figures(medallion, "--max-error", 0.5)["vertices"] < 1000
+    refused = reconstruct(medallion, "--max-angle", 0.01)
+    assert refused.exit_code == 1
+    assert "out of reach" in refused.stderr
+
+
+def test_focal_length_is_a_camera_in_the_middle(medallion):
+    figures(medallion, "-o", "m.ply", "--vertices", 100, "--focal-px", 200, "--distance", 500)
+    depths = -trimesh.load("m.ply", process=False).vertices[:, 2]
+    assert np.median(depths) == pytest.approx(500, rel=0.05)
+    normal_map = read_normal_map(medallion, camera=lambda shape: Perspective.centred(200, shape))
+    assert normal_map.camera == Perspective(200, 200, 32, 32)
+    assert evaluate("m.ply", normal_map).mae < 20
+
+
+def test_pixel_size_and_control_points_are_metric(medallion):
+    Path("points.csv").write_text("u,v,depth\n32,32,7.5\n")
+    figures(medallion, "-o", "m.ply", "--vertices", 100, "--pixel-size", 0.1, "--prior", "points.csv")
+    mesh = trimesh.load("m.ply", process=False)
+    assert np.ptp(mesh.vertices[:, 0]) == pytest.approx(6.2, abs=0.3)
+    middle = np.argmin(np.linalg.norm(mesh.vertices[:, :2] - [3.2, -3.2], axis=1))
+    assert mesh.vertices[middle, 2] == pytest.approx(7.5, abs=0.3)
+    Path("points.csv").write_text("u,v,depth\n32,32,high\n")
+    junk = reconstruct(medallion, "--prior", "points.csv")
+    assert junk.exit_code == 1
+    assert "normalmesh: error: points.csv: line 2" in junk.stderr
+
+
+def test_photos_become_textures(medallion, photo):
+    figures(medallion, "-o", "m.glb", "--vertices", 60, "--texture", photo)
+    content = Path("m.glb").read_bytes()
+    tree = json.loads(content[20 : 20 + struct.unpack("<I", content[12:16])[0]])
+    assert "baseColorTexture" in tree["materials"][0]["pbrMetallicRoughness"]
+    assert photo.read_bytes() in content
+    assert tree["images"][0]["mimeType"] == "image/jpeg"
+    figures(medallion, "-o", "m.obj", "--vertices", 60, "--texture", photo)
+    assert "map_Kd m_texture.png" in Path("m.mtl").read_text()
+
+
+def test_photos_are_turned_the_right_way_up(medallion, photo):
+    image = PIL.Image.open(photo)
+    exif = image.getexif()
+    exif[0x0112] = 3
+    image.rotate(180).save("turned.jpg", exif=exif, quality=95)
+    figures(medallion, "-o", "m.glb", "--vertices", 60, "--texture", "turned.jpg")
+    shown = np.asarray(trimesh.load("m.glb").to_geometry().visual.material.baseColorTexture.convert("RGB"))
+    assert np.abs(shown.astype(int) - np.asarray(image)).mean() < 3
+
+
+def test_textures_that_do_not_fit(medallion, photo):
+    no_colours = reconstruct(medallion, "-o", "m.stl", "--texture", photo)
+    assert no_colours.exit_code == 1
+    assert "STL has no colours" in no_colours.stderr
+    PIL.Image.open(photo).crop((0, 0, 128, 100)).save("cropped.png")
+    other = reconstruct(medallion, "--texture", "cropped.png")
+    assert other.exit_code == 1
+    assert "128 × 100 pixels but the normal map 64 × 64" in other.stderr
+    assert not Path("m.glb").exists()
+
+
+def test_previews_and_reports(medallion, photo, monkeypatch):
+    def preview(surface, normal_map):
+        return np.full((4, 5, 3), len(surface.vertices), np.uint8)
+
+    def write_report(path, surface, normal_map, *, source, settings, warnings, texture):
+        path.write_text(f"{len(surface.vertices)} {source} {settings['vertices']} {warnings} {texture}")
+
+    monkeypatch.setitem(sys.modules, "normalmesh.pictures.preview", types.SimpleNamespace(preview=preview))
+    monkeypatch.setattr("normalmesh.write_report", write_report, raising=False)
+    found = figures(medallion, "-o", "x.glb", "--vertices", 60, "--preview", "--report", "--texture", photo)
+    assert found["outputs"] == ["x.glb", "x.preview.png", "x.html"]
+    assert (np.asarray(PIL.Image.open("x.preview.png")) == 60).all()
+    assert Path("x.html").read_text() == "60 m.png 60 [] photo.jpg"
+
+
+def test_verbose_says_how_and_how_long(medallion):
+    result = reconstruct(medallion, "--vertices", 60, "-v")
+    assert result.exit_code == 0
+    assert "settings     vertices 60, convention opengl" in result.stderr
+    assert "seconds      read " in result.stderr
+    assert "seconds" not in reconstruct(medallion, "--vertices", 60).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--camera", "K.txt", "--focal-px", 300], "give only one of --camera, --focal-px"),
+        (["--focal-px", 300, "--pixel-size", 0.1], "give only one of --focal-px, --pixel-size"),
+        (["--distance", 300], "--distance is that of a perspective camera"),
+        (["--max-angle", 3, "--lod", "1%"], "give only one of --max-angle, --lod"),
+        (["-v", "-q"], "give only one of --verbose, --quiet"),
+    ],
+    ids=str,
+)
+def test_options_that_exclude_each_other(options, message, medallion):
+    result = reconstruct(medallion, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_formats_are_checked_before_work_begins(medallion):
+    result = reconstruct(medallion, "-o", "m.fbx")
+    assert result.exit_code == 1
+    assert result.stderr == "normalmesh: error: cannot write m.fbx: the suffix must be one of .glb, .ply, .obj, .stl\n"
+
+
+def test_debug_shows_the_trace_from_either_place(tmp_path):
+    missing = tmp_path / "none.png"
+    assert "Traceback" not in run("inspect", missing).stderr
+    for arguments in (
+        ["--debug", "inspect", missing],
+        ["inspect", missing, "--debug"],
+        ["reconstruct", missing, "--debug"],
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert "Traceback" in result.stderr
+        assert result.stderr.splitlines()[-1] == f"normalmesh: error: {missing}: there is no such file"
+
+
+def test_unexpected_errors_are_one_line(monkeypatch, tmp_path):
+    def broken(*arguments, **options):
+        raise KeyError("wheel")
+
+    monkeypatch.setattr("normalmesh.files.inspection.inspect_file", broken)
+    result = run("inspect", tmp_path / "a.png")
+    assert result.exit_code == 1
+    assert result.stderr == "normalmesh: internal error: KeyError: 'wheel'; --debug shows where\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_NORMALMESH_COMPLETE" in result.stdout
+
+
+def test_completion_knows_the_options():
+    environment = {
+        "_NORMALMESH_COMPLETE": "bash_complete",
+        "COMP_WORDS": "normalmesh reconstruct --ma",
+        "COMP_CWORD": "2",
+    }
+    result = CliRunner().invoke(normalmesh, [], prog_name="normalmesh", env=environment)
+    assert {line.split(",")[1] for line in result.stdout.splitlines()} == {
+        "--mask",
+        "--max-angle",
+        "--max-error",
+        "--max-pixels",
+    }

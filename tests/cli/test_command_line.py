@@ -1,0 +1,157 @@
+"""The command line as a newcomer meets it: in a process of its own."""
+
+import subprocess
+import sys
+
+import imagecodecs
+import numpy as np
+import pytest
+from test_robust import flap
+
+import normalmesh
+from normalmesh.evaluation.synthetic.medallion import Medallion
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "normalmesh", *map(str, arguments)]
+
+
+def run(*arguments, **options):
+    return subprocess.run(command(*arguments), capture_output=True, text=True, **options)
+
+
+@pytest.fixture(scope="module")
+def medallion(tmp_path_factory):
+    """A PNG of 96 × 96 pixels, with the mask in its alpha channel."""
+    return write_medallion(tmp_path_factory.mktemp("maps") / "medallion.png", 96)
+
+
+def write_medallion(path, size):
+    normal_map = Medallion(size).normal_map
+    colours = np.round((normal_map.normals.astype(np.float64) + 1) / 2 * 65535)
+    image = np.dstack([colours, 65535 * normal_map.mask]).astype(np.uint16)
+    path.write_bytes(imagecodecs.png_encode(image))
+    return path
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys, normalmesh.cli; print([m for m in ('numpy', 'numba', 'scipy', 'trimesh') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    help_text = run("--help")
+    assert help_text.returncode == 0
+    assert "inspect" in help_text.stdout
+
+
+def test_version():
+    assert run("--version").stdout.strip() == f"normalmesh, version {normalmesh.__version__}"
+
+
+def test_demo_then_inspect(tmp_path):
+    demo = run("demo", "--size", 64, "--output", tmp_path / "made")
+    assert demo.returncode == 0, demo.stderr
+    names = {path.name for path in (tmp_path / "made").iterdir()}
+    assert names == {"normals.png", "medallion.ply", "medallion.glb"} | {
+        f"{picture}.png" for picture in ("input", "wireframe", "shaded", "error", "overview")
+    }
+    assert "RMSE" in demo.stdout
+    inspect = run("inspect", tmp_path / "made" / "normals.png")
+    assert inspect.returncode == 0
+    assert "64 × 64 pixels" in inspect.stdout
+    assert "1 component, 0 holes" in inspect.stdout
+
+
+def test_reconstruct_says_where_depth_jumps(tmp_path):
+    normals = flap(64)[1].normals
+    image = np.round((normals.astype(np.float64) + 1) / 2 * 65535).astype(np.uint16)
+    imagecodecs.imwrite(tmp_path / "flap.png", image)
+    result = run("reconstruct", tmp_path / "flap.png", "--compression", 0.95, "--jumps", tmp_path / "jumps.png")
+    assert result.returncode == 0, result.stderr
+    assert "edges cut" in result.stdout
+    assert (tmp_path / "flap.glb").stat().st_size > 1000
+    picture = imagecodecs.imread(tmp_path / "jumps.png")
+    assert picture.shape == (64, 64, 3)
+    assert np.ptp(picture.astype(int), axis=-1).max() > 50
+    flat = run("reconstruct", tmp_path / "flap.png", "-o", tmp_path / "flat.ply", "--continuous")
+    assert flat.returncode == 0, flat.stderr
+    assert "jumps" not in flat.stdout
+    assert run("reconstruct", tmp_path / "flap.png", "-o", tmp_path / "no" / "where.ply").returncode == 1
+
+
+def test_dry_run_says_what_it_takes(medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.glb", "--vertices", 300, "--dry-run")
+    assert result.returncode == 0, result.stderr
+    labels = [line.split()[0] for line in result.stdout.splitlines()]
+    assert labels == ["size", "vertices", "needs", "available"]
+    foreground = Medallion(96).normal_map.foreground
+    assert f"96 × 96 pixels, {100 * foreground / 96**2:.1f} % foreground ({foreground})" in result.stdout
+    assert "vertices     300\n" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dry_run_reads_only_the_mask(tmp_path):
+    """Pixels of the normal map are not even there."""
+    whole = write_medallion(tmp_path / "whole.png", 96).read_bytes()
+    (tmp_path / "n.png").write_bytes(whole[:1000])
+    (tmp_path / "m.png").write_bytes(imagecodecs.png_encode(np.pad(np.full((30, 20), 255, np.uint8), 5)))
+    result = run("reconstruct", tmp_path / "n.png", "--mask", tmp_path / "m.png", "--threshold", 9, "--dry-run")
+    assert "30 × 40 pixels, 50.0 % foreground (600)" in result.stdout
+    assert "vertices     about 30\n" in result.stdout
+    assert run("reconstruct", tmp_path / "n.png", "--dry-run").returncode == 1
+
+
+def test_quiet_says_nothing(medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.ply", "--vertices", 200, "--threads", 1, "-q")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert b"element vertex 200\n" in (tmp_path / "a.ply").read_bytes()[:300]
+
+
+def test_estimate_comes_first_and_progress_needs_a_terminal(medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.ply", "--threshold", 30)
+    notices = [line for line in result.stderr.splitlines() if not line.startswith("compiling")]
+    assert len(notices) == 1
+    assert notices[0].startswith("needs        about ")
+    assert "%" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--threads", 4000], 1, "normalmesh: error: threads is 4000, but there are at most"),
+        (["--memory-limit", "2 MB"], 1, "but 2 MB are allowed"),
+        (["--memory-limit", "much"], 2, "'much' is not a size such as 12GB"),
+        (["--vertices", 90, "--compression", 0.9], 2, "give only one of --vertices, --compression"),
+        (["--vertices", 2], 2, "2 is not in the range"),
+        (["--threshold", 0], 2, "0.0 is not in the range"),
+    ],
+    ids=str,
+)
+def test_reconstruct_refuses(options, status, message, medallion, tmp_path):
+    result = run("reconstruct", medallion, "-o", tmp_path / "a.glb", *options)
+    assert result.returncode == status
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["inspect", "missing.png"], 1, "normalmesh: error: missing.png: there is no such file"),
+        (["inspect"], 2, "Missing argument"),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_errors_are_one_line(arguments, status, message, tmp_path):
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == status
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_warnings_are_one_line(tmp_path):
+    image = np.full((8, 8, 3), (128, 128, 255), np.uint8)
+    image[2, 2] = (128, 200, 10)
+    (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
+    result = run("inspect", tmp_path / "n.png")
+    assert result.returncode == 0
+    assert result.stderr.startswith("normalmesh: warning: 1 normals")

@@ -1,0 +1,91 @@
+"""What a command shows while it works."""
+
+import io
+import sys
+
+import pytest
+
+from normalmesh import Step
+from normalmesh.cli import interruption
+from normalmesh.cli.console import Console, duration_text, progress_removed, step_text
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+    def screen(self):
+        """What is left to be seen after all carriage returns."""
+        lines = [""]
+        for character in self.getvalue():
+            if character == "\r":
+                column = 0
+            elif character == "\n":
+                lines.append("")
+            else:
+                column = 0 if not lines[-1] else column
+                lines[-1] = lines[-1][:column].ljust(column) + character + lines[-1][column + 1 :]
+                column += 1
+        return [line.rstrip() for line in lines]
+
+
+def with_terminal(monkeypatch):
+    """A terminal in place of standard error. No fixture: pytest puts its own stream there before each test begins."""
+    made = Terminal()
+    monkeypatch.setattr(sys, "stderr", made)
+    monkeypatch.setattr("normalmesh.cli.console.INTERVAL", 0.0)
+    return made
+
+
+def test_a_line_that_moves(monkeypatch):
+    terminal = with_terminal(monkeypatch)
+    console = Console()
+    console.progress(Step(0.0, "start"))
+    console.progress(Step(0.25, "collapse", 1234567))
+    assert terminal.screen() == ["collapse   25 %, 1234567 vertices"]
+    console.notice("compiling")
+    console.progress(Step(0.5, "align", 9))
+    assert terminal.screen() == ["compiling", "align      50 %, 9 vertices"]
+    console.progress(Step(1.0, "done", 9))
+    assert terminal.screen() == ["compiling", ""]
+
+
+def test_quiet_is_silent(monkeypatch):
+    terminal = with_terminal(monkeypatch)
+    console = Console(quiet=True)
+    console.progress(Step(0.5, "collapse", 9))
+    console.notice("compiling")
+    assert terminal.getvalue() == ""
+
+
+def test_no_line_without_a_terminal(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    console = Console()
+    console.progress(Step(0.5, "collapse", 9))
+    console.notice("compiling")
+    assert stream.getvalue() == "compiling\n"
+
+
+def test_the_line_goes_at_the_end(monkeypatch):
+    terminal = with_terminal(monkeypatch)
+    console = Console()
+    console.progress(Step(0.5, "collapse", 9))
+    with pytest.raises(ZeroDivisionError), progress_removed(console):
+        raise ZeroDivisionError
+    assert terminal.screen() == [""]
+
+
+def test_the_line_goes_when_the_process_is_interrupted(monkeypatch):
+    terminal = with_terminal(monkeypatch)
+    console = Console()
+    with progress_removed(console):
+        console.progress(Step(0.5, "collapse", 9))
+        interruption._say_last_words("interrupted")
+    assert terminal.screen() == ["normalmesh: interrupted, nothing written", ""]
+
+
+def test_time_left():
+    assert step_text(Step(0.25, "solve", 10), 30.0) == "solve      25 %, 10 vertices, 1 min 30 s left"
+    assert step_text(Step(0.01, "noise"), 30.0) == "noise       1 %"
+    assert [duration_text(seconds) for seconds in (0.2, 59.4, 125, 4230)] == ["1 s", "59 s", "2 min 5 s", "1 h 10 min"]

@@ -1,0 +1,89 @@
+"""The sessions of docs/commands.md are what the commands say: each is run, in one folder, and compared."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from normalmesh import cli
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
+#: Said by whichever command meets a kernel first.
+COMPILING = "compiling kernels, first run only\n"
+
+
+def transcripts(text: str) -> list[tuple[str, str]]:
+    """The command lines of all console blocks and what they print, in order."""
+    found = []
+    for block in re.findall(r"^```console\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Whether a text is as shown, where ``...`` stands for anything in a line, and alone on it for any lines."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "...\n" else r"[^\n]*?".join(map(re.escape, line.split("...")))
+        for line in shown.splitlines(keepends=True)
+    )
+    return re.fullmatch(pattern, printed) is not None
+
+
+def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+    """What the command line prints to either stream, and its exit status."""
+    monkeypatch.setattr(sys, "argv", ["normalmesh", *arguments])
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream), warnings.catch_warnings():
+        warnings.simplefilter("default")
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return stream.getvalue().replace(COMPILING, ""), status
+
+
+def test_transcripts(tmp_path, monkeypatch):
+    for extra in ("embreex", "matplotlib"):
+        pytest.importorskip(extra)
+    monkeypatch.chdir(tmp_path)
+    status = 0
+    for command, shown in transcripts(DOCUMENT.read_text(encoding="utf-8")):
+        if command == "echo $?":
+            printed = f"{status}\n"
+        else:
+            program, *arguments = shlex.split(command)
+            assert program == "normalmesh"
+            printed, status = run(arguments, monkeypatch)
+        assert matches(shown, printed), f"$ {command}\n{printed}\nis not what {DOCUMENT.name} shows:\n{shown}"
+
+
+def test_every_command_is_shown():
+    shown = {shlex.split(command)[1] for command, _ in transcripts(DOCUMENT.read_text(encoding="utf-8"))}
+    assert set(cli.normalmesh.commands) <= shown
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "expected"),
+    [
+        ("a 1...\n", "a 1.25\n", True),
+        ("a 1...\n", "a 2.25\n", False),
+        ("a 1... b\n", "a 1\n b\n", False),
+        ("a\n...\nb\n", "a\nb\n", True),
+        ("a\n...\nb\n", "a\nx\ny\nb\n", True),
+        ("...\n", "", True),
+        ("a\n", "a\nb\n", False),
+        ("", "a\n", False),
+    ],
+)
+def test_what_matches(shown, printed, expected):
+    assert matches(shown, printed) == expected

@@ -1,0 +1,215 @@
+"""The hierarchy of right triangles against sums over half pixels, and its meshes on any mask."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from meshes import bumpy_map, disc
+from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
+from normalmesh.decimation._hierarchy import LEAST_COSINE
+from normalmesh.decimation.hierarchy import BLOCK, Hierarchy
+from normalmesh.decimation.start_mesh import start_mesh
+from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.mesh.cut_mesh import edge_ends
+from normalmesh.mesh.raster import pixel_faces
+
+
+def naive_error(corners, normal_map):
+    """What it costs to take a triangle (3, 2), corners as row and column, for flat, by its half pixels."""
+    a, b, c = np.array(corners, float)
+    side = np.linalg.inv(np.stack([b - a, c - a], axis=1))
+    normals = []
+    for i in range(int(min(a[0], b[0], c[0])), int(max(a[0], b[0], c[0]))):
+        for j in range(int(min(a[1], b[1], c[1])), int(max(a[1], b[1], c[1]))):
+            for quarter in ((0.5, 0.2), (0.5, 0.8), (0.2, 0.5), (0.8, 0.5)):
+                s, t = side @ (np.array([i, j]) + quarter - a)
+                if s > 0 and t > 0 and s + t < 1:
+                    if not (0 <= i < normal_map.shape[0] and 0 <= j < normal_map.shape[1] and normal_map.mask[i, j]):
+                        return np.inf
+                    normals.append(normal_map.normals[i, j].astype(float))
+    mean = np.mean(normals, axis=0)
+    deviation = np.mean(np.sum((normals - mean) ** 2, axis=1))
+    size = len(normals) / 4
+    return mean, deviation * size**2 / 9
+
+
+def naive_cost(corners, square, side, normal_map):
+    """The same with the tilt of the square around a middle (row, column)."""
+    found = naive_error(corners, normal_map)
+    if found is np.inf:
+        return np.inf
+    i, j = square[0] - side // 2, square[1] - side // 2
+    mean = normal_map.normals[i : i + side, j : j + side].reshape(-1, 3).astype(float).mean(axis=0)
+    ray = normal_map.camera.rays(square[1], square[0]) * normal_map.camera.towards_viewer
+    cosine = max(mean @ ray / np.linalg.norm(ray) / np.linalg.norm(mean), LEAST_COSINE)
+    return found[1] / cosine**2
+
+
+def naive_errors(normal_map):
+    """Errors of all pixel corners, by the children that each one needs."""
+    rows, columns = normal_map.shape
+    errors = np.full((rows + 1, columns + 1), np.inf)
+
+    def at(i, j):
+        return errors[i, j] if 0 <= i <= rows and 0 <= j <= columns else np.inf
+
+    half = 1
+    while half < BLOCK:
+        for i in range(rows + 1):
+            for j in range(columns + 1):
+                if (i // half % 2) + (j // half % 2) == 1 and i % half == j % half == 0:
+                    errors[i, j] = max(
+                        [side_cost(i, j, half, way, normal_map) for way in (-1, 1)]
+                        + [at(i + s * half // 2, j + t * half // 2) for s in (-1, 1) for t in (-1, 1) if half > 1]
+                    )
+        for i in range(half, rows + 1, 2 * half):
+            for j in range(half, columns + 1, 2 * half):
+                nw, ne, sw, se = [(i + s * half, j + t * half) for s in (-1, 1) for t in (-1, 1)]
+                # The diagonal goes through the corner both of whose coordinates are odd multiples of the side.
+                falling = (i // half // 2 + j // half // 2) % 2 == 0
+                parts = [(nw, se, ne), (nw, sw, se)] if falling else [(nw, sw, ne), (sw, se, ne)]
+                errors[i, j] = max(
+                    [naive_cost(part, (i, j), 2 * half, normal_map) for part in parts]
+                    + [at(i + half, j), at(i - half, j), at(i, j + half), at(i, j - half)]
+                )
+        half *= 2
+    return errors
+
+
+def side_cost(i, j, half, way, normal_map):
+    """Of the triangle over the side whose middle is (i, j), on one side of it."""
+    if i // half % 2 == 0:
+        middle = (i + way * half, j)
+        return naive_cost([middle, (i, j - half), (i, j + half)], middle, 2 * half, normal_map)
+    middle = (i, j + way * half)
+    return naive_cost([middle, (i - half, j), (i + half, j)], middle, 2 * half, normal_map)
+
+
+@pytest.mark.parametrize("camera", [Orthographic(), Perspective(30, 30, 9, 8)])
+def test_errors_equal_those_of_half_pixels(camera):
+    mask = disc(20, 11.0)[:, :18]
+    mask[4, 5] = False
+    normal_map = bumpy_map((20, 18), mask=mask, camera=camera)
+    found = Hierarchy.of(normal_map)
+    top, left = found.corner
+    height, width = found.errors.shape
+    # The hierarchy begins where the foreground does.
+    inner = NormalMap(
+        normal_map.normals[top : top + height - 1, left : left + width - 1],
+        normal_map.mask[top : top + height - 1, left : left + width - 1],
+        camera if isinstance(camera, Orthographic) else Perspective(30, 30, 9 - left, 8 - top),
+    )
+    expected = naive_errors(inner)
+    finite = np.isfinite(expected)
+    assert np.array_equal(np.isfinite(found.errors), finite)
+    assert finite.sum() > 60
+    assert np.allclose(found.errors[finite], expected[finite], rtol=1e-4, atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(np.bool_, st.tuples(st.integers(1, 24), st.integers(1, 24))), st.integers(0, 9), st.floats(0, 1))
+def test_meshes_of_any_mask_are_sound(mask, seed, share):
+    if not mask.any():
+        mask[0, 0] = True
+    mask = np.kron(mask, np.ones((3, 3), bool))
+    normal_map = bumpy_map(mask.shape, seed, mask)
+    full = ScreenMesh.from_mask(mask)
+    hierarchy = Hierarchy.of(normal_map)
+    mesh = hierarchy.mesh(hierarchy.level(int(share * len(full.vertices))))
+    check, whole = mesh.check(), full.check()
+    assert check.problems == ()
+    assert check.components == whole.components
+    assert sorted(check.holes) == sorted(whole.holes)
+    assert np.array_equal(pixel_faces(mesh, mask.shape) >= 0, mask)
+
+
+def test_a_level_leaves_as_many_corners_as_asked_for():
+    normal_map = Medallion(200).normal_map
+    hierarchy = Hierarchy.of(normal_map)
+    for wanted in (300, 2000, 8000):
+        level = hierarchy.level(wanted)
+        left = np.count_nonzero(np.isfinite(hierarchy.errors) & (hierarchy.errors > level))
+        assert 0.85 * wanted < left <= wanted
+        kept = hierarchy.errors > level
+        columns, rows = hierarchy.mesh(level).vertices.astype(int).T
+        assert kept[rows - hierarchy.corner[0], columns - hierarchy.corner[1]].all()
+
+
+def test_the_outline_and_locked_pixels_stay_whole():
+    normal_map = bumpy_map((70, 70), mask=disc(70, 30.0), height=0.1)
+    locked = np.zeros((70, 70), bool)
+    locked[20:24, 30:41] = True
+    mesh = Hierarchy.of(normal_map, locked).mesh(np.inf)
+    around = ScreenMesh.from_mask(normal_map.mask)
+    outline = around.vertices[edge_ends(around, np.flatnonzero(around.opposite < 0)).ravel()]
+    there = set(map(tuple, mesh.vertices.tolist()))
+    assert set(map(tuple, outline.tolist())) - there == set()
+    assert {(float(u), float(v)) for u in range(30, 42) for v in range(20, 25)} <= there
+    assert len(mesh.vertices) < len(around.vertices) / 2
+
+
+def test_flat_maps_become_large_triangles_at_any_size():
+    normals = np.broadcast_to(np.array([0.0, 0.0, 1.0]), (300, 200, 3))
+    mesh = Hierarchy.of(NormalMap(normals)).mesh(0.0)
+    assert mesh.check().problems == ()
+    assert mesh.areas.max() == BLOCK**2 / 2
+
+
+def test_same_mesh_for_any_number_of_threads():
+    normal_map = Medallion(300).normal_map
+    found = []
+    allowed = numba.get_num_threads()
+    for threads in (1, allowed):
+        numba.set_num_threads(threads)
+        hierarchy = Hierarchy.of(normal_map)
+        found.append(hierarchy.mesh(hierarchy.level(3000)))
+    numba.set_num_threads(allowed)
+    assert np.array_equal(found[0].vertices, found[1].vertices)
+    assert np.array_equal(found[0].faces, found[1].faces)
+
+
+def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():
+    truth = Medallion(256)
+    errors = {}
+    for start in ("pixels", "adaptive"):
+        mesh = decimate(truth.normal_map, compression=0.98, rounds=1, passes=0, start=start)
+        errors[start] = evaluate(integrate(mesh, truth.normal_map, refine=2), truth.normal_map, truth.height)
+        assert mesh.report.target_met
+    assert errors["adaptive"].mae < 1.01 * errors["pixels"].mae
+    assert errors["adaptive"].rmse < 1.05 * errors["pixels"].rmse
+
+
+def is_coarse(normal_map, target=0, limit=np.inf, start="adaptive"):
+    mesh, coarse = start_mesh(normal_map, start, target, limit, None)
+    assert coarse == (len(mesh.vertices) < len(ScreenMesh.from_mask(normal_map.mask).vertices))
+    return coarse
+
+
+def test_what_is_small_sparse_or_wanted_fine_starts_from_all_pixels():
+    normal_map = bumpy_map((300, 300))
+    assert is_coarse(normal_map, target=500)
+    assert is_coarse(normal_map, limit=10.0)
+    assert not is_coarse(normal_map, target=500, start="pixels")
+    assert not is_coarse(normal_map, target=9000)
+    assert not is_coarse(normal_map, limit=1e-9)
+    assert not is_coarse(bumpy_map((200, 200)), target=500)
+    two = np.zeros((256, 2200), bool)
+    two[:, :132] = two[:, -132:] = True
+    assert not is_coarse(bumpy_map(two.shape, mask=two), target=500)
+
+
+def test_locked_pixels_of_a_coarse_start_stay():
+    normal_map = bumpy_map((300, 300), height=0.5)
+    locked = np.zeros(normal_map.shape, bool)
+    locked[100:110, 200:230] = True
+    mesh = decimate(normal_map, vertices=1500, locked=locked)
+    assert mesh.report.rounds[0].collapses < 300 * 300 / 2
+    assert len(mesh.vertices) == 1500
+    there = set(map(tuple, mesh.vertices[mesh.locked].tolist()))
+    assert there == {(float(u), float(v)) for u in range(200, 231) for v in range(100, 111)}
+    assert mesh.check().problems == ()

@@ -1,0 +1,73 @@
+"""Vertex moves."""
+
+import numpy as np
+import pytest
+
+from meshes import assert_consistent, bumpy_map, coarse_mesh, disc
+from normalmesh import pixel_faces
+from normalmesh.decimation._move import LEAST_STEP, best_steps
+from normalmesh.decimation.move import move
+from normalmesh.decimation.quadrics import vertex_quadrics
+from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
+from normalmesh.mesh._outline import near_outline
+
+
+def test_steps_lead_to_the_least_of_the_quadrics():
+    """Supplement B: Ã δu = b̃, and eq. (16)."""
+    mesh, pixels, records = coarse_mesh(bumpy_map(height=6.0), 80)
+    mesh.flags[:10] |= LOCKED
+    quadrics = vertex_quadrics(mesh, pixels, records)
+    steps = np.full((len(quadrics), 2), np.nan)
+    best_steps(0, len(steps), quadrics, mesh.flags, 0.5, steps)
+    for q, flags, step in zip(quadrics, mesh.flags, steps, strict=True):
+        expected = np.linalg.solve([[q[0], q[1]], [q[1], q[2]]], -q[3:5]) if flags == 0 else np.zeros(2)
+        assert np.allclose(step, 0.5 * expected, rtol=1e-6, atol=1e-9)
+    assert (mesh.flags == 0).sum() > 20
+
+
+def test_a_quadric_without_a_least_point_gives_no_step():
+    steps = np.ones((2, 2))
+    best_steps(0, 2, np.array([[1.0, 1, 1, 2, 3, 4], [0, 0, 0, 1, 1, 0]]), np.zeros(2, np.uint8), 0.5, steps)
+    assert not steps.any()
+
+
+@pytest.mark.parametrize("mask", [None, disc(40, 18), np.random.default_rng(0).random((40, 40)) > 0.1])
+@pytest.mark.parametrize("step", [0.5, 1000.0])
+def test_no_step_turns_a_face_over(mask, step):
+    """Steps of a thousand times the best are shortened or given up. Boundary vertices stay near the outline."""
+    normal_map = bumpy_map((40, 40), mask=mask, height=8.0)
+    mesh, pixels, records = coarse_mesh(normal_map, 100)
+    before, faces = mesh.vertices.copy(), mesh.faces.copy()
+    assert move(mesh, pixels, records, step) > 0
+    assert np.array_equal(mesh.faces, faces)
+    assert_consistent(mesh)
+    assert mesh.to_screen().check().ok
+    assert all(near_outline(*place, normal_map.mask) for place in mesh.vertices[mesh.flags & BOUNDARY != 0])
+    assert np.array_equal(mesh.covered, pixel_faces(mesh.to_screen(), normal_map.shape) >= 0)
+    moved = (mesh.vertices != before).any(axis=1)
+    assert moved.any()
+    assert (np.linalg.norm(mesh.vertices - before, axis=1)[moved] >= LEAST_STEP / 2**6).all()
+
+
+def test_exactly_the_faces_that_changed_are_marked():
+    mesh, pixels, records = coarse_mesh(bumpy_map((40, 40), mask=disc(40, 18)), 150)
+    mesh.flags[::3] |= LOCKED
+    before = mesh.vertices.copy()
+    moves = move(mesh, pixels, records, 0.5)
+    moved = (mesh.vertices != before).any(axis=1)
+    assert moves == moved.sum() > 0
+    assert not moved[mesh.flags & LOCKED != 0].any()
+    faces = mesh.faces[: mesh.real_faces]
+    assert np.array_equal(records.changed[: mesh.real_faces], moved[faces].any(axis=1))
+    assert not records.changed[: mesh.real_faces].all()
+
+
+def test_moves_lower_the_sum_of_the_quadrics():
+    mesh, pixels, records = coarse_mesh(bumpy_map((40, 40)), 100)
+    inner = mesh.flags == 0
+    costs = []
+    for _ in range(3):
+        costs.append(vertex_quadrics(mesh, pixels, records)[inner, 5].sum())
+        move(mesh, pixels, records, 0.5)
+        records.renew(mesh, pixels)
+    assert costs[0] > costs[1] > costs[2]

@@ -1,0 +1,174 @@
+"""Photometric stereo: exact renders of exact normals give the normals back."""
+
+import warnings
+
+import imagecodecs
+import numpy as np
+import pytest
+
+from normalmesh import NormalMeshError, NormalMeshWarning, photometric_stereo, read_lights
+from normalmesh.evaluation.synthetic.analytic import sphere
+from normalmesh.evaluation.synthetic.medallion import Medallion
+
+#: Eight lights 35° from the viewing direction and four at 15°.
+SLANTS, TURNS = np.radians([35] * 8 + [15] * 4), np.radians([*range(0, 360, 45), *range(20, 380, 90)])
+LIGHTS = np.stack([np.sin(SLANTS) * np.cos(TURNS), np.sin(SLANTS) * np.sin(TURNS), np.cos(SLANTS)], axis=1)
+
+
+def shading(normals, lights=LIGHTS):
+    """What a matt white surface reflects, before shadows: (K, H, W), negative where it is turned away."""
+    return np.einsum("hwc,kc->khw", normals.astype(np.float64), lights)
+
+
+def albedo_of(shape):
+    return 0.3 + 0.5 * np.linspace(0, 1, shape[1])[None, :].repeat(shape[0], axis=0)
+
+
+def angles(found, truth):
+    """Radians between normals (H, W, 3) where both maps have some; arcsin is exact where arccos is not."""
+    inside = found.mask & truth.mask
+    cross = np.cross(found.normals[inside].astype(np.float64), truth.normals[inside].astype(np.float64))
+    return np.arcsin(np.clip(np.linalg.norm(cross, axis=1), 0, 1))
+
+
+@pytest.fixture(scope="module")
+def medallion():
+    return Medallion(96).normal_map
+
+
+def test_normals_and_albedo_of_a_matt_surface_are_exact(medallion):
+    albedo = albedo_of(medallion.shape)
+    images = np.maximum(shading(medallion.normals), 0) * albedo
+    found = photometric_stereo(images, LIGHTS, medallion.mask)
+    assert np.array_equal(found.normal_map.mask, medallion.mask)
+    assert angles(found.normal_map, medallion).max() < 1e-4
+    np.testing.assert_allclose(found.albedo[medallion.mask], albedo[medallion.mask], rtol=1e-5)
+    assert found.residual.max() < 1e-6
+    assert not found.albedo[~medallion.mask].any()
+
+
+def test_what_is_turned_away_from_a_light_does_not_count():
+    truth = sphere(96).normal_map
+    images = np.maximum(shading(truth.normals), 0)
+    assert np.mean(images[:, truth.mask] == 0) > 0.05
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NormalMeshWarning)
+        found = photometric_stereo(images, LIGHTS, truth.mask)
+    assert angles(found.normal_map, truth).max() < 1e-4
+
+
+def test_cast_shadows_and_highlights_are_left_out(medallion):
+    values = np.maximum(shading(medallion.normals), 0)
+    generator = np.random.default_rng(0)
+    # Three images a pixel in shadow, one with a highlight.
+    order = np.argsort(generator.random(values.shape), axis=0)
+    np.put_along_axis(values, order[:3], 0.1 * np.take_along_axis(values, order[:3], 0), axis=0)
+    np.put_along_axis(values, order[3:4], 1.5 + np.take_along_axis(values, order[3:4], 0), axis=0)
+    plain = photometric_stereo(values, LIGHTS, medallion.mask)
+    robust = photometric_stereo(values, LIGHTS, medallion.mask, darkest=0.25, brightest=0.1)
+    assert np.degrees(np.median(angles(robust.normal_map, medallion))) < 1
+    assert np.degrees(np.mean(angles(robust.normal_map, medallion))) < 1
+    assert np.mean(angles(plain.normal_map, medallion)) > 10 * np.mean(angles(robust.normal_map, medallion))
+    assert np.median(plain.residual[medallion.mask]) > np.median(robust.residual[medallion.mask])
+
+
+def test_colours_intensities_and_integers(medallion, tmp_path):
+    colours = np.array([0.9, 0.6, 0.3])
+    strength = np.linspace(0.5, 0.8, 3 * len(LIGHTS)).reshape(-1, 3)
+    light = np.maximum(shading(medallion.normals), 0)[..., None] * colours
+    stored = np.round(65535 * light * strength[:, None, None]).astype(np.uint16)
+    files = [tmp_path / f"{k:03d}.png" for k in range(len(stored))]
+    for file, image in zip(files, stored, strict=True):
+        file.write_bytes(imagecodecs.png_encode(image))
+    np.savetxt(tmp_path / "lights.txt", LIGHTS)
+    np.savetxt(tmp_path / "intensities.txt", strength)
+    (tmp_path / "mask.png").write_bytes(imagecodecs.png_encode(255 * medallion.mask.astype(np.uint8)))
+    found = photometric_stereo(
+        files, tmp_path / "lights.txt", tmp_path / "mask.png", intensities=tmp_path / "intensities.txt"
+    )
+    assert angles(found.normal_map, medallion).max() < 1e-3
+    np.testing.assert_allclose(found.albedo[medallion.mask], colours * np.ones((medallion.foreground, 1)), rtol=1e-3)
+    again = photometric_stereo(stored, LIGHTS, medallion.mask, intensities=strength)
+    assert np.array_equal(again.normal_map.normals, found.normal_map.normals)
+
+
+def test_clipped_and_missing_values_do_not_count(medallion):
+    values = np.maximum(shading(medallion.normals), 0)
+    values[0, :40] = 1.0
+    values[1, 50:] = np.nan
+    found = photometric_stereo(values, LIGHTS, medallion.mask, saturation=1.0)
+    assert angles(found.normal_map, medallion).max() < 1e-4
+    eight_bit = np.round(255 * np.minimum(1.3 * np.maximum(shading(medallion.normals), 0), 1)).astype(np.uint8)
+    assert (eight_bit[:, medallion.mask] == 255).any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NormalMeshWarning)  # where too many images are clipped
+        found = photometric_stereo(eight_bit, LIGHTS, medallion.mask)
+    assert np.degrees(np.mean(angles(found.normal_map, medallion))) < 0.5
+
+
+def test_blocks_do_not_show(medallion, monkeypatch):
+    images = np.maximum(shading(medallion.normals), 0)
+    whole = photometric_stereo(images, LIGHTS, medallion.mask, darkest=0.2)
+    monkeypatch.setattr("normalmesh.runtime.row_blocks.BLOCK", 1)
+    pieces = photometric_stereo(images, LIGHTS, medallion.mask, darkest=0.2)
+    np.testing.assert_allclose(pieces.normal_map.normals, whole.normal_map.normals, atol=1e-6)
+
+
+def test_lights_in_other_axes(medallion):
+    images = np.maximum(shading(medallion.normals), 0)
+    found = photometric_stereo(images, LIGHTS * [1, -1, -1], medallion.mask, convention="opencv")
+    assert angles(found.normal_map, medallion).max() < 1e-4
+
+
+def test_pixels_that_too_few_lights_reach_leave_the_mask(medallion):
+    images = np.maximum(shading(medallion.normals), 0)
+    images[2:, 48, 48] = 0
+    with pytest.warns(NormalMeshWarning, match="1 of .* pixels see fewer than three independent lights"):
+        found = photometric_stereo(images, LIGHTS, medallion.mask)
+    assert not found.normal_map.mask[48, 48]
+    assert found.normal_map.foreground == medallion.foreground - 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lights": LIGHTS * [1, 0, 1]}, "lie in one plane"),
+        ({"lights": LIGHTS[:5]}, "12 images but 5 lights"),
+        ({"lights": np.vstack([np.zeros((1, 3)), LIGHTS[1:]])}, "light 0 has the direction 0 0 0"),
+        ({"lights": LIGHTS[:, :2]}, "lights must be finite numbers"),
+        ({"images": np.ones((12, 4))}, "images must have the shape"),
+        ({"images": [np.ones((4, 4))] * 11 + [np.ones((4, 5))]}, "image 11 is 4×5×1 but image 0 is 4×4×1"),
+        ({"images": []}, "there are no images"),
+        ({"images": "images.png"}, "a list of files"),
+        ({"images": ["missing.png"] * 12}, "there is no such file"),
+        ({"images": np.ones((2, 4, 4)), "lights": LIGHTS[:2]}, "at least three images"),
+        ({"images": np.zeros((12, 4, 4))}, "no pixel is lit"),
+        ({"mask": np.ones((4, 5))}, "mask is 4×5 but images are 4×4"),
+        ({"intensities": np.ones(5)}, "intensities must have the shape"),
+        ({"intensities": -np.ones(12)}, "positive"),
+        ({"saturation": 0}, "saturation must be a positive number"),
+        ({"darkest": 1.0}, "darkest must be a share"),
+        ({"darkest": 0.5, "brightest": 0.5}, "leave no image"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(changes, message):
+    arguments = {"images": np.ones((12, 4, 4)), "lights": LIGHTS, **changes}
+    with pytest.raises(NormalMeshError, match=message):
+        photometric_stereo(**arguments)
+
+
+def test_light_files(tmp_path):
+    file = tmp_path / "light_directions.txt"
+    file.write_text("# x y z\n0.1 0.2 0.9\n\n-0.1, 0.3, 0.8\n")
+    np.testing.assert_array_equal(read_lights(file), [[0.1, 0.2, 0.9], [-0.1, 0.3, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("0 0\n", "line 1 must have three numbers"), ("0 0 1\n0 x 1\n", "line 2"), ("0 nan 1\n", "line 1"), ("#\n", "no")],
+)
+def test_light_files_that_cannot_be_used(tmp_path, text, message):
+    file = tmp_path / "lights.txt"
+    file.write_text(text)
+    with pytest.raises(NormalMeshError, match=message):
+        read_lights(file)

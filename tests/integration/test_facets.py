@@ -1,0 +1,73 @@
+"""The facet system against dense least squares."""
+
+import numpy as np
+import pytest
+
+import naive_integration
+from meshes import bumpy_map, point_mesh
+from normalmesh import Orthographic, Perspective, ScreenMesh
+from normalmesh.integration.face_means import FaceMeans
+from normalmesh.integration.facets import FacetSystem
+from normalmesh.mesh.cut_mesh import CutMesh
+from normalmesh.solvers.sparse_system import solve_spd
+
+CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
+
+
+def system_of(mesh, normal_map):
+    return FacetSystem.of(FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera))
+
+
+def two_parts(count=12):
+    """Two meshes side by side without a common vertex."""
+    left = point_mesh((24, 12), count, seed=3)
+    right = point_mesh((24, 12), count, seed=4)
+    vertices = np.concatenate([left.vertices, right.vertices + np.array([13, 0])])
+    return ScreenMesh(vertices, np.concatenate([left.faces, right.faces + np.int32(len(left.vertices))]))
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+@pytest.mark.parametrize("mesh", [point_mesh((24, 26), 30), two_parts()], ids=["one", "two"])
+def test_against_dense_least_squares(camera, mesh):
+    normal_map = bumpy_map(camera=camera)
+    facets = system_of(mesh, normal_map)
+    table = naive_integration.face_means(mesh, normal_map)
+    offsets = solve_spd(facets.matrix(), facets.right_side()).x
+    perspective = isinstance(camera, Perspective)
+    expected = naive_integration.facet_offsets(mesh, table, perspective)
+    np.testing.assert_allclose(offsets, expected, atol=1e-7 * np.ptp(expected))
+    np.testing.assert_allclose(
+        facets.at_vertices(offsets, CutMesh.whole(mesh)),
+        naive_integration.facets_at_vertices(mesh, table, offsets, perspective),
+        atol=1e-10 * np.ptp(expected),
+    )
+
+
+def test_every_inner_edge_once():
+    mesh = point_mesh((24, 26), 30)
+    facets = system_of(mesh, bumpy_map())
+    expected = {frozenset(edge[2:]) for edge in naive_integration.inner_edges(mesh.faces)}
+    assert {frozenset(pair) for pair in facets.pairs.tolist()} == expected
+    assert len(facets.pairs) == len(expected)
+
+
+def test_prior_rows_are_the_surface_that_comes_out():
+    """Not the plane of the one face: the vertices, which are means of many planes, interpolated."""
+    mesh = point_mesh((24, 26), 30)
+    facets = system_of(mesh, bumpy_map())
+    offsets = np.random.default_rng(0).normal(size=len(mesh.faces))
+    shares, faces = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([7, 3], np.int32)
+    screen = np.einsum("kc,kcd->kd", shares, mesh.vertices[mesh.faces[faces]])
+    rows, known = facets.prior_rows(screen, faces, CutMesh.whole(mesh))
+    expected = (shares * facets.at_vertices(offsets, CutMesh.whole(mesh))[mesh.faces[faces]]).sum(axis=1)
+    np.testing.assert_allclose(rows @ offsets + known, expected)
+
+
+def test_a_face_alone():
+    mesh = ScreenMesh(np.array([[2.0, 2], [2, 9], [9, 2]]), np.array([[0, 1, 2]], np.int32))
+    facets = system_of(mesh, bumpy_map())
+    assert facets.matrix().toarray().tolist() == [[0.0]]
+    assert facets.right_side().tolist() == [0.0]
+    gradient = facets.means.gradients[0]
+    found = np.diff(facets.at_vertices(np.zeros(1), CutMesh.whole(mesh)))
+    np.testing.assert_allclose(found, [7 * gradient[1], 7 * (gradient @ [1, -1])])

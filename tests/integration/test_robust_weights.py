@@ -1,0 +1,79 @@
+"""Robust weights: the same on smooth surfaces, and no bending across a jump."""
+
+import numpy as np
+
+from normalmesh import NormalMap, decimate, integrate
+from normalmesh.integration.face_means import FaceMeans
+from normalmesh.integration.facets import FacetSystem
+from normalmesh.integration.robust_weights import RobustWeights
+
+
+def flap(size=96):
+    """A flap that rises to the right and ends in a jump, which fades out above and below: height and normal map."""
+    v, u = np.mgrid[:size, :size] + 0.5
+    fade = np.clip(1 - ((v - size / 2) / (0.35 * size)) ** 2, 0, None) ** 2
+    fade_slope = np.where(fade > 0, -4 * (v - size / 2) / (0.35 * size) ** 2 * np.sqrt(fade), 0)
+    ramp = np.where(u < 0.6 * size, np.clip(u - 0.2 * size, 0, None), 0)
+    height = 0.5 * ramp * fade
+    slope_u = np.where((u < 0.6 * size) & (u > 0.2 * size), 0.5 * fade, 0)
+    slope_v = 0.5 * ramp * fade_slope
+    normals = np.stack([-slope_u, slope_v, np.ones_like(u)], axis=-1)
+    return height, NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True))
+
+
+def bowl(size=64):
+    v, u = np.mgrid[:size, :size] + 0.5 - size / 2
+    normals = np.stack([-u / size, v / size, np.ones_like(u)], axis=-1)
+    return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True))
+
+
+def error(surface, height):
+    return (surface.depth_map() - height).std()
+
+
+def test_a_jump_bends_less():
+    height, normal_map = flap()
+    mesh = decimate(normal_map, vertices=500)
+    plain = error(integrate(mesh, normal_map, discontinuities=False, refine=0), height)
+    robust = error(integrate(mesh, normal_map, refine=0), height)
+    refined = error(integrate(mesh, normal_map), height)
+    assert robust < 0.7 * plain
+    assert refined < 0.7 * plain
+
+
+def test_a_smooth_surface_is_the_same():
+    normal_map = bowl()
+    mesh = decimate(normal_map, vertices=200)
+    plain = integrate(mesh, normal_map, discontinuities=False, refine=0)
+    robust = integrate(mesh, normal_map, refine=0)
+    spread = np.ptp(plain.vertices[:, 2])
+    assert np.abs(plain.vertices - robust.vertices).max() < 0.005 * spread
+
+
+def test_weights_against_their_formulas():
+    """One edge by hand, DESIGN §10."""
+    _, normal_map = flap(40)
+    mesh = decimate(normal_map, vertices=60)
+    system = FacetSystem.of(FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera))
+    weights = RobustWeights(system)
+    offsets = np.random.default_rng(0).normal(0, 0.3, len(mesh.faces))
+    upright = np.maximum(system.means.normals[:, 2], 1e-3)
+    agreement = np.linalg.norm(system.means.table[:, 1:4], axis=1)
+    cauchy, one_sided = weights.cauchy(weights.strain(offsets), 0.05), weights.one_sided(offsets)
+    degree = np.bincount(system.pairs.ravel(), minlength=len(mesh.faces))
+    for edge, (f, g) in enumerate(system.pairs):
+        trust = system.lengths[edge] * min(agreement[f], agreement[g]) ** 4
+        nu = min(upright[f], upright[g])
+        misfit = offsets[g] - offsets[f] - system.steps[edge]
+        assert np.isclose(cauchy[edge], trust * nu**2 / (1 + (nu * misfit / 0.05) ** 2))
+        expected = 0.0
+        for face in (f, g):
+            likings = {}
+            for other, pair in enumerate(system.pairs):
+                if face in pair:
+                    distance = np.linalg.norm(np.subtract(*system.means.centroids[pair]))
+                    step = (offsets[pair[1]] - offsets[pair[0]]) / distance
+                    likings[other] = np.exp(-5 * upright[face] ** 2 * step**2)
+            share = 0.5 * degree[face] * likings[edge] / sum(likings.values())
+            expected += max(share, 1e-6) * upright[face] ** 2
+        assert np.isclose(one_sided[edge], trust * expected)

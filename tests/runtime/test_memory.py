@@ -1,0 +1,79 @@
+"""Memory: estimates, what there is, and the early error."""
+
+import math
+
+import pytest
+
+from normalmesh import NormalMeshError, available_memory, estimate_memory, reconstruct
+from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.runtime import memory as module
+
+
+def test_estimates_are_positive_and_grow():
+    for pixels, foreground, vertices in ((1, 1, 3), (10**6, 5 * 10**5, 10**4), (64 * 10**6, 64 * 10**6, 10**6)):
+        estimate = estimate_memory(pixels, foreground, vertices)
+        assert 0 < estimate <= estimate_memory(pixels, foreground, 2 * vertices)
+        assert estimate < estimate_memory(2 * pixels, foreground, vertices)
+        assert estimate < estimate_memory(2 * pixels, 2 * foreground, vertices)
+    assert estimate_memory(10**6, 10**6, 5 * 10**5) > estimate_memory(10**6, 10**6, 10**4)
+
+
+def test_what_there_is():
+    available, installed = available_memory(), module.installed_memory()
+    assert available is not None
+    assert installed is not None
+    assert 0 < available <= installed
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_control_groups_limit_memory(version, tmp_path):
+    """A group with a limit inside one without; cached files do not count as used."""
+    names = {1: ("memory.limit_in_bytes", "memory.usage_in_bytes"), 2: ("memory.max", "memory.current")}[version]
+    top = tmp_path / "sys/fs/cgroup" / ("memory" if version == 1 else "")
+    inner = top / "outer/inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(
+        "3:cpu:/\n" + ("2:memory:/outer/inner\n" if version == 1 else "0::/outer/inner\n")
+    )
+    unlimited = "9223372036854771712" if version == 1 else "max"
+    for folder, limit, used in ((inner, unlimited, 5), (inner.parent, 1000, 700)):
+        (folder / names[0]).write_text(f"{limit}\n")
+        (folder / names[1]).write_text(f"{used}\n")
+        (folder / "memory.stat").write_text("anon 12\ninactive_file 200\n")
+    assert list(module._control_groups(tmp_path)) == [(1000, 500)]
+
+
+def test_nothing_is_known_without_the_files(tmp_path):
+    assert list(module._control_groups(tmp_path)) == []
+
+
+def test_limits_of_control_groups_count(monkeypatch):
+    monkeypatch.setattr(module, "_control_groups", lambda: [(5000, 2000), (4000, 3500)])
+    assert module.installed_memory() == 4000
+    assert available_memory() == 500
+
+
+def test_too_large_is_refused_before_work_begins():
+    normal_map = Medallion(64).normal_map
+    told = []
+    with pytest.raises(NormalMeshError, match=r"needs about \d+ MB of memory but 5 MB are allowed \(memory_limit\); "):
+        reconstruct(normal_map, vertices=100, memory_limit=5e6, progress=told.append)
+    assert told == []
+
+
+def test_what_is_available_is_the_limit(monkeypatch):
+    normal_map = Medallion(48).normal_map
+    monkeypatch.setattr(module, "available_memory", lambda: 1000)
+    with pytest.raises(NormalMeshError, match="1 MB are available"):
+        reconstruct(normal_map, compression=0.9)
+    assert len(reconstruct(normal_map, vertices=100, memory_limit=math.inf).vertices) == 100
+    monkeypatch.setattr(module, "available_memory", lambda: None)
+    assert len(reconstruct(normal_map, vertices=100).vertices) == 100
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(10, "1 MB"), (350e6, "350 MB"), (999.4e6, "999 MB"), (1.24e9, "1.2 GB"), (7e12, "7,000.0 GB")]
+)
+def test_bytes_as_people_write_them(number, text):
+    assert module.bytes_text(number) == text

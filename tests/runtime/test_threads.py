@@ -1,0 +1,100 @@
+"""Kernels over ranges: every element once, whoever does it, and errors reach the caller."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+import pytest
+from numba import njit
+
+from normalmesh import NormalMeshError
+from normalmesh.runtime.threads import in_parallel, limited_threads
+
+
+@njit(nogil=True)
+def squares(first, last, filled):
+    for i in range(first, last):
+        filled[i] += i * i
+
+
+@pytest.fixture
+def four_threads(monkeypatch):
+    monkeypatch.setattr("normalmesh.runtime.threads._allowed", lambda: 4)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 1000, 1001])
+@pytest.mark.parametrize("grain", [1, 7, 5000])
+def test_every_element_is_done_once(four_threads, count, grain):
+    filled = np.zeros(count, np.int64)
+    in_parallel(squares, count, filled, grain=grain)
+    assert np.array_equal(filled, np.arange(count) ** 2)
+
+
+def test_several_threads_work(four_threads):
+    met = threading.Barrier(4, timeout=20)
+    seen = set()
+
+    def kernel(first, last):
+        if threading.get_ident() not in seen and len(seen) < 4:
+            seen.add(threading.get_ident())
+            met.wait()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("normalmesh.runtime.threads._pool", ThreadPoolExecutor(3))
+        in_parallel(kernel, 100, grain=1)
+    assert len(seen) == 4
+
+
+def test_short_loops_stay_in_the_calling_thread(four_threads):
+    seen = []
+    in_parallel(lambda first, last: seen.append((first, last, threading.get_ident())), 9, grain=5)
+    assert seen == [(0, 9, threading.get_ident())]
+
+
+def test_an_error_ends_the_loop_and_reaches_the_caller(four_threads):
+    def kernel(first, last):
+        if first <= 50 < last:
+            raise KeyboardInterrupt
+        done.append(first)
+
+    done: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        in_parallel(kernel, 100, grain=1)
+    count = len(done)
+    assert count < 100
+    # Nobody is at work any more, and the pool can be used again.
+    filled = np.zeros(100, np.int64)
+    in_parallel(squares, 100, filled, grain=1)
+    assert len(done) == count
+    assert np.array_equal(filled, np.arange(100) ** 2)
+
+
+def test_many_callers_at_once(four_threads):
+    def call(_):
+        filled = np.zeros(1000, np.int64)
+        in_parallel(squares, 1000, filled, grain=10)
+        return filled
+
+    with ThreadPoolExecutor(8) as callers:
+        for filled in callers.map(call, range(40)):
+            assert np.array_equal(filled, np.arange(1000) ** 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(four_threads):
+    filled = np.zeros(1000, np.int64)
+    in_parallel(squares, 1000, filled, grain=10)
+    child = os.fork()
+    if child == 0:
+        filled[:] = 0
+        in_parallel(squares, 1000, filled, grain=10)
+        os._exit(0 if np.array_equal(filled, np.arange(1000) ** 2) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_more_threads_than_there_are_are_refused():
+    with pytest.raises(NormalMeshError, match="at most"), limited_threads(numba.config.NUMBA_NUM_THREADS + 1):
+        pass

@@ -1,0 +1,234 @@
+"""Every way to solve gives the same, verified solution; what cannot be solved is refused."""
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import block_diag, coo_matrix, csr_matrix, diags
+from scipy.spatial import Delaunay
+
+import naive
+from normalmesh import NormalMeshError
+from normalmesh.runtime import threads as thread_rule
+from normalmesh.solvers import cholesky, multigrid
+from normalmesh.solvers.cholesky import Cholesky, Room
+from normalmesh.solvers.gauge import Gauge
+from normalmesh.solvers.sparse_system import PreparedSystem, solve_spd
+
+METHODS = ("cholesky", "multigrid")
+
+
+@pytest.fixture(autouse=True)
+def low_bottom(monkeypatch):
+    """Small systems go through several levels of the multigrid, too."""
+    monkeypatch.setattr(multigrid, "_BOTTOM", 20)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 40), st.integers(0, 60), st.integers(0, 10**6), st.sampled_from(METHODS))
+def test_random_graphs_against_dense(n, edges, seed, method):
+    """Any number of components, isolated unknowns, tied and floating ones, stored zeros."""
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(0, n, (edges, 2))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    weights = 10 ** rng.uniform(-2, 2, len(ends)) * (rng.random(len(ends)) > 0.1)
+    matrix = _laplacian(n, ends, weights)
+    excess = np.where(rng.random(n) > 0.9, rng.random(n), 0)
+    matrix = (matrix + diags(excess)).tocsr()
+    b = matrix @ rng.normal(size=n)
+    found = solve_spd(matrix, b, method=method)
+    assert found.residual <= 1e-8
+    assert found.method == method
+    assert found.free_constants == n - np.linalg.matrix_rank(matrix.toarray(), 1e-9)
+    scale = max(np.abs(b).max(), 1e-300)
+    assert np.abs(matrix @ found.x - b).max() <= 1e-7 * scale
+    gauge = Gauge.of(matrix)
+    np.testing.assert_allclose(gauge.centred(found.x), found.x, atol=1e-9 * max(1, np.abs(found.x).max()))
+    np.testing.assert_allclose(found.x, naive.dense_solution(matrix, b), atol=1e-4 * max(1, np.abs(found.x).max()))
+
+
+@pytest.mark.parametrize("system", ["cotangent", "dual"])
+def test_meshes_by_every_path(system):
+    matrix, places = _mesh_system(system, 3000)
+    truth = np.random.default_rng(1).normal(size=len(places))
+    truth -= truth.mean()
+    b = matrix @ truth
+    ways = [{"coordinates": places}, {}, {"method": "multigrid"}, {"coordinates": places, "guess": truth + 1}]
+    for way in ways:
+        found = solve_spd(matrix, b, **way)
+        np.testing.assert_allclose(found.x, truth, atol=1e-5)
+        assert found.free_constants == 1
+
+
+def test_factor_of_a_definite_matrix_is_exact():
+    matrix, places = _mesh_system("cotangent", 2000)
+    matrix = (matrix + diags(np.full(len(places), 0.3))).tocsr()
+    factor = Cholesky(matrix, places)
+    factor.factorise(matrix, np.zeros(len(places)))
+    b = np.random.default_rng(0).normal(size=len(places))
+    np.testing.assert_allclose(matrix @ factor.solve(b), b, atol=1e-11)
+    assert np.array_equal(np.sort(factor.last), np.arange(len(places)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 63, 66, 130, 260, 700])
+def test_dense_matrices(n):
+    """Fronts of any size: less than a strip, several packed blocks."""
+    rng = np.random.default_rng(n)
+    root = rng.normal(size=(n, n))
+    matrix = csr_matrix(root @ root.T + n * np.eye(n))
+    factor = Cholesky(matrix, rng.random((n, 2)))
+    b = rng.normal(size=n)
+    for extra in (np.zeros(n), rng.random(n)):
+        factor.factorise(matrix, extra)
+        np.testing.assert_allclose(factor.solve(b), np.linalg.solve(matrix.toarray() + np.diag(extra), b), atol=1e-12)
+    with pytest.raises(NormalMeshError, match="not positive definite: the pivot of unknown"):
+        factor.factorise(matrix, np.where(np.arange(n) == n // 2, -1e6, 0))
+    factor.factorise(matrix, np.zeros(n))
+    np.testing.assert_allclose(matrix @ factor.solve(b), b, atol=1e-10)
+
+
+def test_systems_one_after_another_share_their_memory():
+    """Also where the next one is larger."""
+    room, used = Room(), []
+    for count in (300, 200, 900):
+        matrix, places = _mesh_system("dual", count)
+        x = np.random.default_rng(count).normal(size=len(places))
+        x -= x.mean()
+        found = PreparedSystem(matrix, coordinates=places, room=room).solve(matrix @ x)
+        np.testing.assert_allclose(found.x, x, atol=1e-6 * np.abs(x).max())
+        used.append(room.numbers(1))
+    assert np.shares_memory(used[0], used[1])
+    assert not np.shares_memory(used[1], used[2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_updates_reuse_the_pattern(method):
+    matrix, places = _mesh_system("dual", 1500)
+    rng = np.random.default_rng(2)
+    prepared = PreparedSystem(matrix, coordinates=places, method=method)
+    guess = None
+    for change in (0.0, 0.02, 3.0 if method == "cholesky" else 1.0, 0.1):
+        beside = (matrix - diags(matrix.diagonal())).tocoo()
+        noise = change * rng.normal(size=len(places))
+        factors = np.exp(noise[beside.row] + noise[beside.col])
+        ends = np.stack([beside.row, beside.col], axis=1)
+        other = _laplacian(len(places), ends, -0.5 * beside.data * factors)
+        prepared.update(other)
+        b = other @ rng.normal(size=len(places))
+        found = prepared.solve(b, guess)
+        guess = found.x
+        assert np.linalg.norm(other @ found.x - b) <= 1e-8 * np.linalg.norm(b)
+        assert prepared.solve(2 * b).residual <= 1e-8
+    with pytest.raises(NormalMeshError, match="another sparsity pattern"):
+        prepared.update(csr_matrix(np.eye(len(places))))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_components(method):
+    parts = [_mesh_system("cotangent", n)[0] for n in (300, 40, 500)] + [csr_matrix((1, 1)), csr_matrix([[2.0]])]
+    matrix = block_diag(parts, format="csr")
+    b = matrix @ np.random.default_rng(3).normal(size=matrix.shape[0])
+    found = solve_spd(matrix, b, method=method)
+    assert found.free_constants == 4
+    assert found.x[-2] == 0
+    assert found.x[-1] == pytest.approx(b[-1] / 2)
+    assert not solve_spd(matrix, 0 * b, method=method).x.any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_cannot_be_solved_is_refused(method):
+    path = _laplacian(4, np.array([[0, 1], [1, 2], [2, 3]]), np.ones(3))
+    nothing = np.zeros(4)
+
+    def refuses(matrix, right_side, match):
+        with pytest.raises(NormalMeshError, match=match):
+            solve_spd(csr_matrix(matrix), right_side, method=method)
+
+    refuses(path, [1, 0, 0, 0], "no solution")
+    refuses(csr_matrix((4, 4)), [1, 0, 0, 0], "no solution")
+    refuses(path * np.nan, nothing, "matrix holds NaN")
+    refuses(path, [np.nan, 0, 0, 0], "right side holds NaN")
+    refuses(path, [1, -1], "2 but the matrix has 4 rows")
+    refuses(-path, nothing, "not positive semidefinite")
+    refuses(np.triu(path.toarray()), nothing, "not symmetric")
+    refuses(np.ones((2, 3)), nothing, "square")
+    indefinite = path.toarray()
+    indefinite[0, 3] = indefinite[3, 0] = 40.0
+    refuses(indefinite, [1.0, 2.0, 3.0, -1.0], "positive definite")
+
+
+def test_bad_arguments():
+    path = _laplacian(2, np.array([[0, 1]]), np.ones(1))
+    with pytest.raises(NormalMeshError, match="method must be one of"):
+        solve_spd(path, [1, -1], method="lu")
+    for places in ([[0, 0]], [[0, 0], [np.nan, 1]]):
+        with pytest.raises(NormalMeshError, match="coordinates must be 2×2"):
+            solve_spd(path, [1, -1], coordinates=places)
+    with pytest.raises(NormalMeshError, match="must be sparse"):
+        solve_spd(np.eye(2), [1, -1])
+
+
+def test_multigrid_takes_over_when_the_factor_does_not_fit(monkeypatch):
+    matrix, places = _mesh_system("cotangent", 200)
+    monkeypatch.setattr("normalmesh.solvers.sparse_system.installed_memory", lambda: 1000)
+    assert PreparedSystem(matrix, coordinates=places).method == "multigrid"
+
+
+def test_degenerate_coordinates():
+    matrix, places = _mesh_system("dual", 400)
+    b = matrix @ np.random.default_rng(0).normal(size=len(places))
+    for coordinates in (np.zeros_like(places), np.round(places * 3), places * [1, 0]):
+        assert solve_spd(matrix, b, coordinates=coordinates).residual <= 1e-8
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_for_any_number_of_threads(method, monkeypatch):
+    monkeypatch.setattr(thread_rule, "PARALLEL_FROM", 0)
+    monkeypatch.setattr(cholesky, "_FACTORISED", 0)
+    monkeypatch.setattr(cholesky, "_SUBSTITUTED", 0)
+    monkeypatch.setattr(cholesky, "_SHARED_FROM", 0)
+    matrix, places = _mesh_system("cotangent", 3000)
+    b = matrix @ np.random.default_rng(5).normal(size=len(places))
+    most = numba.get_num_threads()
+    results = []
+    try:
+        for count in (1, most):
+            numba.set_num_threads(count)
+            results.append(solve_spd(matrix, b, coordinates=places, method=method).x)
+    finally:
+        numba.set_num_threads(most)
+    assert np.array_equal(*results)
+
+
+def _laplacian(n, ends, weights):
+    """Graph Laplacian (n, n) of edges (m, 2)."""
+    a, b = ends.T
+    rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
+    values = np.concatenate([-weights, -weights, weights, weights])
+    return coo_matrix((values, (rows, columns)), (n, n)).tocsr()
+
+
+def _mesh_system(system, n):
+    """Laplacian of the vertices (cotangents) or faces (edge lengths) of a random triangulation, and their positions."""
+    points = np.random.default_rng(n).random((n, 2))
+    faces = Delaunay(points).simplices
+    if system == "cotangent":
+        matrix = csr_matrix((n, n))
+        for k in range(3):
+            a, b, c = faces[:, k], faces[:, (k + 1) % 3], faces[:, (k + 2) % 3]
+            e, f = points[b] - points[a], points[c] - points[a]
+            cotangent = (e * f).sum(axis=1) / np.abs(e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0])
+            # Slivers on the hull have cotangents beyond all those of decimated meshes.
+            matrix = matrix + _laplacian(n, np.stack([b, c], axis=1), np.clip(cotangent, 0.02, 50))
+        return matrix.tocsr(), points
+    owner: dict[tuple[int, int], int] = {}
+    pairs, lengths = [], []
+    for f, face in enumerate(faces):
+        for k in range(3):
+            edge = tuple(sorted((int(face[k]), int(face[(k + 1) % 3]))))
+            if edge in owner:
+                pairs.append((owner[edge], f))
+                lengths.append(np.linalg.norm(points[edge[0]] - points[edge[1]]))
+            owner[edge] = f
+    return _laplacian(len(faces), np.array(pairs), np.array(lengths)), points[faces].mean(axis=1)
