@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, instance_of, options_of, yes_or_no
+from normalmesh.arguments import (
+    checked_array,
+    checked_bool,
+    checked_choice,
+    checked_instance,
+    checked_int,
+    checked_positive,
+    options_of,
+)
 from normalmesh.decimation.collapse import Collapsed, collapse
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.move import move
 from normalmesh.decimation.quadrics import REGULARISATION, FaceRecords, Pixels
 from normalmesh.decimation.start_mesh import STARTS, start_mesh
 from normalmesh.decimation.stopping import MOST_VERTICES, RULES, vertex_target
-from normalmesh.errors import NormalMeshError, one_of, positive_number, shape_text, shown, whole_number
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.mesh._closed_mesh import LOCKED
 from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -55,14 +63,14 @@ class DecimatedMesh(ScreenMesh):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        locked = array_of(self.locked, "locked", "booleans", "b")
+        locked = checked_array(self.locked, "locked", "booleans", "b")
         if locked.shape != (len(self.vertices),):
             raise NormalMeshError(
                 f"locked must be one boolean for each of the {len(self.vertices)} vertices, "
                 f"not {shape_text(locked.shape)}"
             )
         object.__setattr__(self, "locked", locked)
-        instance_of(self.report, Decimation, "report")
+        checked_instance(self.report, Decimation, "report")
 
 
 def decimate(
@@ -128,10 +136,10 @@ def decimate(
         Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
         pixel of the mask's outline. The same for any number of threads.
     """
-    instance_of(normal_map, NormalMap, "normal_map")
+    checked_instance(normal_map, NormalMap, "normal_map")
     way = _Way(rounds, passes, align, flips, moves, step, regularisation, in_plane, start)
     final = vertex_target(normal_map.foreground, vertices, threshold, compression)
-    limit = np.inf if threshold is None else positive_number(threshold, "threshold") / THRESHOLD_FACTOR
+    limit = np.inf if threshold is None else checked_positive(threshold, "threshold") / THRESHOLD_FACTOR
     clock = _Clock(progress, way.rounds, way.all_passes)
     work = _Decimating(normal_map, way, final or 0, limit, locked, clock)
     mesh = work.down_to(work.schedule(final) if final else [_Goal(limit=limit)] * way.rounds)
@@ -175,10 +183,10 @@ def level_targets(vertices: Sequence[int]) -> list[int]:
     """Vertices of levels, finest first, or an error."""
     given = vertices.tolist() if isinstance(vertices, np.ndarray) else vertices
     if not isinstance(given, list | tuple | range):
-        raise NormalMeshError(f"vertices must be a list of numbers of vertices, not {shown(vertices)}")
-    targets = [whole_number(each, 3, "vertices", MOST_VERTICES) for each in given]
+        raise NormalMeshError(f"vertices must be a list of numbers of vertices, not {repr_for_error(vertices)}")
+    targets = [checked_int(each, 3, "vertices", MOST_VERTICES) for each in given]
     if not targets or any(first <= second for first, second in pairwise(targets)):
-        raise NormalMeshError(f"vertices of levels must fall from one to the next, not {shown(targets)}")
+        raise NormalMeshError(f"vertices of levels must fall from one to the next, not {repr_for_error(targets)}")
     return targets
 
 
@@ -204,18 +212,18 @@ class _Way:
     start: str = "adaptive"
 
     def __post_init__(self) -> None:
-        whole_number(self.rounds, 1, "rounds", MOST_ROUNDS)
-        whole_number(self.passes, 0, "passes", MOST_ROUNDS)
+        checked_int(self.rounds, 1, "rounds", MOST_ROUNDS)
+        checked_int(self.passes, 0, "passes", MOST_ROUNDS)
         for name in ("flips", "moves", "in_plane"):
-            yes_or_no(getattr(self, name), name)
+            checked_bool(getattr(self, name), name)
         # Kernels are compiled for floats.
         for name, most in (("step", 1.0), ("regularisation", MOST_REGULAR)):
-            number = positive_number(getattr(self, name), name)
+            number = checked_positive(getattr(self, name), name)
             if number > most:
                 raise NormalMeshError(f"{name} must be at most {most:g}, not {number:g}")
             object.__setattr__(self, name, number)
-        one_of(self.align, ("last", "each"), "align")
-        one_of(self.start, STARTS, "start")
+        checked_choice(self.align, ("last", "each"), "align")
+        checked_choice(self.start, STARTS, "start")
 
     @property
     def all_passes(self) -> int:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, nonzero_of
+from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -63,10 +63,10 @@ def _coarse_mesh(
 
 def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> NDArray[np.bool_]:
     """Which pixel corners (H + 1, W + 1) are locked."""
-    given = array_of(locked, "locked", "a pixel mask or pixel corners", "bfiu")
+    given = checked_array(locked, "locked", "a pixel mask or pixel corners", "bfiu")
     rows, columns = normal_map.shape
     if given.shape == normal_map.shape and (given.dtype == np.bool_ or given.shape[1] != 2):
-        return _corners_of(nonzero_of(given, "locked") & normal_map.mask)
+        return _corners_of(checked_nonzero(given, "locked") & normal_map.mask)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
         raise NormalMeshError(
             f"locked must be a pixel mask of {shape_text(normal_map.shape)} or pixel corners (number, 2), "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 
-from normalmesh.errors import NormalMeshError, positive_number, shown, whole_number
+from normalmesh.arguments import checked_int, checked_positive
+from normalmesh.errors import NormalMeshError, repr_for_error
 
 #: Where to stop, one of these says.
 RULES = ("vertices", "threshold", "compression")
@@ -36,12 +37,12 @@ def vertex_target(
             f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
         )
     if threshold is not None:
-        positive_number(threshold, "threshold")
+        checked_positive(threshold, "threshold")
         return None
     if compression is not None:
         if not (isinstance(compression, numbers.Real) and 0 < compression < 1):
             raise NormalMeshError(
-                f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {shown(compression)}"
+                f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {repr_for_error(compression)}"
             )
         return max(round((1 - compression) * foreground), 3)
-    return whole_number(vertices, 3, "vertices", MOST_VERTICES)
+    return checked_int(vertices, 3, "vertices", MOST_VERTICES)

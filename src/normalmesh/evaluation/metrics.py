@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, path_of, yes_or_no
+from normalmesh.arguments import checked_array, checked_bool, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.screens import pixel_centres
@@ -105,9 +105,9 @@ def evaluate(
     -------
     Evaluation
     """
-    yes_or_no(each_component, "each_component")
+    checked_bool(each_component, "each_component")
     if isinstance(truth, NormalMap):
-        truth = Case("truth", truth, None if depth is None else array_of(depth, "depth").astype(np.float64))
+        truth = Case("truth", truth, None if depth is None else checked_array(depth, "depth").astype(np.float64))
     elif not isinstance(truth, Case):
         raise NormalMeshError(f"truth must be a normalmesh.NormalMap or a case, not {type(truth).__name__}")
     elif depth is not None:
@@ -211,7 +211,7 @@ class _Found:
                 )
             return cls(result.depth_map(), result.normal_map(), len(result.vertices))
         if isinstance(result, str | PathLike):
-            if path_of(result, "result").suffix.lower() in MESH_SUFFIXES:
+            if checked_path(result, "result").suffix.lower() in MESH_SUFFIXES:
                 return cls._of_mesh(Path(result), camera, shape)
             result = read_depth_map(result)
         depth = _checked(result, shape, "the depth map").astype(np.float64)
@@ -282,7 +282,7 @@ def is_height(camera: Camera) -> bool:
 
 
 def _checked(values: ArrayLike, shape: tuple[int, int], name: str, kinds: str = "fiu") -> NDArray:
-    array = array_of(values, name, kinds=kinds)
+    array = checked_array(values, name, kinds=kinds)
     if array.shape != shape:
         raise NormalMeshError(f"{name} is {shape_text(array.shape)} but normals are {shape_text(shape)}")
     return array

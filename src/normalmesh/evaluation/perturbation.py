@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from normalmesh.arguments import instance_of
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, finite_number, shown, whole_number
+from normalmesh.arguments import checked_finite, checked_instance, checked_int
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error
 from normalmesh.normals.normal_map import NormalMap
 
 #: Noise that has turned every normal around already.
@@ -30,10 +30,10 @@ def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap
     NormalMap
         Normals that noise turned away from the viewer are turned back to grazing, silently.
     """
-    instance_of(normal_map, NormalMap, "normal_map")
-    if not 0 <= finite_number(degrees, "degrees") <= MOST_DEGREES:
-        raise NormalMeshError(f"degrees must be a number from 0 to {MOST_DEGREES:g}, not {shown(degrees)}")
-    whole_number(seed, 0, "seed")
+    checked_instance(normal_map, NormalMap, "normal_map")
+    if not 0 <= checked_finite(degrees, "degrees") <= MOST_DEGREES:
+        raise NormalMeshError(f"degrees must be a number from 0 to {MOST_DEGREES:g}, not {repr_for_error(degrees)}")
+    checked_int(seed, 0, "seed")
     if degrees == 0:
         return normal_map
     rng = np.random.default_rng(seed)

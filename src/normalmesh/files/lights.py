@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import path_of
+from normalmesh.arguments import checked_path
 from normalmesh.files.formats import read_text, unusable
 
 
@@ -28,7 +28,7 @@ def read_lights(path: str | PathLike[str]) -> NDArray[np.float64]:
     NormalMeshError
         The file cannot be read, or a line does not have three numbers.
     """
-    return read_rows(path_of(path), (3,), "three numbers: the direction x y z of a light")
+    return read_rows(checked_path(path), (3,), "three numbers: the direction x y z of a light")
 
 
 def read_rows(path: Path, widths: tuple[int, ...], expected: str) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import instance_of, path_of
+from normalmesh.arguments import checked_instance, checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.files.glb import GlbFile
@@ -49,10 +49,10 @@ def write_surface(
     surface: Surface, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None
 ) -> None:
     """Write a surface in the format of the path's suffix; see :meth:`Surface.save`."""
-    path = path_of(path)
+    path = checked_path(path)
     suffix = path.suffix.lower()
     if normals is not None:
-        instance_of(normals, NormalMap, "normals")
+        checked_instance(normals, NormalMap, "normals")
     if suffix not in _ENCODERS:
         raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(_ENCODERS)}")
     if normals is not None and suffix != ".glb":

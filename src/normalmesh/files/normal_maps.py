@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import path_of
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text, shown
+from normalmesh.arguments import checked_path
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error, shape_text
 from normalmesh.files.arrays import read_mat, read_npy, read_npz
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.exr import read_exr
@@ -79,9 +79,9 @@ def read_normal_map(
     NormalMeshWarning
         Floats were taken as [0, 1]; the data contradict the convention, or cannot tell it; normals were repaired.
     """
-    path = path_of(path)
+    path = checked_path(path)
     if variable is not None and not isinstance(variable, str):
-        raise NormalMeshError(f"variable must be the name of an array or a layer, not {shown(variable)}")
+        raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
     ready = None if callable(camera) else checked_camera(camera)
@@ -111,7 +111,7 @@ def checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
     if camera is None:
         return Orthographic()
     if isinstance(camera, str | PathLike):
-        return Perspective.from_file(path_of(camera, "camera"))
+        return Perspective.from_file(checked_path(camera, "camera"))
     if not isinstance(camera, Camera):
         raise NormalMeshError(
             f"camera must be Orthographic(...), Perspective(...) or a file, not {type(camera).__name__}"
@@ -130,7 +130,7 @@ def _read_vectors(
 def chosen_mask(stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None) -> NDArray[np.bool_] | None:
     """The mask (H, W) that is given, as an array or a file, else that of the normals' own file, if it has any."""
     if isinstance(mask, str | PathLike):
-        return _mask_from_file(path_of(mask, "mask"), stored.shape)
+        return _mask_from_file(checked_path(mask, "mask"), stored.shape)
     if mask is None:
         mask = stored.mask
     return None if mask is None else checked_mask(mask, stored.shape)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, path_of
+from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
@@ -37,7 +37,7 @@ def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photo
     if isinstance(images, str | PathLike):
         raise NormalMeshError(f"images must be an array or a list of files, not the single file {images}")
     if _are_files(images):
-        taken = [_read(path_of(path, "images")) for path in images]  # type: ignore[union-attr]
+        taken = [_read(checked_path(path, "images")) for path in images]  # type: ignore[union-attr]
         names = [str(path) for path in images]  # type: ignore[union-attr]
     else:
         taken = [_from_array(image) for image in _stack(images)]  # type: ignore[arg-type]
@@ -60,8 +60,8 @@ def _are_files(images: ArrayLike | Sequence[str | PathLike[str]]) -> bool:
 def _stack(images: ArrayLike) -> NDArray[np.generic] | list[NDArray[np.generic]]:
     """Arrays one by one: a list of them is not copied into one."""
     if isinstance(images, list | tuple):
-        return [array_of(image, "images") for image in images]
-    array = array_of(images, "images")
+        return [checked_array(image, "images") for image in images]
+    array = checked_array(images, "images")
     if array.ndim not in (3, 4):
         raise NormalMeshError(
             f"images must have the shape (images, rows, columns) or (images, rows, columns, 3), "

@@ -15,8 +15,8 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, nonzero_of, path_of
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, positive_number, shape_text, shown
+from normalmesh.arguments import checked_array, checked_nonzero, checked_path, checked_positive
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error, shape_text
 from normalmesh.files.lights import read_lights, read_rows
 from normalmesh.files.masks import read_mask
 from normalmesh.files.photographs import Photograph, photographs
@@ -200,7 +200,11 @@ def _spread(systems: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, convention: Convention) -> NDArray[np.float64]:
     """Unit directions (K, 3) in the project's frame, or an error."""
-    lights = read_lights(path_of(given, "lights")) if isinstance(given, str | PathLike) else array_of(given, "lights")
+    lights = (
+        read_lights(checked_path(given, "lights"))
+        if isinstance(given, str | PathLike)
+        else checked_array(given, "lights")
+    )
     if lights.ndim != 2 or lights.shape[1] != 3 or lights.dtype.kind not in "fui" or not np.all(np.isfinite(lights)):
         raise NormalMeshError(
             f"lights must be finite numbers of the shape ({count}, 3), not {lights.dtype} {shape_text(lights.shape)}"
@@ -229,8 +233,8 @@ def _checked_intensities(
     if given is None:
         return np.ones((count, 1))
     if isinstance(given, str | PathLike):
-        given = read_rows(path_of(given, "intensities"), (1, 3), "one number or three: the intensity of a light")
-    array = array_of(given, "intensities", "positive numbers")
+        given = read_rows(checked_path(given, "intensities"), (1, 3), "one number or three: the intensity of a light")
+    array = checked_array(given, "intensities", "positive numbers")
     strength = array[:, None] if array.ndim == 1 else array
     if strength.ndim != 2 or len(strength) != count or strength.shape[1] not in (1, 3):
         raise NormalMeshError(
@@ -246,7 +250,7 @@ def _checked_intensities(
 def _limits(saturation: float | None, taken: list[Photograph]) -> list[float]:
     """From which value on each photograph is clipped."""
     if saturation is not None:
-        return [positive_number(saturation, "saturation")] * len(taken)
+        return [checked_positive(saturation, "saturation")] * len(taken)
     return [np.inf if shot.maximum is None else float(shot.maximum) for shot in taken]
 
 
@@ -254,7 +258,9 @@ def _trimmed(darkest: float, brightest: float, count: int) -> tuple[int, int]:
     """How many images to leave out at both ends, or an error."""
     for name, share in (("darkest", darkest), ("brightest", brightest)):
         if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share < 1:
-            raise NormalMeshError(f"{name} must be a share of the images from 0 to below 1, not {shown(share)}")
+            raise NormalMeshError(
+                f"{name} must be a share of the images from 0 to below 1, not {repr_for_error(share)}"
+            )
     if darkest + brightest >= 1:
         raise NormalMeshError(f"darkest and brightest leave no image: {darkest} + {brightest} must be below 1")
     return int(darkest * count), int(brightest * count)
@@ -263,7 +269,7 @@ def _trimmed(darkest: float, brightest: float, count: int) -> tuple[int, int]:
 def _checked_mask(given: ArrayLike | str | PathLike[str] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if given is None:
         return np.ones(shape, np.bool_)
-    mask = nonzero_of(read_mask(path_of(given, "mask")) if isinstance(given, str | PathLike) else given)
+    mask = checked_nonzero(read_mask(checked_path(given, "mask")) if isinstance(given, str | PathLike) else given)
     if mask.shape != shape:
         raise NormalMeshError(
             f"mask is {shape_text(mask.shape)} but images are {shape_text(shape)}; they must be of one view"

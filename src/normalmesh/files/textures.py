@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import array_of, path_of
+from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.sizes import refuse_too_large
@@ -36,8 +36,8 @@ def colour_image(texture: Texture) -> Image:
     import PIL.Image
 
     if isinstance(texture, str | PathLike):
-        return _read(path_of(texture, "texture"))
-    array = array_of(texture, "texture", "an image", kinds=None)
+        return _read(checked_path(texture, "texture"))
+    array = checked_array(texture, "texture", "an image", kinds=None)
     if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0 or array.dtype != np.uint8:
         raise NormalMeshError(
             f"texture must be uint8 of the shape (rows, columns, 3 or 4), not {array.dtype} {shape_text(array.shape)}"

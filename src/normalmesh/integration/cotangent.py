@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh.errors import NormalMeshError, finite_number, one_of, shown
+from normalmesh.arguments import checked_choice, checked_finite
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.face_means import FaceMeans
 from normalmesh.integration.prior import barycentric_rows
 from normalmesh.mesh.cut_mesh import CutMesh
@@ -92,15 +93,17 @@ class CotangentSystem:
 
 def check_system(parameters: str, metric: str, clamp: tuple[float, float] | None) -> None:
     """Raise where these are no options of a :class:`CotangentSystem`."""
-    one_of(parameters, PARAMETERS, "parameters")
-    one_of(metric, METRICS, "metric")
+    checked_choice(parameters, PARAMETERS, "parameters")
+    checked_choice(metric, METRICS, "metric")
     if clamp is None:
         return
     if not isinstance(clamp, tuple | list) or len(clamp) != 2:
-        raise NormalMeshError(f"clamp must be the least and the largest cotangent, not {shown(clamp)}")
-    least, largest = (finite_number(limit, "clamp") for limit in clamp)
+        raise NormalMeshError(f"clamp must be the least and the largest cotangent, not {repr_for_error(clamp)}")
+    least, largest = (checked_finite(limit, "clamp") for limit in clamp)
     if not 0 <= least <= largest or largest == 0:
-        raise NormalMeshError(f"clamp must rise from zero or more to the largest cotangent, not {shown(clamp)}")
+        raise NormalMeshError(
+            f"clamp must rise from zero or more to the largest cotangent, not {repr_for_error(clamp)}"
+        )
 
 
 def _cotangents(means: FaceMeans, metric: str) -> Float:

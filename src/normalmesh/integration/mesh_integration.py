@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import instance_of, options_of, yes_or_no
+from normalmesh.arguments import checked_bool, checked_choice, checked_instance, options_of
 from normalmesh.decimation.rounds import MOST_ROUNDS, DecimatedMesh
-from normalmesh.errors import NormalMeshError, one_of, shown
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.cotangent import CotangentSystem, check_system
 from normalmesh.integration.gluing import Gluing
 from normalmesh.integration.mesh_solver import MeshSolver
@@ -105,8 +105,8 @@ def integrate(
         taken over the area on the screen. Where depth jumps vertices are split, and new ones follow those of the mesh.
         ``surface.integration`` says how it was made, ``surface.discontinuities`` where it is cut.
     """
-    instance_of(mesh, ScreenMesh, "mesh")
-    instance_of(normal_map, NormalMap, "normal_map")
+    checked_instance(mesh, ScreenMesh, "mesh")
+    checked_instance(normal_map, NormalMap, "normal_map")
     _check_options(formulation, parameters, metric, clamp, discontinuities, noise, refine, distance, units)
     if discontinuities is None:
         discontinuities = formulation == "facets"
@@ -205,16 +205,18 @@ def _check_options(
     distance: float,
     units: str,
 ) -> None:
-    one_of(formulation, FORMULATIONS, "formulation")
+    checked_choice(formulation, FORMULATIONS, "formulation")
     check_system(parameters, metric, clamp)
-    if discontinuities is not None and yes_or_no(discontinuities, "discontinuities") and formulation != "facets":
+    if discontinuities is not None and checked_bool(discontinuities, "discontinuities") and formulation != "facets":
         raise NormalMeshError('discontinuities need formulation="facets"')
     if noise is not None:
         checked_noise(noise)
     checked_distance(distance)
     check_units(units)
     if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or not 0 <= refine <= MOST_ROUNDS:
-        raise NormalMeshError(f"refine must be a number of rounds from 0 to {MOST_ROUNDS}, not {shown(refine)}")
+        raise NormalMeshError(
+            f"refine must be a number of rounds from 0 to {MOST_ROUNDS}, not {repr_for_error(refine)}"
+        )
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from normalmesh.arguments import instance_of, yes_or_no
+from normalmesh.arguments import checked_bool, checked_instance
 from normalmesh.integration._pixel_integration import divergence, weights_of
 from normalmesh.integration.pixel_grid import PixelPlanes, solve_grid
 from normalmesh.integration.pixel_jumps import integrate_jumps
@@ -53,9 +53,9 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
     NormalMeshError
         ``distance`` is not positive, or the equations could not be solved.
     """
-    instance_of(normal_map, NormalMap, "normal_map")
+    checked_instance(normal_map, NormalMap, "normal_map")
     distance = checked_distance(distance)
-    yes_or_no(discontinuities, "discontinuities")
+    checked_bool(discontinuities, "discontinuities")
     unknown = integrate_jumps(normal_map) if discontinuities else _integrated(normal_map)
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()

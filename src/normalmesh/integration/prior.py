@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh.arguments import array_of
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, positive_number, shape_text
+from normalmesh.arguments import checked_array, checked_positive
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Perspective
@@ -90,9 +90,9 @@ class Prior:
 
 def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> tuple[Float, float | None]:
     """A prior and its weight as :meth:`Prior.of` takes them, or an error."""
-    given = np.asarray(array_of(prior, "prior", "an array of numbers: control points or a depth map"), np.float64)
+    given = np.asarray(checked_array(prior, "prior", "an array of numbers: control points or a depth map"), np.float64)
     if weight is not None:
-        weight = positive_number(weight, "prior_weight")
+        weight = checked_positive(weight, "prior_weight")
         _refuse_extreme(np.array(weight))
     if given.shape == normal_map.shape:
         known = given[np.isfinite(given) & normal_map.mask]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import image_shape, instance_of
+from normalmesh.arguments import checked_image_shape, checked_instance
 from normalmesh.mesh._raster import fill_pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
@@ -30,7 +30,7 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
     (H, W) int32
         Index of the owning face, −1 outside the mesh.
     """
-    instance_of(mesh, ScreenMesh, "mesh")
-    owner = np.full(image_shape(shape), -1, np.int32)
+    checked_instance(mesh, ScreenMesh, "mesh")
+    owner = np.full(checked_image_shape(shape), -1, np.int32)
     in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, owner, grain=4096)
     return owner

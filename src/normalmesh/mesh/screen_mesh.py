@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, nonzero_of
+from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
@@ -61,7 +61,7 @@ class ScreenMesh:
         mask
             (H, W), True or nonzero = foreground.
         """
-        foreground = nonzero_of(mask)
+        foreground = checked_nonzero(mask)
         if foreground.ndim != 2 or not foreground.any():
             raise NormalMeshError(
                 f"a mask must have rows, columns and a foreground pixel; got {shape_text(foreground.shape)}"
@@ -226,7 +226,7 @@ def corner_table(faces: NDArray[np.int32], vertex_count: int) -> tuple[NDArray[n
 
 def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray:
     """The values as they are (n, width), or an error."""
-    array = array_of(values, name, "integers" if kinds == "iu" else "numbers", kinds)
+    array = checked_array(values, name, "integers" if kinds == "iu" else "numbers", kinds)
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (number, {width}), not {shape_text(array.shape)}")
     return array

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, image_shape, instance_of
-from normalmesh.errors import NormalMeshError, shape_text, shown
+from normalmesh.arguments import checked_array, checked_image_shape, checked_instance
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.mesh import _surface
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
@@ -92,16 +92,16 @@ class Surface:
         arrays: tuple[NDArray, ...] = (vertices, faces, screen, components)
         for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
             object.__setattr__(self, name, _read_only(array))
-        object.__setattr__(self, "shape", image_shape(self.shape))
+        object.__setattr__(self, "shape", checked_image_shape(self.shape))
 
     def _check_origin(self) -> None:
         """Raise where what made the surface is something else."""
         if self.integration is not None:
-            instance_of(self.integration, Integration, "integration")
+            checked_instance(self.integration, Integration, "integration")
         if self.decimation is not None and not isinstance(self.decimation, Remeshing):
-            instance_of(self.decimation, Decimation, "decimation")
+            checked_instance(self.decimation, Decimation, "decimation")
         if self.discontinuities is not None:
-            instance_of(self.discontinuities, Discontinuities, "discontinuities")
+            checked_instance(self.discontinuities, Discontinuities, "discontinuities")
 
     @classmethod
     def from_unknown(
@@ -127,7 +127,7 @@ class Surface:
         camera, shape, units, integration, decimation, discontinuities
             As for the surface.
         """
-        instance_of(mesh, ScreenMesh, "mesh")
+        checked_instance(mesh, ScreenMesh, "mesh")
         checked_camera(camera)
         unknown = _per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
         return cls(
@@ -207,7 +207,7 @@ class Surface:
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """The vertices (N, 2) in pixels of an image of the given shape, and the face (H, W) of each pixel or −1."""
-        rows, columns = self.shape if shape is None else image_shape(shape)
+        rows, columns = self.shape if shape is None else checked_image_shape(shape)
         screen = self.screen
         if (rows, columns) != self.shape:
             screen = screen * [columns / self.shape[1], rows / self.shape[0]]
@@ -275,7 +275,7 @@ class Surface:
 
 def check_units(units: str) -> None:
     if not isinstance(units, str) or not units or not units.isprintable():
-        raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {shown(units)}")
+        raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {repr_for_error(units)}")
 
 
 def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -292,7 +292,7 @@ def _read_only(array: NDArray) -> NDArray:
 
 def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
     """A copy as float64 (N, width), or an error."""
-    array = array_of(given, name, "finite numbers")
+    array = checked_array(given, name, "finite numbers")
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (N, {width}), not {shape_text(array.shape)}")
     if not np.all(np.abs(array) <= LARGEST):
@@ -302,7 +302,7 @@ def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
 
 def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
     """A copy of the faces as int32 (M, 3), or an error."""
-    array = array_of(given, "faces", "integers", "iu")
+    array = checked_array(given, "faces", "integers", "iu")
     if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0:
         raise NormalMeshError(f"faces must have the shape (M, 3), at least one, not {shape_text(array.shape)}")
     if array.min() < 0 or array.max() >= vertex_count:
@@ -314,7 +314,7 @@ def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
 
 def _per_vertex(given: ArrayLike, dtype: type, vertex_count: int, name: str) -> NDArray:
     """A copy of one number for each vertex, or an error."""
-    array = array_of(given, name)
+    array = checked_array(given, name)
     if array.shape != (vertex_count,) or not np.can_cast(array.dtype, dtype, "same_kind"):
         raise NormalMeshError(
             f"{name} must be one number for each of the {vertex_count} vertices, "

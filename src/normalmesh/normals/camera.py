@@ -18,8 +18,16 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, image_shape, path_of, vectors_of
-from normalmesh.errors import NormalMeshError, finite_number, one_of, positive_number, shape_text
+from normalmesh.arguments import (
+    checked_array,
+    checked_choice,
+    checked_finite,
+    checked_image_shape,
+    checked_path,
+    checked_positive,
+    checked_vectors,
+)
+from normalmesh.errors import NormalMeshError, shape_text
 
 Float = NDArray[np.float64]
 
@@ -74,7 +82,7 @@ class Camera(ABC):
         A step δu on the screen is the step ``J δu`` on the surface, in pixels. Normals (..., 3) at screen
         positions u, v (...).
         """
-        n = vectors_of(normals, 3, "normals")
+        n = checked_vectors(normals, 3, "normals")
         rays = self.rays(u, v)
         _refuse_unlike(normals=n[..., 0], u=rays[..., 0])
         along_ray = np.sum(n * rays, axis=-1)
@@ -84,7 +92,7 @@ class Camera(ABC):
 
 def checked_distance(distance: object) -> float:
     """A distance from a camera, or an error."""
-    number = positive_number(distance, "distance")
+    number = checked_positive(distance, "distance")
     _refuse_extreme(number, "distance", LEAST)
     return number
 
@@ -110,7 +118,7 @@ class Orthographic(Camera):
     towards_viewer = 1.0
 
     def __post_init__(self) -> None:
-        size = positive_number(self.pixel_size, "pixel_size")
+        size = checked_positive(self.pixel_size, "pixel_size")
         _refuse_extreme(size, "pixel_size", LEAST)
         object.__setattr__(self, "pixel_size", size)
 
@@ -124,7 +132,7 @@ class Orthographic(Camera):
         return np.stack([self.pixel_size * u, -self.pixel_size * v, height], axis=-1)
 
     def depth(self, points: ArrayLike) -> Float:
-        return vectors_of(points, 3, "points")[..., 2]
+        return checked_vectors(points, 3, "points")[..., 2]
 
 
 @dataclass(frozen=True)
@@ -151,7 +159,7 @@ class Perspective(Camera):
 
     def __post_init__(self) -> None:
         for name in ("fx", "fy", "cx", "cy", "skew"):
-            number = finite_number(getattr(self, name), name)
+            number = checked_finite(getattr(self, name), name)
             if name in ("fx", "fy") and number <= 0:
                 raise NormalMeshError(
                     f"{name} must be a positive focal length in pixels, not {number:g}; "
@@ -177,8 +185,8 @@ class Perspective(Camera):
             Where K puts the centre of the first pixel: ``"integer"`` (0, 0), as OpenCV and Matlab tools do after
             subtracting one, or ``"half"`` (½, ½), as graphics does. Half a pixel is visible in metrology.
         """
-        one_of(pixel_centre, ("integer", "half"), "pixel_centre")
-        matrix = array_of(K, "the camera matrix").astype(np.float64)
+        checked_choice(pixel_centre, ("integer", "half"), "pixel_centre")
+        matrix = checked_array(K, "the camera matrix").astype(np.float64)
         if matrix.shape != (3, 3):
             raise NormalMeshError(f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")
         if not np.all(np.isfinite(matrix)) or matrix[2, 2] == 0 or np.any(matrix[[1, 2, 2], [0, 0, 1]] != 0):
@@ -195,7 +203,7 @@ class Perspective(Camera):
         """Camera from a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
         from normalmesh.files.cameras import read_camera_matrix
 
-        K = read_camera_matrix(path_of(path))
+        K = read_camera_matrix(checked_path(path))
         try:
             return cls.from_matrix(K, pixel_centre)
         except NormalMeshError as error:
@@ -212,8 +220,8 @@ class Perspective(Camera):
         shape
             Rows and columns of the image.
         """
-        rows, columns = image_shape(shape)
-        focal_length = positive_number(focal_length, "focal_length")
+        rows, columns = checked_image_shape(shape)
+        focal_length = checked_positive(focal_length, "focal_length")
         _refuse_extreme(focal_length, "focal_length", LEAST_FOCAL)
         return cls(focal_length, focal_length, columns / 2, rows / 2)
 
@@ -229,7 +237,7 @@ class Perspective(Camera):
         return np.exp(logarithm)[..., None] * self.rays(u, v)
 
     def depth(self, points: ArrayLike) -> Float:
-        return -vectors_of(points, 3, "points")[..., 2]
+        return -checked_vectors(points, 3, "points")[..., 2]
 
 
 def _refuse_extreme(number: float, name: str, least: float) -> None:
@@ -239,15 +247,15 @@ def _refuse_extreme(number: float, name: str, least: float) -> None:
 
 def _positions(u: ArrayLike, v: ArrayLike) -> tuple[Float, Float]:
     """Screen positions that fit together."""
-    columns, rows = np.asarray(array_of(u, "u"), np.float64), np.asarray(array_of(v, "v"), np.float64)
+    columns, rows = np.asarray(checked_array(u, "u"), np.float64), np.asarray(checked_array(v, "v"), np.float64)
     _refuse_unlike(u=columns, v=rows)
     return columns, rows
 
 
 def _lifted(screen: ArrayLike, unknown: ArrayLike) -> tuple[Float, Float, Float]:
     """u, v and the unknown, of one shape."""
-    u, v = np.moveaxis(vectors_of(screen, 2, "screen"), -1, 0)
-    values = np.asarray(array_of(unknown, "unknown"), np.float64)
+    u, v = np.moveaxis(checked_vectors(screen, 2, "screen"), -1, 0)
+    values = np.asarray(checked_array(unknown, "unknown"), np.float64)
     if values.shape != u.shape:
         raise NormalMeshError(
             f"unknown is {shape_text(values.shape)} but screen has positions of {shape_text(u.shape)}"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import array_of
-from normalmesh.errors import NormalMeshError, shape_text, shown
+from normalmesh.arguments import checked_array
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
 #: Names of common conventions and their axes.
 NAMED = {
@@ -39,8 +39,8 @@ class Convention:
         axes = self.axes if isinstance(self.axes, str) else ""
         if not re.fullmatch(r"([+-][xyz]){3}", axes) or sorted(axes[1::2]) != ["x", "y", "z"]:
             raise NormalMeshError(
-                f"unknown convention {shown(self.axes)}; use {', '.join(NAMED)}, auto, or a sign and an axis for each "
-                "channel, such as '+x-y+z'"
+                f"unknown convention {repr_for_error(self.axes)}; use {', '.join(NAMED)}, auto, or a sign and an axis "
+                "for each channel, such as '+x-y+z'"
             )
 
     @classmethod
@@ -89,7 +89,7 @@ class Convention:
 
 def _three_floats(values: NDArray[np.floating], name: str) -> NDArray[np.floating]:
     """The values (..., 3), or an error."""
-    array = array_of(values, name, "an array of floats", "f")
+    array = checked_array(values, name, "an array of floats", "f")
     if array.ndim == 0 or array.shape[-1] != 3:
         raise NormalMeshError(f"{name} must have the shape (..., 3), not {shape_text(array.shape)}")
     return array

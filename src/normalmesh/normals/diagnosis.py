@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, nonzero_of
+from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.camera import Camera, Orthographic, checked_camera
 from normalmesh.normals.conventions import Convention
@@ -358,12 +358,12 @@ def _checked(
         if mask is not None or camera is not None:
             raise NormalMeshError("a NormalMap has its own mask and camera: give neither beside it")
         return normals.normals, normals.mask, normals.camera
-    channels = array_of(normals, "normals", kinds=None)
+    channels = checked_array(normals, "normals", kinds=None)
     if channels.ndim != 3 or channels.shape[2] != 3 or channels.dtype.kind != "f" or channels.size == 0:
         raise NormalMeshError(
             f"normals must be floats of the shape (rows, columns, 3), not {channels.dtype} {shape_text(channels.shape)}"
         )
-    usable = None if mask is None else nonzero_of(mask)
+    usable = None if mask is None else checked_nonzero(mask)
     if usable is not None and usable.shape != channels.shape[:2]:
         raise NormalMeshError(
             f"mask is {shape_text(usable.shape)} but normals are {shape_text(channels.shape[:2])}; "

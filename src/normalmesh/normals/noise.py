@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from normalmesh.errors import NormalMeshError, finite_number
+from normalmesh.arguments import checked_finite
+from normalmesh.errors import NormalMeshError
 from normalmesh.normals._noise import bilateral, curls, loop_gaps
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
@@ -61,7 +62,7 @@ def _median(normal_map: NormalMap, reach: int, look: Callable[..., None], *optio
 
 def checked_noise(noise: float) -> float:
     what = "an angle in degrees, zero or more and at most 180"
-    number = finite_number(noise, "noise", what)
+    number = checked_finite(noise, "noise", what)
     if not 0 <= number <= 180:
         raise NormalMeshError(f"noise must be {what}, not {number:g}")
     return number

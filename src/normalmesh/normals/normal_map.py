@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, nonzero_of
+from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.normals._normal_map import clean_normals
 from normalmesh.normals.camera import Camera, Orthographic, checked_camera
@@ -106,7 +106,7 @@ class NormalMap:
 
 def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
     """The normals as a contiguous float32 or float64 array (H, W, 3), or an error."""
-    array = array_of(normals, "normals", kinds=None)
+    array = checked_array(normals, "normals", kinds=None)
     if array.ndim != 3 or array.shape[2] != 3:
         raise NormalMeshError(f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}")
     if array.size == 0:
@@ -124,7 +124,7 @@ def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.b
     """A copy of the mask as bool of the given shape, or an error."""
     if mask is None:
         return np.ones(shape, np.bool_)
-    array = nonzero_of(mask)
+    array = checked_nonzero(mask)
     if array.shape != shape:
         raise NormalMeshError(
             f"mask is {shape_text(array.shape)} but normals are {shape_text(shape)}; they must be of one image"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normalmesh.arguments import instance_of
-from normalmesh.errors import NormalMeshError, shown
+from normalmesh.arguments import checked_instance
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, vertex_density
@@ -89,8 +89,8 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
     -------
     matplotlib.axes.Axes
     """
-    instance_of(surface, Surface, "surface")
-    refuse_other_image(surface, instance_of(normal_map, NormalMap, "normal_map"))
+    checked_instance(surface, Surface, "surface")
+    refuse_other_image(surface, checked_instance(normal_map, NormalMap, "normal_map"))
     ax = _axes(surface, ax)
     samples = _whole(surface).samples(MOST_SAMPLES)
     angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
@@ -127,12 +127,12 @@ def _pyplot() -> Any:
 
 def _axes(surface: Surface, ax: Axes | None) -> Axes:
     """The axes given, or new ones, for the image of a surface."""
-    instance_of(surface, Surface, "surface")
+    checked_instance(surface, Surface, "surface")
     pyplot = _pyplot()
     if ax is None:
         _, ax = pyplot.subplots(figsize=(7, 6), layout="constrained")
     if not isinstance(ax, pyplot.Axes):
-        raise NormalMeshError(f"ax must be axes of matplotlib, not {shown(ax)}")
+        raise NormalMeshError(f"ax must be axes of matplotlib, not {repr_for_error(ax)}")
     rows, columns = surface.shape
     ax.set(xlim=(0, columns), ylim=(rows, 0), aspect="equal", xlabel="u (px)", ylabel="v (px)")
     return ax
@@ -141,8 +141,8 @@ def _axes(surface: Surface, ax: Axes | None) -> Axes:
 def _show(ax: Axes, surface: Surface, values: np.ndarray, label: str, **options: Any) -> Any:
     """Values (H, W) over the whole image, with a colour bar, which it returns."""
     rows, columns = surface.shape
-    shown = ax.imshow(np.ma.masked_invalid(values), extent=(0, columns, rows, 0), **options)
-    return ax.figure.colorbar(shown, ax=ax, label=label, extend="max", fraction=0.046, pad=0.03)
+    image = ax.imshow(np.ma.masked_invalid(values), extent=(0, columns, rows, 0), **options)
+    return ax.figure.colorbar(image, ax=ax, label=label, extend="max", fraction=0.046, pad=0.03)
 
 
 def _rgb(colour: tuple[int, int, int]) -> tuple[float, ...]:

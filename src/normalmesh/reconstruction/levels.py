@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from normalmesh.arguments import instance_of
+from normalmesh.arguments import checked_instance
 from normalmesh.decimation.rounds import checked_decimation, decimate_levels, level_targets
 from normalmesh.integration.mesh_integration import checked_integration, integrate
 from normalmesh.mesh.surface import Surface
@@ -44,7 +44,7 @@ def reconstruct_levels(
     list of Surface
         Finest first; the first is what :func:`reconstruct` makes.
     """
-    instance_of(normal_map, NormalMap, "normal_map")
+    checked_instance(normal_map, NormalMap, "normal_map")
     targets, meshing = level_targets(vertices), checked_decimation(decimation)
     options = checked_integration(normal_map, integration)
     finest = min(targets[0], 4 * normal_map.foreground)

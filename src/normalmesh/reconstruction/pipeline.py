@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from normalmesh.arguments import instance_of
+from normalmesh.arguments import checked_choice, checked_instance
 from normalmesh.decimation.rounds import checked_decimation, decimate
 from normalmesh.decimation.stopping import expected_vertices
-from normalmesh.errors import one_of
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.mesh_integration import checked_integration, integrate
 from normalmesh.mesh.surface import Surface
@@ -77,9 +76,9 @@ def reconstruct(
     NormalMeshError
         Options that make no sense, or, before work begins, more memory needed than there is.
     """
-    instance_of(normal_map, NormalMap, "normal_map")
+    checked_instance(normal_map, NormalMap, "normal_map")
     aimed_at = expected_vertices(normal_map.foreground, vertices, threshold, compression)
-    for_decimation, for_integration = PRESETS[one_of(preset, PRESETS, "preset")]
+    for_decimation, for_integration = PRESETS[checked_choice(preset, PRESETS, "preset")]
     meshing = checked_decimation(decimation, for_decimation)
     options = checked_integration(normal_map, integration, for_integration)
     needed = estimate_memory(normal_map.mask.size, normal_map.foreground, aimed_at, meshing.get("start", "adaptive"))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import instance_of
+from normalmesh.arguments import checked_choice, checked_instance, checked_positive
 from normalmesh.decimation.stopping import RULES
-from normalmesh.errors import NormalMeshError, one_of, positive_number
+from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.metrics import DepthGauge, is_height, mean_angle, pixel_components
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import estimate_noise
@@ -78,16 +78,19 @@ def reconstruct_within(
     NormalMeshError
         No bound, or one that not even the finest surface keeps.
     """
-    instance_of(normal_map, NormalMap, "normal_map")
+    checked_instance(normal_map, NormalMap, "normal_map")
     bounds = {"max_angle": max_angle, "max_error": max_error}
-    given = {name: positive_number(value, name) for name, value in bounds.items() if value is not None}
+    given = {name: checked_positive(value, name) for name, value in bounds.items() if value is not None}
     if not given:
         raise NormalMeshError("give max_angle, max_error or both")
     if rules := [name for name in RULES if name in options]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
     teller = Teller(progress, _USUAL_TRIALS)
     with limited_threads(threads):
-        if options.get("noise") is None and one_of(options.get("preset", "default"), PRESETS, "preset") == "default":
+        if (
+            options.get("noise") is None
+            and checked_choice(options.get("preset", "default"), PRESETS, "preset") == "default"
+        ):
             options["noise"] = estimate_noise(normal_map)
         best = _fewest(normal_map, given, teller, options)
     teller.finish(len(best.vertices))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from normalmesh import __version__
-from normalmesh.arguments import instance_of, path_of
-from normalmesh.errors import NormalMeshError, shape_text, shown
+from normalmesh.arguments import checked_instance, checked_path
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.atomic import check_target, write_atomically
 from normalmesh.mesh.surface import Surface
@@ -69,7 +69,7 @@ def write_report(
     NormalMeshError
         Normal map and surface of different sizes, an unusable texture, or a path that cannot be written.
     """
-    check_target(path_of(path))
+    check_target(checked_path(path))
     page = surface_page(surface, normal_map, source=source, settings=settings, warnings=warnings, texture=texture)
     write_atomically({path: page})
 
@@ -84,11 +84,11 @@ def surface_page(
     texture: Texture | None = None,
 ) -> bytes:
     """The page that :func:`write_report` writes."""
-    instance_of(surface, Surface, "surface")
+    checked_instance(surface, Surface, "surface")
     _check_words(source, settings, warnings)
     shadings, errors, diagnosis = {}, None, None
     if normal_map is not None:
-        if instance_of(normal_map, NormalMap, "normal_map").shape != surface.shape:
+        if checked_instance(normal_map, NormalMap, "normal_map").shape != surface.shape:
             raise NormalMeshError(
                 f"the normal map is {shape_text(normal_map.shape)} but the surface was seen on "
                 f"{shape_text(surface.shape)} pixels: give the map that the surface was made from"
@@ -114,11 +114,11 @@ def surface_page(
 def _check_words(source: object, settings: object, warnings: object) -> None:
     """Raise where what is to be printed beside a surface cannot be."""
     if source is not None and not isinstance(source, str | PathLike):
-        raise NormalMeshError(f"source must be the name of a file, not {shown(source)}")
+        raise NormalMeshError(f"source must be the name of a file, not {repr_for_error(source)}")
     if settings is not None and not isinstance(settings, Mapping):
-        raise NormalMeshError(f"settings must be a dictionary, not {shown(settings)}")
+        raise NormalMeshError(f"settings must be a dictionary, not {repr_for_error(settings)}")
     if isinstance(warnings, str | bytes | np.ndarray) or not isinstance(warnings, Iterable):
-        raise NormalMeshError(f"warnings must be a list of texts or warnings, not {shown(warnings)}")
+        raise NormalMeshError(f"warnings must be a list of texts or warnings, not {repr_for_error(warnings)}")
 
 
 def mesh_page(model: TriangleModel, source: str | PathLike[str] | None = None) -> bytes:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from numbers import Real
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError, one_of, shown, whole_number
+from normalmesh.arguments import checked_choice, checked_int
+from normalmesh.errors import NormalMeshError, repr_for_error
 
 #: Bytes above the normal map, measured by ``python -m benchmarks.memory``: for each pixel of the image; by the start of
 #: the decimation, for each of the rectangle around the foreground or each of the foreground; and for each vertex of the
@@ -36,8 +37,8 @@ def estimate_memory(pixels: int, foreground: int, vertices: int, start: str = "a
         Of :func:`decimate`.
     """
     given = {"pixels": pixels, "foreground": foreground, "vertices": vertices}
-    pixels, foreground, vertices = (whole_number(count, 0, name, 2**60) for name, count in given.items())
-    one_of(start, ("adaptive", "pixels"), "start")
+    pixels, foreground, vertices = (checked_int(count, 0, name, 2**60) for name, count in given.items())
+    checked_choice(start, ("adaptive", "pixels"), "start")
     meshing = FOREGROUND_BYTES * foreground
     if start == "adaptive":
         # The rectangle may be the whole image; where it is far larger than the foreground all pixels are the start.
@@ -48,7 +49,9 @@ def estimate_memory(pixels: int, foreground: int, vertices: int, start: str = "a
 def refuse_too_large(needed: int, limit: float | None = None) -> None:
     """Raise where so many bytes exceed the limit; by default, what is available."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0):
-        raise NormalMeshError(f"memory_limit must be a positive number of bytes, or math.inf, not {shown(limit)}")
+        raise NormalMeshError(
+            f"memory_limit must be a positive number of bytes, or math.inf, not {repr_for_error(limit)}"
+        )
     available = available_memory() if limit is None else limit
     if available is None or needed <= available:
         return

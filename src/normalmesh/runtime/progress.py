@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from normalmesh.errors import NormalMeshError, shown
+from normalmesh.errors import NormalMeshError, repr_for_error
 
 #: The stage of the last step.
 DONE = "done"
@@ -39,7 +39,7 @@ Progress = Callable[[Step], None]
 
 def checked_progress(progress: Progress | None) -> Progress | None:
     if progress is not None and not callable(progress):
-        raise NormalMeshError(f"progress must be a function of a normalmesh.Step, not {shown(progress)}")
+        raise NormalMeshError(f"progress must be a function of a normalmesh.Step, not {repr_for_error(progress)}")
     return progress
 
 

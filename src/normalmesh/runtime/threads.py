@@ -17,7 +17,8 @@ from typing import Any
 import numba
 from numba.np.ufunc import parallel
 
-from normalmesh.errors import NormalMeshError, shown, whole_number
+from normalmesh.arguments import checked_int
+from normalmesh.errors import NormalMeshError, repr_for_error
 
 #: Loops over fewer elements than this are done before a second thread has woken up.
 PARALLEL_FROM = 2_000_000
@@ -119,9 +120,9 @@ def limited_threads(threads: int | None) -> Iterator[None]:
     if threads is None:
         yield
         return
-    if whole_number(threads, 1, "threads") > _most():
+    if checked_int(threads, 1, "threads") > _most():
         raise NormalMeshError(
-            f"threads is {shown(threads)}, but there are at most {_most()} here; "
+            f"threads is {repr_for_error(threads)}, but there are at most {_most()} here; "
             "NUMBA_NUM_THREADS changes that at the start"
         )
     before = numba.get_num_threads()

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalmesh.arguments import instance_of
+from normalmesh.arguments import checked_instance, checked_int, checked_positive
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.move import move
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.rounds import MOST_ROUNDS
 from normalmesh.decimation.stopping import MOST_VERTICES
-from normalmesh.errors import NormalMeshError, positive_number, whole_number
+from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.isotropic import _isotropic
 from normalmesh.evaluation.isotropic.curvature import curvature
 from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
@@ -54,7 +54,7 @@ class IsotropicMesh(ScreenMesh):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        instance_of(self.report, Remeshing, "report")
+        checked_instance(self.report, Remeshing, "report")
 
 
 def remesh_isotropic(
@@ -99,13 +99,13 @@ def remesh_isotropic(
     h = √(3ε/κ): the same at the radius, and any count can be reached. Edges of up to two pixels on the screen are not
     split. Beside the map, about 160 bytes are needed for each foreground pixel.
     """
-    instance_of(normal_map, NormalMap, "normal_map")
+    checked_instance(normal_map, NormalMap, "normal_map")
     checked_progress(progress)
     if (error is None) == (vertices is None):
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
-    target = None if vertices is None else whole_number(vertices, 3, "vertices", MOST_VERTICES)
-    error = None if error is None else positive_number(error, "error")
-    remesher = _Remesher(normal_map, whole_number(rounds, 1, "rounds", MOST_ROUNDS), progress)
+    target = None if vertices is None else checked_int(vertices, 3, "vertices", MOST_VERTICES)
+    error = None if error is None else checked_positive(error, "error")
+    remesher = _Remesher(normal_map, checked_int(rounds, 1, "rounds", MOST_ROUNDS), progress)
     meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
     best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
     met = target is None or abs(best.count - target) <= TOLERANCE * target

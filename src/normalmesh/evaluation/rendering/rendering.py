@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import array_of, yes_or_no
-from normalmesh.errors import NormalMeshError, finite_number, shape_text, shown
+from normalmesh.arguments import checked_array, checked_bool, checked_finite
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.rendering import _rendering
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
@@ -83,11 +83,11 @@ def render_normal_map(
         not installed.
     """
     shape = checked_shape(size)
-    yes_or_no(smooth, "smooth")
+    checked_bool(smooth, "smooth")
     if units is not None:
         check_units(units)
     if name is not None and not isinstance(name, str):
-        raise NormalMeshError(f"name must be text, not {shown(name)}")
+        raise NormalMeshError(f"name must be text, not {repr_for_error(name)}")
     matrix, is_placed = _checked_pose(pose)
     is_placed = is_placed and isinstance(camera, Camera)
     camera = chosen_camera(camera, shape)
@@ -189,7 +189,7 @@ def _checked_pose(pose: ArrayLike | None) -> tuple[Float, bool]:
     """The pose as a matrix (4, 4), and whether it was given as one; or an error."""
     if pose is None:
         return np.eye(4), False
-    given = array_of(pose, "pose").astype(np.float64)
+    given = checked_array(pose, "pose").astype(np.float64)
     if given.shape not in ((3, 3), (4, 4)) or not np.all(np.isfinite(given)):
         raise NormalMeshError(f"pose must be finite numbers of 3×3 or 4×4, not {shape_text(given.shape)}")
     matrix = np.eye(4)
@@ -208,8 +208,8 @@ def _checked_pose(pose: ArrayLike | None) -> tuple[Float, bool]:
 
 def _fit(vertices: Float, camera: Camera, shape: tuple[int, int], margin: float) -> Float:
     """The scale and shift (4, 4) that put vertices into the middle of the image."""
-    if not 0 <= finite_number(margin, "margin", "a share of the image from 0 to below 0.5") < 0.5:
-        raise NormalMeshError(f"margin must be a share of the image from 0 to below 0.5, not {shown(margin)}")
+    if not 0 <= checked_finite(margin, "margin", "a share of the image from 0 to below 0.5") < 0.5:
+        raise NormalMeshError(f"margin must be a share of the image from 0 to below 0.5, not {repr_for_error(margin)}")
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     extent = float((high - low).max())
     if extent == 0:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import path_of
+from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.triangles import read_parts, used_vertices
 
@@ -50,7 +50,7 @@ class TriangleModel:
         import trimesh
 
         if isinstance(model, str | PathLike):
-            return _read(path_of(model, "model"))
+            return _read(checked_path(model, "model"))
         if isinstance(model, trimesh.Trimesh):
             return _checked("the model", model.vertices, model.faces, model.vertex_normals)
         try:

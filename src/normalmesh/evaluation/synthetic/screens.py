@@ -7,8 +7,8 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import image_shape
-from normalmesh.errors import NormalMeshError, shown
+from normalmesh.arguments import checked_image_shape
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.normals.camera import Camera, Orthographic, Perspective
 
 #: Focal length of ``"perspective"`` in lengths of the image's longer side: a field of view of 37°.
@@ -18,10 +18,12 @@ FOCAL = 1.5
 def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
     """Rows and columns from the side of a square, or from both; or an error."""
     if isinstance(size, tuple | list):
-        return image_shape(size, "size")
+        return checked_image_shape(size, "size")
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-        raise NormalMeshError(f"size must be a positive whole number of pixels, or (rows, columns), not {shown(size)}")
-    return image_shape((size, size), "size")
+        raise NormalMeshError(
+            f"size must be a positive whole number of pixels, or (rows, columns), not {repr_for_error(size)}"
+        )
+    return checked_image_shape((size, size), "size")
 
 
 def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
@@ -38,7 +40,8 @@ def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
         focal = FOCAL * max(shape)
         return Perspective(focal, focal, shape[1] / 2, shape[0] / 2)
     raise NormalMeshError(
-        f"camera must be 'orthographic', 'perspective', Orthographic(...) or Perspective(...), not {shown(camera)}"
+        f"camera must be 'orthographic', 'perspective', Orthographic(...) or Perspective(...), "
+        f"not {repr_for_error(camera)}"
     )
 
 
