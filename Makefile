@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test longrun lint docs wheel oldest fuzz bench recompile clean
+.PHONY: demo test longrun lint docs wheel oldest fuzz bench scoreboard recompile clean
 
 demo: $(READY)
 	$(BIN)/normalmesh demo --output demo
@@ -36,6 +36,10 @@ fuzz: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# KEEP=1: add the figures to benchmarks/scoreboard/runs.json.
+scoreboard: $(READY)
+	$(BIN)/python -m benchmarks.scoreboard $(if $(KEEP),--keep)
 
 # The stamp depends on the file that lists the dependencies: a second call installs nothing.
 $(READY): pyproject.toml

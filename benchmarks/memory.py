@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,12 +30,29 @@ def main() -> None:
     )
     # A process of its own for each line: peak memory never falls within a process.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for line in pool.imap(measure, tasks):
-            print(line, flush=True)
+        for peak in pool.imap(measure, tasks):
+            print(peak, flush=True)
 
 
-def measure(task: tuple[int, float, int]) -> str:
-    """One line of the table."""
+@dataclass(frozen=True)
+class Peak:
+    """Peak memory of a reconstruction above its normal map, with the pixels of the image and of the foreground."""
+
+    pixels: int
+    foreground: int
+    vertices: int
+    megabytes: float
+
+    def __str__(self) -> str:
+        estimate = estimate_memory(self.pixels, self.foreground, self.vertices) / 2**20
+        return (
+            f"{self.pixels:9} {self.foreground:10} {self.vertices:9} {self.megabytes:6.0f} MB {estimate:6.0f} MB "
+            f"{estimate / self.megabytes:6.2f} {self.megabytes * 2**20 / self.foreground:9.0f}"
+        )
+
+
+def measure(task: tuple[int, float, int]) -> Peak:
+    """Reconstruct the medallion of this size to this share of vertices, with this padding."""
     size, share, padding = task
     for size_before, compression in ((64, 0.9), (320, 0.98)):
         reconstruct(Medallion(size_before).normal_map, compression=compression)
@@ -43,12 +61,7 @@ def measure(task: tuple[int, float, int]) -> str:
     before = forget_peak()
     reconstruct(normal_map, vertices=vertices)
     measured = status_megabytes("VmHWM") - before
-    pixels, foreground = normal_map.mask.size, normal_map.foreground
-    estimate = estimate_memory(pixels, foreground, vertices) / 2**20
-    return (
-        f"{pixels:9} {foreground:10} {vertices:9} {measured:6.0f} MB {estimate:6.0f} MB {estimate / measured:6.2f} "
-        f"{measured * 2**20 / foreground:9.0f}"
-    )
+    return Peak(normal_map.mask.size, normal_map.foreground, vertices, measured)
 
 
 def padded(normal_map: NormalMap, times: int) -> NormalMap:

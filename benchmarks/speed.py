@@ -52,13 +52,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for megapixels in sizes:
             place = Path(folder) / f"{megapixels:g}"
-            # The foreground is a disc of 0.48 times the side.
-            in_own_process(store_map, round(np.sqrt(megapixels * 1e6 / np.pi) / 0.48), place)
+            in_own_process(store_map, side_of(megapixels), place)
             rows += _rows_of(megapixels, place, options)
             for file in place.iterdir():
                 file.unlink()
     print(f"\ntwo threads that share nothing: {two_threads():.2f} times as fast as one")
     print("\n" + "\n".join(bars(rows)))
+
+
+def side_of(megapixels: float) -> int:
+    """Side in pixels of a medallion with so many megapixels of foreground, a disc of 0.48 times the side."""
+    return round(np.sqrt(megapixels * 1e6 / np.pi) / 0.48)
 
 
 def two_threads() -> float:

@@ -104,12 +104,10 @@ def warm_up(job: Job, size: int) -> None:
 def measure(job: Job) -> Measured:
     """Seconds, memory and errors of a way, without those of compilation."""
     warm_up(job, 128)
-    case = _load(job.folder)
+    case = load_map(job.folder)
     normal_map = case.normal_map
-    clock = Stopwatch(*STAGES, "total")
     before = forget_peak()
-    with clock.stage("total"):
-        result = WAYS[job.way](normal_map, job, clock)
+    result, clock = run_way(job, normal_map)
     used = (status_megabytes("VmHWM") - before) * 2**20 / normal_map.foreground
     found = evaluate(result, case)
     return Measured(
@@ -124,7 +122,15 @@ def measure(job: Job) -> Measured:
     )
 
 
-def _load(folder: Path) -> Case:
+def run_way(job: Job, normal_map: NormalMap) -> tuple[Surface | Float, Stopwatch]:
+    """What the way makes of the map, and the seconds of its stages and in total."""
+    clock = Stopwatch(*STAGES, "total")
+    with clock.stage("total"):
+        return WAYS[job.way](normal_map, job, clock), clock
+
+
+def load_map(folder: Path) -> Case:
+    """The medallion that :func:`store_map` wrote."""
     return exact_case("medallion", np.load(folder / "depth.npy"), np.load(folder / "normals.npy"), Orthographic())
 
 

@@ -1,0 +1,98 @@
+"""Figures of cost: seconds, memory, and the start of the command line."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from scipy.fft import next_fast_len
+
+from benchmarks import compilation
+from benchmarks.memory import Peak
+from benchmarks.memory import measure as measure_memory
+from benchmarks.scoreboard.figures import Better, Figure, Skipped
+from benchmarks.speed import side_of
+from benchmarks.ways import Job, in_own_process, load_map, run_way, store_map, warm_up
+
+#: Megapixels of foreground → rounds, of which the median counts.
+ROUNDS = {1: 7, 4: 5}
+#: Cosine transforms before and after each reconstruction.
+TRANSFORMS = 3
+
+#: Side of the map, share of vertices, padding: as :func:`benchmarks.memory.measure` takes them.
+LARGE_MAP = (2048, 0.01, 1)
+FEW_VERTICES, MANY_VERTICES = (1024, 0.05, 1), (1024, 0.2, 1)
+
+WARM_STARTS = 3
+
+
+def speed() -> Iterator[Figure | Skipped]:
+    """Processor seconds of a reconstruction to one percent over those of a solve by cosine transforms, one thread."""
+    with tempfile.TemporaryDirectory() as folder:
+        for megapixels, rounds in ROUNDS.items():
+            place = Path(folder) / str(megapixels)
+            # A side with small factors: the transform of a prime one takes several times as long.
+            in_own_process(store_map, next_fast_len(side_of(megapixels)), place)
+            ratios, wall, cpu = in_own_process(speed_rounds, place, rounds)
+            noise = max(0.05, 2 * median(abs(ratio / median(ratios) - 1) for ratio in ratios))
+            note = f"{min(ratios):.1f}–{max(ratios):.1f} in {rounds} rounds"
+            yield Figure(f"CPU at {megapixels} MP", median(ratios), "× cosine transform", noise=noise, note=note)
+            yield Figure(f"CPU seconds at {megapixels} MP", cpu, "s", Better.NEITHER, noise)
+            yield Figure(f"wall seconds at {megapixels} MP", wall, "s", Better.NEITHER, noise)
+
+
+def speed_rounds(folder: Path, rounds: int) -> tuple[list[float], float, float]:
+    """Ratio of processor seconds in each round, and the least wall and processor seconds of a reconstruction.
+
+    Other processes slow the reconstruction and the transforms right before and after it alike.
+    """
+    ours, transform = (Job(way, folder, 1, 0.99, 64.0) for way in ("mesh", "DCT, rectangle"))
+    normal_map = load_map(folder).normal_map
+    for job in (ours, transform):
+        warm_up(job, 512)
+
+    def seconds(job: Job) -> tuple[float, float]:
+        clock = run_way(job, normal_map)[1]
+        return clock.cpu_seconds["total"], clock.seconds["total"]
+
+    ratios, taken = [], []
+    for _ in range(rounds):
+        yardstick = [seconds(transform)[0] for _ in range(TRANSFORMS)]
+        taken.append(seconds(ours))
+        yardstick += [seconds(transform)[0] for _ in range(TRANSFORMS)]
+        ratios.append(taken[-1][0] / median(yardstick))
+    cpu, wall = map(min, zip(*taken, strict=True))
+    return ratios, wall, cpu
+
+
+def memory() -> Iterator[Figure | Skipped]:
+    """Peak bytes above the normal map: for each pixel, and for each further vertex."""
+    if sys.platform != "linux":
+        yield Skipped("peak memory is read from /proc, which Linux alone has")
+        return
+    large, few, many = (_peak(task) for task in (LARGE_MAP, FEW_VERTICES, MANY_VERTICES))
+    note = f"{large.foreground / 1e6:.1f} MP, {LARGE_MAP[1]:.0%} vertices"
+    yield Figure("bytes a pixel", large.megabytes * 2**20 / large.foreground, "B", noise=0.03, note=note)
+    slope = (many.megabytes - few.megabytes) * 2**20 / (many.vertices - few.vertices)
+    note = f"from {few.vertices} to {many.vertices} vertices"
+    yield Figure("bytes a vertex", slope, "B", noise=0.03, note=note)
+
+
+def _peak(task: tuple[int, float, int]) -> Peak:
+    return in_own_process(measure_memory, task)
+
+
+def start() -> Iterator[Figure | Skipped]:
+    """Seconds of ``normalmesh reconstruct`` on a map of 512² pixels: with no kernel compiled, and with all cached."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        compilation.write_medallion(folder / "medallion.png", 512)
+        first = compilation.run(folder)
+        warm = [compilation.run(folder) for _ in range(WARM_STARTS)]
+    note = f"{sum(first['signatures'].values())} signatures compiled"
+    yield Figure("first run, CPU", first["cpu"], "s", noise=0.1, note=note)
+    yield Figure("warm start, CPU", min(run["cpu"] for run in warm), "s", noise=0.1)
+    yield Figure("warm start, wall", min(run["wall"] for run in warm), "s", Better.NEITHER, 0.1)
