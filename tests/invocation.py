@@ -1,4 +1,4 @@
-"""The command line in this process, and small maps for it."""
+"""Run the command line in this process, with small normal maps to give to it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from normalmesh.cli import normalmesh
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_normals
 
+#: Side of the medallion, in pixels.
 SIZE = 96
 
 
@@ -27,12 +28,16 @@ def succeed(*arguments: object) -> Result:
 
 
 @functools.cache
-def medallion() -> Medallion:
-    return Medallion(SIZE)
+def medallion(size: int = SIZE) -> Medallion:
+    """Return the medallion of ``size`` × ``size`` pixels."""
+    return Medallion(size)
 
 
-def write_medallion(path: Path, axes: tuple[int, int, int] = (1, 1, 1)) -> Path:
-    """The medallion's normals with the mask as alpha, each axis with the sign given."""
-    normal_map = medallion().normal_map
+def write_medallion(path: Path, size: int = SIZE, axes: tuple[int, int, int] = (1, 1, 1)) -> Path:
+    """Write the normals of the medallion, with the mask as alpha channel, and return the path.
+
+    ``axes`` are the signs of the three components.
+    """
+    normal_map = medallion(size).normal_map
     path.write_bytes(encode_normals(path, normal_map.normals * axes, normal_map.mask))
     return path

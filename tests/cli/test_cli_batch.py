@@ -7,13 +7,13 @@ import imagecodecs
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_command_line import write_medallion
-from test_console import with_terminal
 
+from invocation import write_medallion
 from normalmesh.cli import normalmesh
 from normalmesh.cli.console import Console
 from normalmesh.cli.inputs import tasks_of
 from normalmesh.runtime.progress import Step
+from terminal import with_terminal
 
 
 def reconstruct(*arguments):

@@ -79,7 +79,7 @@ def test_another_convention_is_recommended(axes, name, tmp_path):
 @pytest.mark.parametrize(("axes", "name"), [((1, 1, 1), "opengl"), ((1, -1, 1), "directx"), ((1, -1, -1), "opencv")])
 def test_of_the_conventions_that_fit_the_common_one_is_recommended(axes, name, tmp_path):
     """Nothing tells the bumps of a flat medallion from dents."""
-    last = succeed("inspect", write_medallion(tmp_path / "n.png", axes)).stdout.splitlines()[-1]
+    last = succeed("inspect", write_medallion(tmp_path / "n.png", axes=axes)).stdout.splitlines()[-1]
     assert last.startswith(f"recommended  read it with --convention {name}: the only common one that fits; ")
     assert last.endswith("; opengl does not") == (name != "opengl")
 

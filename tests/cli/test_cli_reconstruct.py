@@ -11,8 +11,8 @@ import PIL.Image
 import pytest
 import trimesh
 from click.testing import CliRunner
-from test_command_line import write_medallion
 
+from invocation import write_medallion
 from normalmesh import Perspective, evaluate, read_normal_map
 from normalmesh.cli import normalmesh
 from normalmesh.cli.option_types import Compression, Levels

@@ -6,10 +6,11 @@ import sys
 import imagecodecs
 import numpy as np
 import pytest
-from test_robust import flap
 
 import normalmesh
-from normalmesh.evaluation.synthetic.medallion import Medallion
+from invocation import medallion as truth
+from invocation import write_medallion
+from surfaces import flap
 
 
 def command(*arguments):
@@ -24,14 +25,6 @@ def run(*arguments, **options):
 def medallion(tmp_path_factory):
     """A PNG of 96 × 96 pixels, with the mask in its alpha channel."""
     return write_medallion(tmp_path_factory.mktemp("maps") / "medallion.png", 96)
-
-
-def write_medallion(path, size):
-    normal_map = Medallion(size).normal_map
-    colours = np.round((normal_map.normals.astype(np.float64) + 1) / 2 * 65535)
-    image = np.dstack([colours, 65535 * normal_map.mask]).astype(np.uint16)
-    path.write_bytes(imagecodecs.png_encode(image))
-    return path
 
 
 def test_help_imports_nothing_heavy():
@@ -82,7 +75,7 @@ def test_dry_run_says_what_it_takes(medallion, tmp_path):
     assert result.returncode == 0, result.stderr
     labels = [line.split()[0] for line in result.stdout.splitlines()]
     assert labels == ["size", "vertices", "needs", "available"]
-    foreground = Medallion(96).normal_map.foreground
+    foreground = truth().normal_map.foreground
     assert f"96 × 96 pixels, {100 * foreground / 96**2:.1f} % foreground ({foreground})" in result.stdout
     assert "vertices     300\n" in result.stdout
     assert list(tmp_path.iterdir()) == []

@@ -8,33 +8,7 @@ import pytest
 from normalmesh import Step
 from normalmesh.cli import interruption
 from normalmesh.cli.console import Console, duration_text, progress_removed, step_text
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-    def screen(self):
-        """What is left to be seen after all carriage returns."""
-        lines = [""]
-        for character in self.getvalue():
-            if character == "\r":
-                column = 0
-            elif character == "\n":
-                lines.append("")
-            else:
-                column = 0 if not lines[-1] else column
-                lines[-1] = lines[-1][:column].ljust(column) + character + lines[-1][column + 1 :]
-                column += 1
-        return [line.rstrip() for line in lines]
-
-
-def with_terminal(monkeypatch):
-    """A terminal in place of standard error. No fixture: pytest puts its own stream there before each test begins."""
-    made = Terminal()
-    monkeypatch.setattr(sys, "stderr", made)
-    monkeypatch.setattr("normalmesh.cli.console.INTERVAL", 0.0)
-    return made
+from terminal import with_terminal
 
 
 def test_a_line_that_moves(monkeypatch):

@@ -5,56 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
-from scipy import ndimage
 
+from decimated_meshes import assert_valid, bumpy, masks
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, Step, decimate, pixel_faces
 from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.rounds import THRESHOLD_FACTOR
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.mesh._outline import near_outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
-
-masks = arrays.arrays(np.bool_, st.tuples(st.integers(1, 14), st.integers(1, 14))).filter(np.any)
-
-
-def bumpy(mask, seed=0, camera=None):
-    """Smooth random normals on a mask."""
-    rng = np.random.default_rng(seed)
-    slopes = ndimage.gaussian_filter(rng.normal(size=(2, *mask.shape)), (0, 2, 2)) * 4
-    normals = np.stack([slopes[0], slopes[1], np.ones(mask.shape)], axis=-1)
-    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    return NormalMap(normals, mask, camera or Orthographic())
-
-
-def assert_sound(mesh, normal_map):
-    """All that a decimated mesh promises beside its size."""
-    check = mesh.check()
-    assert check.ok, str(check)
-    before = ScreenMesh.from_mask(normal_map.mask).check()
-    assert sorted(check.boundary_loops) == sorted(before.boundary_loops)
-    assert most_faces_over_a_pixel(mesh, normal_map.shape) <= 1
-    boundary = np.unique(mesh.faces.ravel()[_boundary_corners(mesh)])
-    for u, v in mesh.vertices[boundary]:
-        assert near_outline(u, v, normal_map.mask)
-
-
-def most_faces_over_a_pixel(mesh, shape):
-    """The largest number of faces that hold the same pixel centre strictly inside."""
-    u, v = np.meshgrid(np.arange(shape[1]) + 0.5, np.arange(shape[0]) + 0.5)
-    counts = np.zeros(shape, int)
-    for corners in mesh.vertices[mesh.faces]:
-        a, b = corners, np.roll(corners, -1, axis=0)
-        sides = [(a[k, 1] - v) * (b[k, 0] - u) - (a[k, 0] - u) * (b[k, 1] - v) for k in range(3)]
-        counts += np.min(sides, axis=0) > 1e-9
-    return counts.max()
-
-
-def _boundary_corners(mesh):
-    """Corners at the start of boundary edges."""
-    corners = np.flatnonzero(mesh.opposite < 0)
-    return corners - corners % 3 + (corners + 1) % 3
 
 
 @settings(max_examples=40)
@@ -62,7 +20,7 @@ def _boundary_corners(mesh):
 def test_any_mask(mask, seed, target):
     normal_map = bumpy(mask, seed)
     mesh = decimate(normal_map, vertices=target)
-    assert_sound(mesh, normal_map)
+    assert_valid(mesh, normal_map)
     assert len(mesh.vertices) <= max(target, len(ScreenMesh.from_mask(mask).vertices))
     assert mesh.report.target_met == (len(mesh.vertices) == target)
 
@@ -71,7 +29,7 @@ def test_any_mask(mask, seed, target):
 @given(masks, st.floats(0.01, 1e4))
 def test_any_mask_and_threshold(mask, threshold):
     normal_map = bumpy(mask, camera=Perspective(60, 60, 7, 7))
-    assert_sound(decimate(normal_map, threshold=threshold), normal_map)
+    assert_valid(decimate(normal_map, threshold=threshold), normal_map)
 
 
 @settings(max_examples=20)
@@ -81,7 +39,7 @@ def test_any_normals(mask, seed):
     normals = np.random.default_rng(seed).normal(size=(*mask.shape, 3))
     normals[..., 2] = np.abs(normals[..., 2]) + 1e-3
     normal_map = NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), mask)
-    assert_sound(decimate(normal_map, vertices=6), normal_map)
+    assert_valid(decimate(normal_map, vertices=6), normal_map)
 
 
 @pytest.mark.parametrize("camera", [Orthographic(), Perspective(90, 90, 30, 30)], ids=str)
@@ -91,7 +49,7 @@ def test_targets_are_met_exactly(camera, target):
     mesh = decimate(normal_map, vertices=target)
     assert len(mesh.vertices) == target
     assert mesh.report.target_met
-    assert_sound(mesh, normal_map)
+    assert_valid(mesh, normal_map)
 
 
 def test_a_rectangle_keeps_its_area_and_corners():
@@ -106,7 +64,7 @@ def test_holes_and_components_set_the_fewest_vertices():
     mask[10:14, 8:12] = mask[20, 20] = False
     normal_map = bumpy(mask)
     mesh = decimate(normal_map, vertices=3)
-    assert_sound(mesh, normal_map)
+    assert_valid(mesh, normal_map)
     assert not mesh.report.target_met
     assert mesh.report.target == 3
     # Two outlines of at least three vertices, two holes of three, and no more than a few that geometry needs.
@@ -130,7 +88,7 @@ def test_holes_and_components_set_the_fewest_vertices():
 def test_hard_masks(mask):
     normal_map = bumpy(mask)
     for target in (3, 50):
-        assert_sound(decimate(normal_map, vertices=target), normal_map)
+        assert_valid(decimate(normal_map, vertices=target), normal_map)
 
 
 def test_specks_keep_their_pixels():
@@ -193,7 +151,7 @@ def test_locked_pixels_stay():
     locked = np.zeros((30, 30), bool)
     locked[12, 5:9] = locked[0, 20:] = True
     mesh = decimate(normal_map, vertices=60, locked=locked)
-    assert_sound(mesh, normal_map)
+    assert_valid(mesh, normal_map)
     rows, columns = np.nonzero(locked)
     corners = {(j + dj, i + di) for i, j in zip(rows, columns, strict=True) for di in (0, 1) for dj in (0, 1)}
     assert {tuple(corner) for corner in mesh.vertices[mesh.locked]} == corners

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from test_robust import flap
 
 from normalmesh import NormalMap, NormalMeshError, Orthographic, decimate, integrate, reconstruct
-from surfaces import waves
+from surfaces import flap, waves
 
 
 def roofs():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from test_robust import flap
 
 from meshes import bumpy_map
 from normalmesh import NormalMap, Orthographic, Perspective, decimate
@@ -11,7 +10,7 @@ from normalmesh.integration.facets import FacetSystem
 from normalmesh.integration.gluing import Gluing
 from normalmesh.integration.robust_weights import RobustWeights
 from normalmesh.solvers.sparse_system import solve_spd
-from surfaces import plane_map, waves
+from surfaces import flap, plane_map, waves
 
 
 def solve(system, guess):

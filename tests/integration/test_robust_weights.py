@@ -6,19 +6,7 @@ from normalmesh import NormalMap, decimate, integrate
 from normalmesh.integration.face_means import FaceMeans
 from normalmesh.integration.facets import FacetSystem
 from normalmesh.integration.robust_weights import RobustWeights
-
-
-def flap(size=96):
-    """A flap that rises to the right and ends in a jump, which fades out above and below: height and normal map."""
-    v, u = np.mgrid[:size, :size] + 0.5
-    fade = np.clip(1 - ((v - size / 2) / (0.35 * size)) ** 2, 0, None) ** 2
-    fade_slope = np.where(fade > 0, -4 * (v - size / 2) / (0.35 * size) ** 2 * np.sqrt(fade), 0)
-    ramp = np.where(u < 0.6 * size, np.clip(u - 0.2 * size, 0, None), 0)
-    height = 0.5 * ramp * fade
-    slope_u = np.where((u < 0.6 * size) & (u > 0.2 * size), 0.5 * fade, 0)
-    slope_v = 0.5 * ramp * fade_slope
-    normals = np.stack([-slope_u, slope_v, np.ones_like(u)], axis=-1)
-    return height, NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True))
+from surfaces import flap
 
 
 def bowl(size=64):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from test_robust import flap
 
 from normalmesh import NormalMeshError, add_noise, evaluate, reconstruct, reconstruct_within
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.reconstruction.within import CLOSE_ENOUGH, FINEST, FINEST_COMPARED, MOST_TRIALS, _Search
+from surfaces import flap
 
 
 @pytest.fixture(scope="module")
