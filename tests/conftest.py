@@ -19,6 +19,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 
 
+#: Maps of steps that no continuous surface has: their normals do not determine a convention.
+STEPS = ("bini_stripes", "bini_tent")
+
+
+@pytest.fixture
+def continuous_cases(cases: Path) -> list[Path]:
+    """The folders of the shared normal maps that a continuous surface explains at least in most places."""
+    return [path.parent for path in sorted(cases.glob("*/normals.png")) if path.parent.name not in STEPS]
+
+
 @pytest.fixture(scope="session")
 def cases() -> Path:
     """The folder of shared normal maps; tests that need it are skipped where it is missing."""
