@@ -11,8 +11,9 @@ from scipy.spatial import Delaunay
 import naive
 from normalmesh import NormalMeshError
 from normalmesh.runtime import threads as thread_rule
+from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers import cholesky, multigrid
-from normalmesh.solvers.cholesky import Cholesky, Room
+from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import PreparedSystem, solve_spd
 
@@ -88,16 +89,16 @@ def test_dense_matrices(n):
     np.testing.assert_allclose(matrix @ factor.solve(b), b, atol=1e-10)
 
 
-def test_systems_one_after_another_share_their_memory():
-    """Also where the next one is larger."""
-    room, used = Room(), []
+def test_consecutive_systems_share_a_workspace():
+    """They do so also if the next one is larger."""
+    workspace, used = Workspace(), []
     for count in (300, 200, 900):
         matrix, places = _mesh_system("dual", count)
         x = np.random.default_rng(count).normal(size=len(places))
         x -= x.mean()
-        found = PreparedSystem(matrix, coordinates=places, room=room).solve(matrix @ x)
+        found = PreparedSystem(matrix, coordinates=places, workspace=workspace).solve(matrix @ x)
         np.testing.assert_allclose(found.x, x, atol=1e-6 * np.abs(x).max())
-        used.append(room.numbers(1))
+        used.append(workspace.reserve(1))
     assert np.shares_memory(used[0], used[1])
     assert not np.shares_memory(used[1], used[2])
 
@@ -187,7 +188,7 @@ def test_the_same_for_any_number_of_threads(method, monkeypatch):
     monkeypatch.setattr(thread_rule, "PARALLEL_FROM", 0)
     monkeypatch.setattr(cholesky, "_FACTORISED", 0)
     monkeypatch.setattr(cholesky, "_SUBSTITUTED", 0)
-    monkeypatch.setattr(cholesky, "_SHARED_FROM", 0)
+    monkeypatch.setattr(cholesky, "_PARALLEL_FROM", 0)
     matrix, places = _mesh_system("cotangent", 3000)
     b = matrix @ np.random.default_rng(5).normal(size=len(places))
     most = numba.get_num_threads()

@@ -19,7 +19,7 @@ from normalmesh.mesh.cut_mesh import CUT, CutMesh, without_specks
 from normalmesh.mesh.origin import Discontinuities
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.solvers.cholesky import Room
+from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.sparse_system import PreparedSystem
 
 Float = NDArray[np.float64]
@@ -62,7 +62,7 @@ class MeshSolver:
     residual: float = 0.0
     fixed: NDArray[np.int32] | None = None
     glued: Glued | None = None
-    _room: Room = field(default_factory=Room)
+    _workspace: Workspace = field(default_factory=Workspace)
 
     def solve(self, mesh: ScreenMesh, strain: Float | None = None, last: bool = False) -> tuple[CutMesh, Float]:
         """The mesh, cut where depth jumps, and the unknown (N',) at its vertices.
@@ -98,7 +98,9 @@ class MeshSolver:
                 prepared[0].reweigh(weighted.matrix())
             else:
                 matrix = weighted.matrix()
-                prepared.append(PreparedSystem(matrix, coordinates=centroids, gauge=weighted.gauge, room=self._room))
+                prepared.append(
+                    PreparedSystem(matrix, coordinates=centroids, gauge=weighted.gauge, workspace=self._workspace)
+                )
             return self._solved(prepared[0], weighted.right_side(), guess)
 
         if strain is None:

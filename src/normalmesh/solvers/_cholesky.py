@@ -1,11 +1,14 @@
 """Kernels of the multifrontal Cholesky factorisation A = UᵀU along the blocks of a nested dissection.
 
 Block s eliminates the positions ``start[s] … stop[s] − 1``. Its rows of U are one dense panel (k, k + b): k own
-columns, then the b later positions ``rows[border[s]:border[s + 1]]`` it is coupled to. What it contributes to those is
-a dense update (b, b), upper triangle, that is added into the panel and update of its parent.
+columns, then the b later positions ``rows[border[s]:border[s + 1]]`` it is coupled to. Its contribution to those is a
+dense update (b, b), upper triangle, that is added to the panel and the update of its parent.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
@@ -15,22 +18,93 @@ from normalmesh.solvers._fronts import factorise_front, first_column, packed_siz
 _SHORT = 32
 
 
+class Blocks(NamedTuple):
+    """Elimination order (n,), and first and last-plus-one position of each block (B,)."""
+
+    order: NDArray[np.int32]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+
+
+class Tree(NamedTuple):
+    """Couplings between blocks.
+
+    ``position`` (n,) is the inverse of the order. ``border`` (B + 1,) are pointers into ``rows``, the positions beyond
+    each block that it is coupled to, ascending. ``parent``, first ``child`` and next ``sibling`` (B,) are −1 for none.
+    """
+
+    position: NDArray[np.int32]
+    border: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    child: NDArray[np.int32]
+    sibling: NDArray[np.int32]
+
+
+class Assembly(NamedTuple):
+    """Places of numbers when a front is assembled.
+
+    ``pointers`` (B + 1,) delimit the matrix entries of each block: ``entry`` is their index among the matrix values,
+    ``place`` their index in the panel. For each of the tree's ``rows``, ``column`` is its column in the parent's front,
+    and ``run_end`` the end, counted within the border, of the run of consecutive columns that it is part of.
+    """
+
+    pointers: NDArray[np.int64]
+    entry: NDArray[np.int32]
+    place: NDArray[np.int32]
+    column: NDArray[np.int32]
+    run_end: NDArray[np.int32]
+
+
+class Matrix(NamedTuple):
+    """Values of the matrix as CSR stores them, and numbers (n,) that are added to its diagonal."""
+
+    values: NDArray[np.float64]
+    extra: NDArray[np.float64]
+
+
+class Storage(NamedTuple):
+    """Panels and updates of all blocks; ``panel_at`` (B + 1,) and ``update_at`` (B,) are where each begins."""
+
+    panel_at: NDArray[np.int64]
+    update_at: NDArray[np.int64]
+    panels: NDArray[np.float64]
+    updates: NDArray[np.float64]
+
+
+class Schedule(NamedTuple):
+    """Tasks of one level: ``blocks[pointers[t]:pointers[t + 1]]`` are the blocks of task t."""
+
+    pointers: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+
+
+class Elimination(NamedTuple):
+    """Everything that follows from the sparsity pattern."""
+
+    blocks: Blocks
+    tree: Tree
+    assembly: Assembly
+
+
 @kernel
-def borders(indptr, indices, order, start, stop):
-    """Positions beyond each block that it is coupled to, and the parent of each block (−1: none)."""
-    n, blocks = order.size, start.size
+def find_borders(pattern, blocks):
+    """Return the :class:`Tree` of the blocks."""
+    order, start, stop = blocks.order, blocks.start, blocks.stop
+    indptr, indices = pattern.indptr, pattern.indices
+    n, count_of_blocks = order.size, start.size
     position, owner = np.empty(n, np.int32), np.empty(n, np.int32)
-    for s in range(blocks):
+    for s in range(count_of_blocks):
         for j in range(start[s], stop[s]):
             owner[j] = s
             position[order[j]] = j
-    parent = np.full(blocks, -1, np.int32)
-    child, sibling = np.full(blocks, -1, np.int32), np.full(blocks, -1, np.int32)
-    border = np.zeros(blocks + 1, np.int64)
+    parent = np.full(count_of_blocks, -1, np.int32)
+    child, sibling = np.full(count_of_blocks, -1, np.int32), np.full(count_of_blocks, -1, np.int32)
+    border = np.zeros(count_of_blocks + 1, np.int64)
     rows = np.empty(8 * n, np.int32)
     seen = np.full(n, -1, np.int32)
     found = np.empty(n, np.int32)
-    for s in range(blocks):
+    for s in range(count_of_blocks):
         count = 0
         for j in range(start[s], stop[s]):
             v = order[j]
@@ -63,7 +137,7 @@ def borders(indptr, indices, order, start, stop):
             parent[s] = p
             sibling[s] = child[p]
             child[p] = s
-    return position, border, rows[: border[blocks]], parent, child, sibling
+    return Tree(position, border, rows[: border[count_of_blocks]], parent, child, sibling)
 
 
 @inner
@@ -72,21 +146,18 @@ def _itself(item, table):
 
 
 @kernel
-def assembly(indptr, indices, order, position, start, stop, border, rows, child, sibling):
-    """Where numbers go when a front is assembled.
-
-    Entries of the matrix, block by block: pointers (B + 1,), their numbers and their places in the panel. For each row
-    of a border (as ``rows``) its column in the parent's front, and where the stretch ends within which they follow
-    each other.
-    """
-    blocks = start.size
-    pointers = np.zeros(blocks + 1, np.int64)
-    entry, spot = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
-    slot, until = np.empty(rows.size, np.int32), np.empty(rows.size, np.int32)
-    local = np.empty(order.size, np.int32)
+def plan_assembly(pattern, blocks, tree):
+    """Return the :class:`Assembly` of all fronts."""
+    indptr, indices = pattern.indptr, pattern.indices
+    border, rows = tree.border, tree.rows
+    count_of_blocks = blocks.start.size
+    pointers = np.zeros(count_of_blocks + 1, np.int64)
+    entry, place = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
+    column, run_end = np.empty(rows.size, np.int32), np.empty(rows.size, np.int32)
+    local = np.empty(blocks.order.size, np.int32)
     count = 0
-    for s in range(blocks):
-        low, k = start[s], stop[s] - start[s]
+    for s in range(count_of_blocks):
+        low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
         lead = first_column(k)
         width = lead + k + padded(border[s + 1] - border[s])
         for j in range(k):
@@ -94,23 +165,23 @@ def assembly(indptr, indices, order, position, start, stop, border, rows, child,
         for q in range(border[s], border[s + 1]):
             local[rows[q]] = lead + k + q - border[s]
         for j in range(k):
-            v = order[low + j]
+            v = blocks.order[low + j]
             for e in range(indptr[v], indptr[v + 1]):
-                p = position[indices[e]]
+                p = tree.position[indices[e]]
                 if p >= low + j:
-                    entry[count], spot[count] = e, j * width + local[p]
+                    entry[count], place[count] = e, j * width + local[p]
                     count += 1
         pointers[s + 1] = count
-        c = child[s]
+        c = tree.child[s]
         while c >= 0:
             end = border[c + 1]
             for q in range(border[c + 1] - 1, border[c] - 1, -1):
-                slot[q] = local[rows[q]]
-                if q + 1 < border[c + 1] and slot[q + 1] != slot[q] + 1:
+                column[q] = local[rows[q]]
+                if q + 1 < border[c + 1] and column[q + 1] != column[q] + 1:
                     end = q + 1
-                until[q] = end - border[c]
-            c = sibling[c]
-    return (pointers, entry, spot), slot, until
+                run_end[q] = end - border[c]
+            c = tree.sibling[c]
+    return Assembly(pointers, entry, place, column, run_end)
 
 
 @inner
@@ -120,113 +191,116 @@ def _add(target, source):
 
 
 @inner(forceinline=True)
-def _add_child(child_update, slot, until, lead, k, panel, update):
-    """Add a child's update; ``slot`` (b_child,) are its columns in the parent's front, in stretches.
+def _add_child(child_update, column, run_end, lead, k, panel, update):
+    """Add a child's update to the panel and the update of its parent.
 
-    ``until`` (b_child,) says for each column where its stretch ends.
+    ``column`` (b_child,) are its columns in the parent's front, ``run_end`` (b_child,) the ends of their runs.
     """
-    count = slot.size
+    count = column.size
     for x in range(count):
-        i = slot[x] - lead
+        i = column[x] - lead
         row, shift = (panel[i], 0) if i < k else (update[i - k], lead + k)
         if count - x < _SHORT:
             for y in range(x, count):
-                row[slot[y] - shift] += child_update[x, y]
+                row[column[y] - shift] += child_update[x, y]
             continue
         y = x
         while y < count:
-            end = until[y]
-            _add(row[slot[y] - shift :], child_update[x, y:end])
+            end = run_end[y]
+            _add(row[column[y] - shift :], child_update[x, y:end])
             y = end
 
 
 @inner
-def _front(s, matrix, extra, tree, place, factor, workspace, packed, corner):
-    """Assemble and factorise the front of block s; the position whose pivot is not positive, or −1."""
-    values, pointers, entry, spot = matrix
-    order, start, stop, border, slot, until, child, sibling = tree
-    panel_at, update_at = place
-    low, k = start[s], stop[s] - start[s]
+def _front(s, matrix, elimination, storage, packed, corner):
+    """Assemble and factorise the front of block s.
+
+    Return the position whose pivot is not positive, or −1. ``packed`` and ``corner`` are work arrays of
+    :func:`.factorise_front`.
+    """
+    blocks, tree, assembly = elimination.blocks, elimination.tree, elimination.assembly
+    border = tree.border
+    low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
     b = padded(border[s + 1] - border[s])
     lead = first_column(k)
-    numbers = factor[panel_at[s] : panel_at[s + 1]]
+    numbers = storage.panels[storage.panel_at[s] : storage.panel_at[s + 1]]
     panel = numbers.reshape(k, lead + k + b)
-    update = workspace[update_at[s] : update_at[s] + b * b].reshape(b, b)
+    updates, update_at = storage.updates, storage.update_at
+    update = updates[update_at[s] : update_at[s] + b * b].reshape(b, b)
     for j in range(k):
         for i in range(lead + j & ~3, lead + k + b):
             panel[j, i] = 0
-        panel[j, lead + j] = extra[order[low + j]]
+        panel[j, lead + j] = matrix.extra[blocks.order[low + j]]
     for j in range(b):
         for i in range(j & ~3, b):
             update[j, i] = 0
-    for q in range(pointers[s], pointers[s + 1]):
-        numbers[spot[q]] += values[entry[q]]
-    c = child[s]
+    for q in range(assembly.pointers[s], assembly.pointers[s + 1]):
+        numbers[assembly.place[q]] += matrix.values[assembly.entry[q]]
+    c = tree.child[s]
     while c >= 0:
-        size = padded(border[c + 1] - border[c])
-        there = workspace[update_at[c] : update_at[c] + size * size].reshape(size, size)
-        columns, ends = slot[border[c] : border[c + 1]], until[border[c] : border[c + 1]]
-        _add_child(there, columns, ends, lead, k, panel, update)
-        c = sibling[c]
+        begin, end = border[c], border[c + 1]
+        size = padded(end - begin)
+        child_update = updates[update_at[c] : update_at[c] + size * size].reshape(size, size)
+        _add_child(child_update, assembly.column[begin:end], assembly.run_end[begin:end], lead, k, panel, update)
+        c = tree.sibling[c]
     bad = factorise_front(panel, update, packed, corner)
     return low + bad if bad >= 0 else -1
 
 
 @inner
-def _widest(first, last, tree, schedule):
-    """Columns of the widest front of the tasks."""
-    _, start, stop, border, _, _, _, _ = tree
-    pointers, blocks = schedule
+def _widest(first, last, elimination, schedule):
+    """Return the number of columns of the widest front of the tasks."""
+    blocks, border = elimination.blocks, elimination.tree.border
     width = 0
-    for t in range(pointers[first], pointers[last]):
-        s = blocks[t]
-        width = max(width, padded(stop[s] - start[s]) + padded(border[s + 1] - border[s]))
+    for t in range(schedule.pointers[first], schedule.pointers[last]):
+        s = schedule.blocks[t]
+        width = max(width, padded(blocks.stop[s] - blocks.start[s]) + padded(border[s + 1] - border[s]))
     return width
 
 
 @kernel
-def factorise(first, last, matrix, extra, tree, place, schedule, factor, workspace, failed):
-    """Fill ``factor`` for the matrix (values and :func:`assembly`) plus ``extra`` (n,) on its diagonal, task by task.
+def factorise(first, last, matrix, elimination, schedule, storage, failed):
+    """Fill the panels of the storage for the matrix, task by task.
 
-    ``schedule``: pointers (T + 1,) and blocks, those of each task; all tasks of lower levels must have been done.
-    ``failed`` (T,), −1 before, becomes a position of each task whose pivot is not positive.
+    All tasks of lower levels must have been done. ``failed`` (T,), −1 before, becomes a position whose pivot is not
+    positive for each task that has one.
     """
-    pointers, blocks = schedule
-    packed, corner = np.empty(packed_size(_widest(first, last, tree, schedule))), np.empty((4, 4))
+    pointers, blocks = schedule.pointers, schedule.blocks
+    packed, corner = np.empty(packed_size(_widest(first, last, elimination, schedule))), np.empty((4, 4))
     for t in range(first, last):
         for q in range(pointers[t], pointers[t + 1]):
-            failed[t] = _front(blocks[q], matrix, extra, tree, place, factor, workspace, packed, corner)
+            failed[t] = _front(blocks[q], matrix, elimination, storage, packed, corner)
             if failed[t] >= 0:
                 break
 
 
 @kernel
-def substitute(first, last, upwards, tree, panel_at, schedule, factor, rows, x, carried):
-    """Solve Uᵀy = b upwards, then Ux = y downwards, those of the last level first, task by task.
+def substitute(first, last, upwards, elimination, schedule, storage, x, carried):
+    """Solve Uᵀy = b upwards, then, in a second call for each level, Ux = y downwards, task by task.
 
-    ``x`` (n,) in the order of elimination is b, then y, then x. ``carried`` has, as ``rows``, what each block adds to
-    the right side of its border.
+    ``x`` (n,), in elimination order, is b before and y after the first, x after the second. ``carried``, one number
+    for each of the tree's ``rows``, holds what a block adds to the right-hand side of its border.
     """
-    _, start, stop, border, slot, _, child, sibling = tree
-    pointers, blocks = schedule
-    front = np.empty(_widest(first, last, tree, schedule))
-    low, high = pointers[first], pointers[last]
+    blocks, tree, column = elimination.blocks, elimination.tree, elimination.assembly.column
+    border, rows, panel_at = tree.border, tree.rows, storage.panel_at
+    front = np.empty(_widest(first, last, elimination, schedule))
+    low, high = schedule.pointers[first], schedule.pointers[last]
     for t in range(low, high):
-        s = blocks[t if upwards else low + high - 1 - t]
-        begin, k, b = start[s], stop[s] - start[s], border[s + 1] - border[s]
+        s = schedule.blocks[t if upwards else low + high - 1 - t]
+        begin, k, b = blocks.start[s], blocks.stop[s] - blocks.start[s], border[s + 1] - border[s]
         lead = first_column(k)
         width = lead + k + padded(b)
-        panel = factor[panel_at[s] : panel_at[s + 1]].reshape(k, width)
+        panel = storage.panels[panel_at[s] : panel_at[s + 1]].reshape(k, width)
         for i in range(width):
             front[i] = 0
         for j in range(k):
             front[lead + j] = x[begin + j]
         if upwards:
-            c = child[s]
+            c = tree.child[s]
             while c >= 0:
                 for q in range(border[c], border[c + 1]):
-                    front[slot[q]] += carried[q]
-                c = sibling[c]
+                    front[column[q]] += carried[q]
+                c = tree.sibling[c]
             solve_transposed(panel, front, width)
             for q in range(b):
                 carried[border[s] + q] = front[lead + k + q]

@@ -1,15 +1,45 @@
-"""Kernels of nested dissection: an elimination order of few fill-ins for graphs drawn in the plane.
+"""Kernels of nested dissection: an elimination order with little fill-in for graphs embedded in the plane.
 
-Graphs are given as CSR arrays ``indptr`` (n + 1,) and ``indices``, symmetric; entries on the diagonal do no harm.
+The graph is the symmetric sparsity :class:`Pattern` of a matrix; entries on its diagonal are ignored.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Parts of at most so many unknowns are eliminated as one dense block.
+#: Parts of at most this many unknowns are eliminated as one dense block.
 LEAF = 16
+
+
+class Pattern(NamedTuple):
+    """Sparsity pattern in CSR form: row pointers (n + 1,) and column indices."""
+
+    indptr: NDArray[np.int32]
+    indices: NDArray[np.int32]
+
+
+class Positions(NamedTuple):
+    """Coordinates (n,) of the unknowns in the plane."""
+
+    u: NDArray[np.float64]
+    v: NDArray[np.float64]
+
+
+class Ordering(NamedTuple):
+    """State of a dissection: the elimination order, and work arrays.
+
+    ``order`` (n,) holds the unknowns. ``begins`` (n,) is true at positions where a block begins. ``side`` (n,) is zero
+    between calls. ``spare`` (n,) is a work array.
+    """
+
+    order: NDArray[np.int32]
+    begins: NDArray[np.bool_]
+    side: NDArray[np.int8]
+    spare: NDArray[np.int32]
 
 
 @inner(forceinline=True)
@@ -43,11 +73,13 @@ def _entry(item, table):
 
 
 @inner(forceinline=True)
-def _split(indptr, indices, order, low, high, side, spare):
-    """Cut ``order[low:high]`` into first half, second half and separator, in this order; where the latter two start.
+def _split(pattern, low, high, ordering):
+    """Reorder ``order[low:high]`` into first half, second half and separator; return where the latter two start.
 
-    ``side`` is +1 and −1 on the halves, 0 on separators, before; 0 everywhere after. ``spare[low:high]`` is room.
+    ``side`` is +1 and −1 on the halves and 0 on separators before the call, and 0 everywhere after it.
     """
+    indptr, indices = pattern.indptr, pattern.indices
+    order, side, spare = ordering.order, ordering.side, ordering.spare
     first, second = low, high
     for s in range(low, high):
         v = order[s]
@@ -61,6 +93,7 @@ def _split(indptr, indices, order, low, high, side, spare):
         elif crosses:
             second -= 1
             spare[second] = v
+    # The smaller of the two sets of unknowns along the cut is the separator.
     begin, end = (low, first) if first - low <= high - second else (second, high)
     for s in range(begin, end):
         side[spare[s]] *= 2
@@ -83,16 +116,16 @@ def _split(indptr, indices, order, low, high, side, spare):
 
 
 @kernel
-def dissect(first, last, parts, halves, wholly, graph, coordinates, order, begins, side, spare):
-    """Halve parts of the unknowns, ``order[low:high]`` for (low, high) in ``parts`` (P, 2), once or down to leaves.
+def dissect(first, last, parts, halves, wholly, pattern, positions, ordering):
+    """Halve the parts ``order[low:high]`` for (low, high) in ``parts`` (P, 2), once or down to leaves.
 
-    They are halved across their longer extent; those of one half that touch the other are the separator and come last.
-    ``coordinates`` are two arrays (n,). ``halves`` (2P, 2) become the two halves, if not ``wholly``. ``begins`` (n,)
-    becomes true where a block begins: a leaf or a separator. ``side`` (n,) is zero; ``spare`` (n,) is room.
+    A part is halved across its longer extent. The unknowns of one half that touch the other form the separator and
+    come last. If not ``wholly``, write the two halves of each part to ``halves`` (2P, 2). Set ``begins`` of the
+    ordering where a block begins: a leaf or a separator.
     """
-    indptr, indices = graph
-    u, v = coordinates
-    # Parts that wait, at most one more at each depth.
+    order, begins, side = ordering.order, ordering.begins, ordering.side
+    u, v = positions.u, positions.v
+    # Parts to be halved; each depth adds at most one.
     stack = np.empty((128, 2), np.int64)
     for part in range(first, last):
         stack[0, 0], stack[0, 1] = parts[part, 0], parts[part, 1]
@@ -114,9 +147,10 @@ def dissect(first, last, parts, halves, wholly, graph, coordinates, order, begin
             _select(order, low, high, middle, along)
             for s in range(low, high):
                 side[order[s]] = 1 if s < middle else -1
-            second, separator = _split(indptr, indices, order, low, high, side, spare)
+            second, separator = _split(pattern, low, high, ordering)
             if separator < high:
-                # Neighbours in the separator are neighbours in the order: parts beside it touch stretches of it.
+                # Sorting makes neighbours in the separator adjacent in the order, so that the parts beside it are
+                # coupled to contiguous stretches of it.
                 sort(order, separator, high, _entry, across)
                 begins[separator] = True
             if wholly:
@@ -129,8 +163,12 @@ def dissect(first, last, parts, halves, wholly, graph, coordinates, order, begin
 
 
 @inner
-def _distances(indptr, indices, source):
-    """Steps from the source to every unknown, and the unknown reached last. Further components follow one another."""
+def _distances(pattern, source):
+    """Return the number of edges from the source to every unknown, and the unknown reached last.
+
+    Further components follow one after the other, each two edges beyond the last unknown before it.
+    """
+    indptr, indices = pattern.indptr, pattern.indices
     n = indptr.size - 1
     steps = np.full(n, -1, np.int32)
     queue = np.empty(n, np.int32)
@@ -156,20 +194,24 @@ def _distances(indptr, indices, source):
 
 
 @kernel
-def landmark_coordinates(indptr, indices):
-    """(n, 2) positions for a graph that has none: differences of the distances to two pairs of far unknowns."""
+def landmark_coordinates(pattern):
+    """Return positions (n, 2) for a graph without coordinates.
+
+    They are differences of the graph distances to two pairs of distant unknowns.
+    """
+    indptr, indices = pattern.indptr, pattern.indices
     n = indptr.size - 1
-    _, west = _distances(indptr, indices, 0)
-    from_west, east = _distances(indptr, indices, west)
-    from_east, _ = _distances(indptr, indices, east)
+    _, west = _distances(pattern, 0)
+    from_west, east = _distances(pattern, west)
+    from_east, _ = _distances(pattern, east)
     # The unknown that is far from both ends lies off the line between them.
     north = np.argmax(np.minimum(from_west, from_east))
-    from_north, south = _distances(indptr, indices, north)
-    from_south, _ = _distances(indptr, indices, south)
+    from_north, south = _distances(pattern, north)
+    from_south, _ = _distances(pattern, south)
     positions = np.empty((n, 2))
     positions[:, 0] = from_west - from_east
     positions[:, 1] = from_north - from_south
-    # Averages over neighbours break the ties of whole numbers in favour of straight separators.
+    # Averages over neighbours break the ties between integers in favour of straight separators.
     for _ in range(4):
         smooth = positions.copy()
         for v in range(n):

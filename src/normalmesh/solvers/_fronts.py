@@ -1,19 +1,19 @@
 """Kernels for the dense fronts of the multifrontal Cholesky factorisation.
 
-The front of a block has k own rows and columns and b columns beyond, its border. Its own rows are the *panel*, what is
-left for the border is the *update*, upper triangles both. Columns are padded so that vectors fit: the panel has
-``first_column(k)`` columns of nothing on the left, so that the border starts at a multiple of four, and rows and
-columns of the update are a multiple of four. Below the diagonal, and in the padding of the update, stands anything.
+The front of a block has k own rows and columns and b columns beyond, its border. Its own rows are the *panel*; the
+Schur complement of the border is the *update*. Both are upper triangles. Columns are padded to whole vectors: the panel
+has ``first_column(k)`` unused columns on the left, so that the border starts at a multiple of four, and the update has
+a multiple of four rows and columns. Values below the diagonal and in the padding of the update are undefined.
 
-Pivots are taken in strips of four rows (the first of one to four). A copy of the eliminated rows, *packed*, lies in
-blocks of ``_COLUMNS`` columns, at places that are known when kernels are compiled: only so are loops vectorised.
+Pivots are eliminated in strips of four rows; the first strip has one to four. A copy of the eliminated rows, *packed*,
+lies in blocks of ``_COLUMNS`` columns, at distances known at compile time, because loops are vectorised only then.
 """
 
 import numpy as np
 
 from normalmesh.runtime.kernels import inner
 
-#: Columns of a packed block, the distance between its rows (no power of two, for the cache), and its pivots at most.
+#: Columns of a packed block, the distance between its rows (no power of two, for the cache), and its maximum of pivots.
 _COLUMNS, _STRIDE, _PIVOTS = 256, 264, 64
 _BLOCK = _STRIDE * _PIVOTS
 #: Rows of a target that stay in the cache while all pivots are subtracted from them.
@@ -22,19 +22,19 @@ _ROWS = 64
 
 @inner(forceinline=True)
 def padded(count):
-    """The next multiple of four."""
+    """Return the next multiple of four."""
     return (count + 3) & ~3
 
 
 @inner(forceinline=True)
 def first_column(k):
-    """Column of a panel in which the first of its k pivots stands."""
+    """Return the column of a panel with k pivots that holds the first of them."""
     return -k & 3
 
 
 @inner(forceinline=True)
 def packed_size(columns):
-    """Numbers that the packed rows of a front with so many columns take."""
+    """Return the length of the work array ``packed`` for fronts of at most ``columns`` columns."""
     return (columns + _COLUMNS - 1) // _COLUMNS * _BLOCK
 
 
@@ -57,7 +57,7 @@ def _sweep_eight(target, other, source, f, g):
 
 @inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
 def _sweep_four(target, other, source, f, g):
-    """As :func:`_sweep_eight`, four rows."""
+    """Subtract four packed rows, times their numbers in columns f and g, from two rows."""
     f0, f1, f2, f3 = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
     g0, g1, g2, g3 = g[0], g[_STRIDE], g[2 * _STRIDE], g[3 * _STRIDE]
     for i in range(target.size):
@@ -68,10 +68,10 @@ def _sweep_four(target, other, source, f, g):
 
 @inner
 def _subtract(packed, pivots, strips, target, rows, own, shift, end):
-    """Subtract the packed pivots, ``strips`` of four from the given one on, from rows of the target.
+    """Subtract packed pivots, ``strips`` strips of four beginning with pivot ``pivots``, from rows of the target.
 
-    ``rows`` are the first and the last plus one, an even number of them. Row r belongs to column r + ``own`` of the
-    front, and column c of the front is column c − ``shift`` of the target. The front has ``end`` columns.
+    ``rows`` are the first row and the last row plus one, an even number of rows. Row r belongs to column r + ``own`` of
+    the front, and column c of the front is column c − ``shift`` of the target. The front has ``end`` columns.
     """
     low, high = rows
     begin = (low + own) // _COLUMNS * _COLUMNS
@@ -96,9 +96,9 @@ def _subtract(packed, pivots, strips, target, rows, own, shift, end):
 
 @inner(forceinline=True, error_model="numpy")
 def _factorise_corner(panel, first, last, corner):
-    """Factorise at most four pivots among themselves; the first that is not positive, or −1.
+    """Factorise at most four pivots among themselves, and return the first that is not positive, or −1.
 
-    ``corner`` (4, 4) becomes their rows of U, with reciprocal pivots, and nothing for those that are not there.
+    Fill ``corner`` (4, 4) with their rows of U, with reciprocal pivots, and zeros for missing rows.
     """
     lead, missing = first_column(panel.shape[0]), 4 - (last - first)
     for j in range(missing):
@@ -121,9 +121,24 @@ def _factorise_corner(panel, first, last, corner):
     return -1
 
 
+@inner(forceinline=True)
+def _strip(panel, first, last, begin, end):
+    """Return columns begin … end − 1 of the four rows before row ``last``.
+
+    Rows before ``first`` are replaced by others, whose coefficients are zero.
+    """
+    return (
+        panel[first, begin:end],
+        panel[max(first, last - 3), begin:end],
+        panel[max(first, last - 2), begin:end],
+        panel[last - 1, begin:end],
+    )
+
+
 @inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
-def _solve_strip(a, b, c, d, corner, packed):
-    """Rows of U right of the corner, packed, from the four rows of the panel there."""
+def _solve_strip(rows, corner, packed):
+    """Fill ``packed`` with the rows of U right of the corner, from the four rows of the panel there."""
+    a, b, c, d = rows
     s, t, u, v = corner[0, 0], corner[1, 1], corner[2, 2], corner[3, 3]
     e, f, g = corner[0, 1], corner[0, 2], corner[0, 3]
     h, j, k = corner[1, 2], corner[1, 3], corner[2, 3]
@@ -139,7 +154,10 @@ def _solve_strip(a, b, c, d, corner, packed):
 
 @inner(forceinline=True)
 def _eliminate_strip(panel, first, last, pivot, packed, corner):
-    """Make four rows of the panel, or fewer, rows of U, packed as pivots from the given one on; as the corner does."""
+    """Turn rows first … last − 1 of the panel, at most four, into rows of U, packed as pivots ``pivot`` and following.
+
+    Return the first row whose pivot is not positive, or −1.
+    """
     bad = _factorise_corner(panel, first, last, corner)
     if bad >= 0:
         return bad
@@ -149,9 +167,7 @@ def _eliminate_strip(panel, first, last, pivot, packed, corner):
     while column < end:
         right = min((column // _COLUMNS + 1) * _COLUMNS, end)
         there = packed[column // _COLUMNS * _BLOCK + pivot * _STRIDE + column % _COLUMNS :]
-        a, b = panel[first, column:right], panel[max(first, last - 3), column:right]
-        c, d = panel[max(first, last - 2), column:right], panel[last - 1, column:right]
-        _solve_strip(a, b, c, d, corner, there)
+        _solve_strip(_strip(panel, first, last, column, right), corner, there)
         for j in range(first, last):
             row, copy = panel[j, column:right], there[(missing + j - first) * _STRIDE :]
             for i in range(row.size):
@@ -162,9 +178,9 @@ def _eliminate_strip(panel, first, last, pivot, packed, corner):
 
 @inner
 def factorise_front(panel, update, packed, corner):
-    """Eliminate the own rows of a front; the first row whose pivot is not positive, or −1.
+    """Eliminate the own rows of a front, in place; return the first row whose pivot is not positive, or −1.
 
-    ``packed`` (:func:`packed_size`) and ``corner`` (4, 4) are room to work in.
+    ``packed`` (:func:`packed_size`) and ``corner`` (4, 4) are work arrays.
     """
     k, end = panel.shape
     lead = first_column(k)
@@ -175,7 +191,7 @@ def factorise_front(panel, update, packed, corner):
             bad = _eliminate_strip(panel, max(low, 0), low + 4, pivot, packed, corner)
             if bad >= 0:
                 return bad
-            # Every second strip takes both from all rows that are to be packed next.
+            # Two strips at a time are subtracted from all rows to be packed next, one from the next strip only.
             if pivot & 4:
                 _subtract(packed, pivot - 4, 2, panel, (low + 4, stop), lead, 0, end)
             else:
@@ -187,15 +203,18 @@ def factorise_front(panel, update, packed, corner):
 
 
 @inner(forceinline=True, fastmath={"contract"}, error_model="numpy")
-def _subtract_four(front, a, b, c, d, v, w, x, y):
-    """Subtract four rows, times v, w, x and y, from the front."""
+def _subtract_four(front, rows, coefficients):
+    """Subtract four rows, times their coefficients, from the front."""
+    a, b, c, d = rows
+    v, w, x, y = coefficients
     for i in range(front.size):
         front[i] = front[i] - v * a[i] - w * b[i] - x * c[i] - y * d[i]
 
 
 @inner(forceinline=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-def _dot_four(front, a, b, c, d):
-    """Scalar products of four rows with the front."""
+def _dot_four(front, rows):
+    """Return the scalar products of four rows with the front."""
+    a, b, c, d = rows
     v, w, x, y = 0.0, 0.0, 0.0, 0.0
     for i in range(front.size):
         v += a[i] * front[i]
@@ -207,9 +226,10 @@ def _dot_four(front, a, b, c, d):
 
 @inner(forceinline=True, error_model="numpy")
 def solve_transposed(panel, front, end):
-    """Solve with the transposed own columns of a panel.
+    """Solve with the transposed own columns of a panel, in place.
 
-    The front, ``end`` numbers, is the right side, and becomes the solution and what is left for the border.
+    ``front`` holds the right-hand side, ``end`` numbers. It becomes the solution, followed by the right-hand side that
+    is left for the border.
     """
     k = panel.shape[0]
     lead = first_column(k)
@@ -220,29 +240,25 @@ def solve_transposed(panel, front, end):
             front[lead + j] = value
             for i in range(j + 1, last):
                 front[lead + i] -= panel[j, lead + i] * value
-        # Padding left of the first pivot is zero: rows that are not there are any.
+        # The front is zero in the padding left of the first pivot, so missing rows have the coefficient zero.
         at = lead + strip
-        v, w, x, y = front[at], front[at + 1], front[at + 2], front[at + 3]
+        coefficients = front[at], front[at + 1], front[at + 2], front[at + 3]
         at += 4
-        a, b = panel[first, at:end], panel[max(first, last - 3), at:end]
-        c, d = panel[max(first, last - 2), at:end], panel[last - 1, at:end]
-        _subtract_four(front[at:end], a, b, c, d, v, w, x, y)
+        _subtract_four(front[at:end], _strip(panel, first, last, at, end), coefficients)
 
 
 @inner(forceinline=True, error_model="numpy")
 def solve_panel(panel, front, end):
-    """Solve with the own columns of a panel.
+    """Solve with the own columns of a panel, in place.
 
-    The front, ``end`` numbers, is the right side, which becomes the solution, and the solution of the border.
+    ``front``, ``end`` numbers, holds the right-hand side, which becomes the solution, then the border's solution.
     """
     k = panel.shape[0]
     lead = first_column(k)
     for strip in range(k - 4, -lead - 1, -4):
         first, last = max(strip, 0), strip + 4
         at = lead + last
-        a, b = panel[first, at:end], panel[max(first, last - 3), at:end]
-        c, d = panel[max(first, last - 2), at:end], panel[last - 1, at:end]
-        v, w, x, y = _dot_four(front[at:end], a, b, c, d)
+        v, w, x, y = _dot_four(front[at:end], _strip(panel, first, last, at, end))
         front[at - 4] -= v
         front[at - 3] -= w
         front[at - 2] -= x

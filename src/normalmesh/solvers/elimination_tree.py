@@ -1,4 +1,4 @@
-"""The tree of blocks of an elimination: which blocks are done at the same time, and where their updates are kept."""
+"""Tree of the blocks of an elimination: order, parallel tasks, and memory of updates."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class EliminationTree:
-    """Blocks, children before parents: parent of each (B,), −1 for roots, and the blocks of each depth."""
+    """Forest of blocks, in which children come before parents.
+
+    Attributes
+    ----------
+    parent : (B,) int64
+        Parent of each block, −1 for roots.
+    generations
+        The blocks of each depth.
+    """
 
     parent: Int
     generations: list[Int]
 
     @classmethod
     def of(cls, parent: NDArray[np.int32]) -> EliminationTree:
-        """The tree with these parents."""
+        """Return the tree with these parents (B,)."""
         above = parent.astype(np.int64)
         depth, reached = np.zeros(above.size, np.int64), above
         while (reached >= 0).any():
@@ -29,19 +37,26 @@ class EliminationTree:
         by_depth = np.argsort(depth, kind="stable")
         return cls(above, np.split(by_depth, np.cumsum(np.bincount(depth))[:-1]))
 
-    def post(self) -> Int:
-        """Place of each block (B,) in an order in which every subtree is contiguous and ends with its root."""
+    def postorder(self) -> Int:
+        """Return the rank (B,) of each block in postorder: every subtree is contiguous and ends with its root."""
         size = self.sums(np.ones(self.parent.size, np.int64))
-        first = self.before(size)
+        first = self.sums_before(size)
         for generation in self.generations[1:]:
             first[generation] += first[self.parent[generation]]
         return first + size - 1
 
     def tasks(self, work: NDArray[np.float64], share: float) -> tuple[Int, Int]:
-        """Task of each block (B,), and the first task of each level (L + 1,), the last being their number.
+        """Divide the blocks into tasks, and these into levels. Tasks of one level do not depend on each other.
 
         Tasks of the first level are disjoint subtrees with at most ``share`` of all work (B,). Blocks above are tasks
-        on their own, each on a level above those of its children: tasks of one level do not depend on each other.
+        on their own, each on a level above those of its children.
+
+        Returns
+        -------
+        task : (B,) int64
+            Task of each block.
+        levels : (L + 1,) int64
+            First task of each level, and the number of tasks.
         """
         level = (self.sums(work) > share * work.sum()).astype(np.int64)
         for generation in reversed(self.generations[1:]):
@@ -55,14 +70,14 @@ class EliminationTree:
             task[generation] = np.where(task[generation] < 0, task[self.parent[generation]], task[generation])
         return task, np.concatenate([[0], np.cumsum(np.bincount(level[heads]))])
 
-    def places(self, size: Int, task: Int) -> tuple[Int, int]:
-        """Where each block's update, of so many numbers (B,), is kept (B,), and the numbers of all.
+    def update_places(self, size: Int, task: Int) -> tuple[Int, int]:
+        """Return the offset (B,) of each block's update, of ``size`` (B,) numbers, and the length of the buffer.
 
-        Updates live on stacks, two for each task: a block's update goes onto one while its children's, on the other,
-        are still read. Depth in the tree alternates between the two. So what is below an update are those of elder
-        siblings, and what is below its grandparent's.
+        Updates live on stacks, two for each task: a block's update is written to one while its children's updates are
+        read from the other. Depth in the tree alternates between the two. Below an update lie those of its elder
+        siblings, and everything below its grandparent's update.
         """
-        below, stack = self.before(size), 2 * task
+        below, stack = self.sums_before(size), 2 * task
         for depth, generation in enumerate(self.generations):
             above = self.parent[generation]
             within = (above >= 0) & (task[above] == task[generation])
@@ -75,14 +90,14 @@ class EliminationTree:
         return below + (np.cumsum(peak) - peak)[stack], int(peak.sum())
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum of the values (B,) over each subtree."""
+        """Return the sums (B,) of the values (B,) over each subtree."""
         sums = values.copy()
         for generation in reversed(self.generations[1:]):
             np.add.at(sums, self.parent[generation], sums[generation])
         return sums
 
-    def before(self, values: Int) -> Int:
-        """Sum of the values (B,) over the elder siblings of each block; roots are siblings, too."""
+    def sums_before(self, values: Int) -> Int:
+        """Return the sums (B,) of the values (B,) over the elder siblings of each block; roots are siblings, too."""
         families = np.argsort(self.parent, kind="stable")
         sums = np.cumsum(values[families]) - values[families]
         parents = self.parent[families]

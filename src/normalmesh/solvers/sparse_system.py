@@ -17,7 +17,8 @@ from scipy.sparse import csr_matrix, issparse
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.runtime.memory import installed_memory
 from normalmesh.runtime.threads import threads_for
-from normalmesh.solvers.cholesky import Cholesky, Room
+from normalmesh.runtime.workspace import Workspace
+from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.multigrid import Graph, Multigrid, dot
 
@@ -83,8 +84,8 @@ class PreparedSystem:
         ``"auto"``, ``"cholesky"`` or ``"multigrid"``.
     gauge
         The free constants, from a caller who vouches for the matrix too: canonical CSR in float64, as it is asked for.
-    room
-        Memory that systems before it used, and need no more.
+    workspace
+        Memory that is shared with earlier systems, which are no longer used.
 
     Raises
     ------
@@ -99,7 +100,7 @@ class PreparedSystem:
         coordinates: ArrayLike | None = None,
         method: str = "auto",
         gauge: Gauge | None = None,
-        room: Room | None = None,
+        workspace: Workspace | None = None,
     ) -> None:
         if method not in METHODS:
             raise NormalMeshError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
@@ -109,7 +110,7 @@ class PreparedSystem:
         self._multigrid: Multigrid | None = None
         self._stale = False
         if method != "multigrid":
-            self._factor = Cholesky(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), room)
+            self._factor = Cholesky(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), workspace)
             if method == "auto" and self._factor.bytes > (installed_memory() or UNKNOWN_MEMORY) / 2:
                 self._factor = None
         self.method = "multigrid" if self._factor is None else "cholesky"
