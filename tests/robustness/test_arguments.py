@@ -281,7 +281,7 @@ def check_answer(text, argument, where):
     assert not text or any(name in text for name in names), (where, text)
 
 
-@pytest.mark.parametrize("change", [{"refien": 1}, {"decimation": {"vertices": 5}}, {"decimation": {"passses": 1}}])
+@pytest.mark.parametrize("change", [{"refien": 1}, {"decimation": {"vertices": 5}}, {"decimation": {"pases": 1}}])
 def test_unknown_options_are_listed(change):
     with pytest.raises(nm.NormalMeshError, match=r"is no option of (integrate|decimate) here; there are .*, .*"):
         nm.reconstruct(NORMAL_MAP, vertices=12, **change)
