@@ -9,7 +9,7 @@ from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, pixel_faces
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.integration import mesh_integration
-from normalmesh.integration._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, fill_up, gather_face
+from normalmesh.integration._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, gather_face, pad_columns
 from normalmesh.integration._refinement import (
     RING,
     fill_ring,
@@ -366,7 +366,7 @@ def test_cuts_are_not_bridged():
 def test_a_table_of_pixels_holds_nothing_of_the_one_before():
     pixels = np.full((ROWS, 64), np.nan, np.float32)
     pixels[:SHARE, :3] = 1.0
-    end = fill_up(pixels, 3)
+    end = pad_columns(pixels, 3)
     assert end == VECTOR
     assert np.isfinite(pixels[: SHARE + 1, :end]).all()
     assert pixels[SHARE, :end].sum() == 3
@@ -397,6 +397,6 @@ def test_faces_may_lie_outside_the_map(side):
     normals = np.ones((12, 12, 3), np.float32)
     a, b, c = ((side[0] + u, side[1] + v) for u, v in ((0.2, 0.1), (0.3, 3.2), (3.0, 1.4)))
     pixels = np.empty((ROWS, 64), np.float32)
-    count = gather_face(a, b, c, 0.0, 0.0, 1, normals, pixels, 0)
+    count = gather_face(a, b, c, (0.0, 0.0), 1, normals, pixels, 0)
     assert ((pixels[:2, :count] > 0) & (pixels[:2, :count] < 12)).all()
     assert count == (1 if side[0] == -1.5 else 0)

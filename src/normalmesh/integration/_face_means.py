@@ -1,8 +1,10 @@
 """Kernel of :mod:`normalmesh.integration.face_means`."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.decimation._quadrics import normal_at, sample_pixel
 from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixel
@@ -10,34 +12,59 @@ from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.normals._normal_map import ray
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Numbers that are summed over the pixels of a face: 1; n; slopes ∂_u z, ∂_v z of the pixel's plane at the face's
-#: centroid; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
-SUMS = 10
-#: What a row of the table holds beside the means: area, centroid, and cosine between mean normal and viewing ray there.
-AREA, CENTRE_U, CENTRE_V, COSINE = 10, 11, 12, 13
-COLUMNS = 14
-#: Faces below this many pixels are sampled more finely than at pixel centres: few centres say little about an area.
+#: Columns of the table of means. COUNT is the number of samples; the others up to TIGHT_V are means over the samples:
+#: n; the slopes ∂_u z, ∂_v z of the pixel's plane at the face's centroid; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
+#: Then follow the area, the centroid, and the cosine between mean normal and viewing ray at the centroid.
+COUNT, NORMAL_X, NORMAL_Y, NORMAL_Z, SLOPE_U, SLOPE_V, INVERSE, TIGHT, TIGHT_U, TIGHT_V = range(10)
+AREA, CENTRE_U, CENTRE_V, COSINE = range(10, 14)
+SUMS, COLUMNS = 10, 14
+#: Faces below this area (px²) are sampled more finely than at pixel centres, which are too few there.
 SMALL_FACE = 64.0
-#: Share of ⟨r,n⟩ at a pixel that must be left at the centroid: beyond it the pixel's plane is seen from behind.
-LEAST_FACING = 0.2
-#: Where a list of pixels says how many samples of each the face owns.
+#: Least share of ⟨r,n⟩ at a pixel that must be left at the centroid. Beyond it the pixel's plane is seen from behind.
+MIN_FACING = 0.2
+#: Offset of the number of samples that the face owns of each pixel, in a list of pixels.
 SHARE = LISTED * ROOM
+
+
+class Triangles(NamedTuple):
+    """Vertices (N, 2) on the screen, in pixels, and faces (M, 3)."""
+
+    vertices: NDArray[np.float64]
+    faces: NDArray[np.int32]
+
+
+class FaceSums(NamedTuple):
+    """Sums over the samples of a face, in the order of the table's columns."""
+
+    count: float
+    normal_x: float
+    normal_y: float
+    normal_z: float
+    slope_u: float
+    slope_v: float
+    inverse: float
+    tight: float
+    tight_u: float
+    tight_v: float
+
+
+ZERO = FaceSums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inner(forceinline=True, fastmath=FAST)
 def along_ray(nx, ny, nz, u, v, frame):
-    """⟨n, r(u, v)⟩."""
+    """Return ⟨n, r(u, v)⟩."""
     rx, ry, rz = ray(u, v, frame)
     return nx * rx + ny * ry + nz * rz
 
 
 @inner(forceinline=True, fastmath=FAST)
 def pixel_plane(n, u, v, centre_u, centre_v, frame):
-    """What a pixel at (u, v) says at the centroid of its face: ⟨n,τ_u⟩, ⟨n,τ_v⟩, ⟨r,n⟩ there, and ⟨r,n⟩ at (u, v)."""
+    """Return ⟨n,τ_u⟩, ⟨n,τ_v⟩ and ⟨r,n⟩ of a pixel at the centroid of its face, and ⟨r,n⟩ at the pixel (u, v)."""
     nx, ny, nz = n
     w = along_ray(nx, ny, nz, u, v, frame)
     at_centre = along_ray(nx, ny, nz, centre_u, centre_v, frame)
-    if at_centre * w < LEAST_FACING * w * w:
+    if at_centre * w < MIN_FACING * w * w:
         at_centre = w
     along_u = nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]
     along_v = nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]
@@ -46,9 +73,9 @@ def pixel_plane(n, u, v, centre_u, centre_v, frame):
 
 @inner(forceinline=True)
 def sampled_gradient(centre_u, centre_v, normals, mask, frame):
-    """What the pixel nearest to the centroid says of a face without pixels: 1, the slopes ∂_u z and ∂_v z, and ⟨r,n⟩⁻².
+    """Return the sums of a face without pixels, from the pixel nearest to its centroid: 1, the slopes, and ⟨r,n⟩⁻².
 
-    All zero where there is none.
+    All are zero if there is no pixel nearby.
     """
     row, column = sample_pixel(mask, centre_u, centre_v)
     if row < 0:
@@ -60,13 +87,13 @@ def sampled_gradient(centre_u, centre_v, normals, mask, frame):
 
 @inner(forceinline=True)
 def overlap(start, end, first, last):
-    """How many of the columns start … end − 1 are among first … last − 1."""
+    """Return the number of columns start … end − 1 that are among first … last − 1."""
     return max(min(end, last) - max(start, first), 0)
 
 
 @inner(error_model="numpy", forceinline=True, fastmath=FAST)
 def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
-    """The sums of a face with this centroid, with a pixel added to them."""
+    """Add a pixel to the sums of a face with this centroid."""
     nx, ny, nz = n
     along_u, along_v, at_centre, w = pixel_plane(n, u, v, centre_u, centre_v, frame)
     # One division for both reciprocals.
@@ -74,23 +101,23 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     slope = -weight * w * both
     inverse = at_centre * both
     facing = weight * w
-    return (
-        sums[0] + weight,
-        sums[1] + weight * nx,
-        sums[2] + weight * ny,
-        sums[3] + weight * nz,
-        sums[4] + slope * along_u,
-        sums[5] + slope * along_v,
-        sums[6] + weight * inverse * inverse,
-        sums[7] + facing * w,
-        sums[8] + facing * along_u,
-        sums[9] + facing * along_v,
+    return FaceSums(
+        sums.count + weight,
+        sums.normal_x + weight * nx,
+        sums.normal_y + weight * ny,
+        sums.normal_z + weight * nz,
+        sums.slope_u + slope * along_u,
+        sums.slope_v + slope * along_v,
+        sums.inverse + weight * inverse * inverse,
+        sums.tight + facing * w,
+        sums.tight_u + facing * along_u,
+        sums.tight_v + facing * along_v,
     )
 
 
 @inner(error_model="numpy", fastmath=FAST)
 def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
-    """The sums of a face with a list of pixels added to them."""
+    """Add a list of pixels to the sums of a face."""
     for i in range(count):
         n = np.float64(pixels[X + i]), np.float64(pixels[Y + i]), np.float64(pixels[Z + i])
         u, v = np.float64(pixels[U + i]) + 0.5, np.float64(pixels[V + i]) + 0.5
@@ -100,20 +127,20 @@ def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
 
 @inner(error_model="numpy")
 def face_sums(a, b, c, fine, normals, mask, frame, pixels):
-    """Sums over the foreground pixels of the face abc, or of the one nearest to its centroid if it owns none.
+    """Sum over the foreground pixels of the face abc, or take the pixel nearest to its centroid if it owns none.
 
-    ``fine`` × ``fine`` samples a pixel, 1 or 2; the corners are given in samples. Each pixel is looked at once, and
-    counts as many times as the face owns samples of it.
+    Each pixel has ``fine`` × ``fine`` samples, ``fine`` being 1 or 2, and is weighted by the number of its samples that
+    the face owns. The corners a, b, c are given in samples. ``pixels`` is a work array.
     """
     rows, columns = fine * mask.shape[0], fine * mask.shape[1]
     top, middle, bottom = by_height(a, b, c)
     edges = face_edges(top, middle, bottom)
     start_row, middle_row, end_row = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
     centre_u, centre_v = (a[0] + b[0] + c[0]) / (3.0 * fine), (a[1] + b[1] + c[1]) / (3.0 * fine)
-    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    sums = ZERO
     count = 0
     for row in range(start_row // fine, (end_row + fine - 1) // fine):
-        # The samples of this row of pixels that the face owns: two spans, or one where it begins or ends in between.
+        # The samples of this row of pixels that the face owns form two spans, or one if it begins or ends in between.
         first, last = max(fine * row, start_row), min(fine * row + fine, end_row) - 1
         # A sliver between two rows of samples owns none.
         if first > last:
@@ -132,7 +159,7 @@ def face_sums(a, b, c, fine, normals, mask, frame, pixels):
             pixels[SHARE + count] = owned
             count = list_pixel(row, column, normals, mask, pixels, count)
     sums = with_pixels(sums, pixels, count, centre_u, centre_v, frame)
-    if sums[0] == 0.0:
+    if sums.count == 0.0:
         row, column = sample_pixel(mask, centre_u, centre_v)
         if row >= 0:
             n = normal_at(normals, row, column)
@@ -141,12 +168,12 @@ def face_sums(a, b, c, fine, normals, mask, frame, pixels):
 
 
 @kernel(error_model="numpy")
-def face_means(first, last, vertices, faces, samples, normals, mask, frame, table):
-    """Fill rows of the table (M, COLUMNS): means over the foreground pixels of faces, and how they lie.
+def face_means(first, last, mesh, samples, normals, mask, frame, table):
+    """Fill rows of the table (M, COLUMNS) of means over the foreground pixels of faces.
 
-    The first number of a row is the count of what was summed. Small faces take ``samples`` × ``samples`` samples of
-    each pixel, 1 or 2.
+    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres.
     """
+    vertices, faces = mesh.vertices, mesh.faces
     pixels = np.empty((LISTED + 1) * ROOM, np.float32)
     for f in range(first, last):
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -156,11 +183,12 @@ def face_means(first, last, vertices, faces, samples, normals, mask, frame, tabl
         fine = samples if area < SMALL_FACE else 1
         a, b, c = (fine * a[0], fine * a[1]), (fine * b[0], fine * b[1]), (fine * c[0], fine * c[1])
         sums = face_sums(a, b, c, fine, normals, mask, frame, pixels)
-        scale = 1.0 / max(sums[0], 1.0)
-        table[f, 0] = sums[0]
+        scale = 1.0 / max(sums.count, 1.0)
+        table[f, COUNT] = sums.count
         for n in range(1, SUMS):
             table[f, n] = sums[n] * scale
         rx, ry, rz = ray(u, v, frame)
-        lengths = (sums[1] ** 2 + sums[2] ** 2 + sums[3] ** 2) * (rx * rx + ry * ry + rz * rz)
-        cosine = abs(sums[1] * rx + sums[2] * ry + sums[3] * rz) / math.sqrt(max(lengths, 1e-300))
+        nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
+        lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
+        cosine = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))
         table[f, AREA], table[f, CENTRE_U], table[f, CENTRE_V], table[f, COSINE] = area, u, v, cosine

@@ -1,25 +1,37 @@
 """Kernels of :mod:`normalmesh.integration.facets`."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from normalmesh.integration._face_means import CENTRE_U, CENTRE_V
+from normalmesh.integration._face_means import CENTRE_U, CENTRE_V, INVERSE, SLOPE_U, SLOPE_V
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Share of the way to a plane's horizon on which its depth is followed.
+#: Share of the way to the horizon of a plane up to which its depth is followed exactly.
 HORIZON = 0.5
+
+
+class Edges(NamedTuple):
+    """The attributes of a :class:`.facets.FacetSystem` that describe its inner edges."""
+
+    corners: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    pairs: NDArray[np.int32]
+    lengths: NDArray[np.float64]
+    rises: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
 
 @inner(forceinline=True)
 def rise(f, u, v, table, perspective):
-    """By how much the plane in space of face f rises from its centroid to the screen position (u, v).
+    """Return the rise of the plane in space of face f from its centroid to the screen position (u, v).
 
-    Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu); it goes on in a straight line towards the horizon
-    of the plane.
+    Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu). Beyond :data:`HORIZON` it is continued linearly.
     """
-    linear = table[f, 4] * (u - table[f, CENTRE_U]) + table[f, 5] * (v - table[f, CENTRE_V])
+    linear = table[f, SLOPE_U] * (u - table[f, CENTRE_U]) + table[f, SLOPE_V] * (v - table[f, CENTRE_V])
     if not perspective:
         return linear
     near = min(linear, HORIZON)
@@ -27,13 +39,13 @@ def rise(f, u, v, table, perspective):
 
 
 @kernel(error_model="numpy")
-def fill_edges(
-    first, last, corners, opposite, vertices, faces, table, perspective, pairs, ends, lengths, rises, weights
-):
-    """Fill what :class:`normalmesh.integration.facets.FacetSystem` says of the edges (E,) across from corners."""
-    vertex_of = faces.reshape(-1)
+def fill_edges(first, last, mesh, opposite, table, perspective, edges):
+    """Fill all attributes of the inner edges (E,) from their ``corners``; ``table`` is that of the face means."""
+    vertices = mesh.vertices
+    pairs, ends, lengths, rises = edges.pairs, edges.ends, edges.lengths, edges.rises
+    vertex_of = mesh.faces.reshape(-1)
     for e in range(first, last):
-        corner = np.int64(corners[e])
+        corner = np.int64(edges.corners[e])
         a, b = vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)]
         ends[e, 0], ends[e, 1] = a, b
         lengths[e] = math.hypot(vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1])
@@ -42,12 +54,16 @@ def fill_edges(
         pairs[e, 0], pairs[e, 1] = one, other
         rises[e, 0] = rise(one, u, v, table, perspective)
         rises[e, 1] = rise(other, u, v, table, perspective)
-        weights[e] = lengths[e] / max(table[one, 6], table[other, 6])
+        edges.weights[e] = lengths[e] / max(table[one, INVERSE], table[other, INVERSE])
 
 
 @kernel
-def add_planes(offsets, vertices, faces, table, importance, perspective, cut_faces, total, weights):
-    """Add the planes of all faces at their vertices, by importance (M,), to the totals (N',) of the cut mesh."""
+def add_planes(offsets, mesh, table, importance, perspective, cut_faces, total, weights):
+    """Add the planes of all faces at their vertices to ``total`` (N',), and their importance (M,) to ``weights`` (N',).
+
+    The sums are over the faces around each vertex of the cut mesh, whose faces are ``cut_faces`` (M, 3).
+    """
+    vertices, faces = mesh.vertices, mesh.faces
     for f in range(faces.shape[0]):
         for k in range(3):
             here, there = faces[f, k], cut_faces[f, k]
@@ -58,7 +74,11 @@ def add_planes(offsets, vertices, faces, table, importance, perspective, cut_fac
 
 @kernel
 def fill_laplacian(first, last, opposite, weights, indptr, indices, values):
-    """Fill rows of the Laplacian of the dual graph, CSR with ascending columns; weights (3M,) of edges at corners."""
+    """Fill rows of the Laplacian of the dual graph, in CSR form with ascending columns.
+
+    ``weights`` (3M,) holds the weight of the edge across from each corner, zero at the boundary. Fill ``indices`` and
+    ``values``; ``indptr`` (M + 1,) is given.
+    """
     for f in range(first, last):
         begin = end = indptr[f]
         total = 0.0

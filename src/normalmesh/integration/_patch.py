@@ -1,85 +1,91 @@
-"""Kernels that gather the pixels of a patch of faces, to judge many ways of dividing the patch by them.
+"""Kernels that gather the pixels of a patch of faces, and evaluate triangulations of the patch by them.
 
-The outline of a patch stays when its inner vertex moves or its inner edge is flipped, so its pixels do, too. They lie
-in a table (ROWS, room) float32, one column each: short, plain loops over rows that a compiler can turn into vector
-instructions. Positions count from an origin near the patch, where float32 is exact enough.
+The outline of a patch is the same before and after its inner vertex moves or its inner edge is flipped, and so are its
+pixels. They are stored in a table (ROWS, capacity) float32, one column for each pixel, so that simple loops over its
+rows can be vectorised. Positions are relative to an origin near the patch, where float32 is exact enough.
 """
 
 import math
 
 import numpy as np
 
-from normalmesh.integration._face_means import LEAST_FACING
+from normalmesh.integration._face_means import MIN_FACING
 from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
 from normalmesh.normals._normal_map import ray
 from normalmesh.runtime.kernels import inner
 
-#: Rows of the table: position; unit normal; 1, or 0 for a column that only fills up the last vector; slopes ∂_u z,
-#: ∂_v z and ⟨r,n⟩⁻² of the pixel; the sector that it lies in; and the squared length of the chord between its normal
-#: and that of the sector's face.
+#: Rows of the table: position; unit normal; 1, or 0 for a column that pads the last vector; slopes ∂_u z, ∂_v z and
+#: ⟨r,n⟩⁻² of the pixel; the sector that it lies in; and the squared length of the chord between its normal and that of
+#: the sector's face.
 U, V, X, Y, Z, SHARE, SLOPE_U, SLOPE_V, INVERSE, SECTOR, CHORD = range(11)
 ROWS = 11
-#: Columns that the widest loops take at once: the rest of a loop would take as long as all before.
+#: Columns that the widest loops process at once. The number of columns is padded to a multiple of it, because the
+#: scalar remainder of a loop would take as long as its vectorised part.
 VECTOR = 32
 #: Sums may be taken in any order, which is fixed when the kernel is compiled.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-#: A change must lower the summed angle by this share, by this part of what noise does to it, and by this much (radians)
-#: for each px²: float32 says no more.
-LEAST_GAIN = 1e-3
+#: A change must lower the summed angle by this share of it,
+MIN_GAIN = 1e-3
+#: by this share of the contribution of noise,
 NOISE_GAIN = 0.25
-LEAST_ANGLE = 1e-6
-#: No face becomes smaller than this by a move (px²): below it the pixels say nothing.
-LEAST_AREA = 0.3
-#: From this many pixels on half of them judge the places of a vertex: it finds nearly the same ones in far less time.
+#: and by this many radians for each px², the resolution of float32.
+MIN_ANGLE = 1e-6
+#: Moves and flips make no face smaller than this (px²): the pixels do not determine such faces.
+MIN_AREA = 0.3
+#: Area (px²) from which on every second pixel is used to move a vertex: the result is nearly the same, in less time.
 MANY_PIXELS = 256.0
-#: Faces or vertices that share one table of pixels.
+#: Number of faces or vertices that share one table of pixels.
 CHUNK = 64
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
-FACING = np.float32(LEAST_FACING)
+FACING = np.float32(MIN_FACING)
 #: 2 arcsin(c/2) = c · P(c²), to 7e-6 up to a right angle.
 P0, P1, P2, P3, P4 = (np.float32(p) for p in (1.0000045, 0.04155474, 0.00511615, 0.00015248, 0.00036966))
 
 
 @inner
-def room_for(a, b, c):
-    """More than the pixels of a face: a convex figure holds at most area + half its outline + 1 of them."""
+def max_pixels(a, b, c):
+    """Return an upper bound of the pixels of a face: a convex figure holds at most area + half its perimeter + 1."""
     bu, bv = b[0] - a[0], b[1] - a[1]
     cu, cv = c[0] - a[0], c[1] - a[1]
-    outline = math.hypot(bu, bv) + math.hypot(cu, cv) + math.hypot(bu - cu, bv - cv)
-    return int(0.5 * abs(bv * cu - bu * cv) + 0.5 * outline) + 2
+    perimeter = math.hypot(bu, bv) + math.hypot(cu, cv) + math.hypot(bu - cu, bv - cv)
+    return int(0.5 * abs(bv * cu - bu * cv) + 0.5 * perimeter) + 2
 
 
 @inner
-def with_room(pixels, room):
-    """The table, or a new one if it has no room for so many pixels."""
-    return pixels if pixels.shape[1] >= room + VECTOR else np.empty((ROWS, room + room // 2 + VECTOR), np.float32)
+def reserve(pixels, count):
+    """Return the table if it can hold ``count`` pixels, else a new and larger one."""
+    return pixels if pixels.shape[1] >= count + VECTOR else np.empty((ROWS, count + count // 2 + VECTOR), np.float32)
 
 
 @inner(error_model="numpy")
-def gather_face(a, b, c, origin_u, origin_v, stride, normals, pixels, count):
-    """Append the foreground pixels of a face to ``count`` columns of the table; how many there are then.
+def gather_face(a, b, c, origin, stride, normals, pixels, count):
+    """Append the foreground pixels of the face abc to the first ``count`` columns of the table; return the new count.
 
-    A ``stride`` of 2 takes half of them, as on a chessboard, 1 takes all.
-    Centres within rounding errors of an edge go to either face, but to one of them.
+    A ``stride`` of 2 takes half of them, as on a chessboard; 1 takes all. Pixel centres within rounding errors of an
+    edge go to either face, but to one of them.
     """
     rows = normals.shape[0]
     top, middle, bottom = by_height(a, b, c)
     first, second, last = first_row(top[1], rows), first_row(middle[1], rows), first_row(bottom[1], rows)
-    count = _gather_rows(first, second, top, bottom, top, middle, origin_u, origin_v, stride, normals, pixels, count)
-    return _gather_rows(second, last, top, bottom, middle, bottom, origin_u, origin_v, stride, normals, pixels, count)
+    side = (top, bottom)
+    count = _gather_rows((first, second), side, (top, middle), origin, stride, normals, pixels, count)
+    return _gather_rows((second, last), side, (middle, bottom), origin, stride, normals, pixels, count)
 
 
 @inner(error_model="numpy", forceinline=True)
-def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, origin_v, stride, normals, pixels, count):
-    """Append the pixels between two edges in rows first … last − 1."""
+def _gather_rows(rows, side, other_side, origin, stride, normals, pixels, count):
+    """Append the pixels between two sides of a face in rows first … last − 1; return the new count."""
+    first, last = rows
+    (top, bottom), (other_top, other_bottom) = side, other_side
+    origin_u, origin_v = origin
     columns = normals.shape[1]
     slope = (bottom[0] - top[0]) / (bottom[1] - top[1])
     other_slope = (other_bottom[0] - other_top[0]) / (other_bottom[1] - other_top[1])
     us, vs, xs, ys, zs = pixels[U], pixels[V], pixels[X], pixels[Y], pixels[Z]
-    # Unsigned indices: Numba would ask of others whether they count from the end.
+    # Numba does not check unsigned indices for counting from the end.
     to = np.uint64(count)
     for row in range(first, last):
         height = row + 0.5
@@ -89,10 +95,10 @@ def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, or
         start += (start + row) & (stride - 1)
         end = math.ceil(min(max(one, other), float(columns)))
         u, v = np.float32(start + 0.5 - origin_u), np.float32(height - origin_v)
-        # The outline may lie outside the map, so that a row ends before it begins.
+        # The boundary of the mesh may lie outside the map, so that a row ends before it begins.
         at, column, stop = np.uint64(row), np.uint64(start), np.uint64(max(end, 0))
         while column < stop:
-            # Written first and counted then: no branch.
+            # Written in any case and counted afterwards, without a branch.
             us[to], vs[to] = u, v
             x, y, z = normals[at, column, 0], normals[at, column, 1], normals[at, column, 2]
             xs[to], ys[to], zs[to] = x, y, z
@@ -104,8 +110,8 @@ def _gather_rows(first, last, top, bottom, other_top, other_bottom, origin_u, or
 
 
 @inner
-def fill_up(pixels, count):
-    """Fill up the last vector with columns that do not count; the number of all columns."""
+def pad_columns(pixels, count):
+    """Pad the last vector with columns whose SHARE is zero, and return the padded number of columns."""
     shares = pixels[SHARE]
     for i in range(count):
         shares[i] = ONE
@@ -118,8 +124,8 @@ def fill_up(pixels, count):
 
 
 @inner
-def mark(sector, pixels, begin, end):
-    """Say that columns begin … end − 1 lie in a sector."""
+def mark_sector(sector, pixels, begin, end):
+    """Set the sector of columns begin … end − 1."""
     sectors = pixels[SECTOR]
     for i in range(end - begin):
         sectors[begin + i] = sector
@@ -127,7 +133,7 @@ def mark(sector, pixels, begin, end):
 
 @inner(error_model="numpy", fastmath=FAST)
 def fill_slopes(origin_u, origin_v, frame, pixels, count):
-    """Slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
+    """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
     rx, ry, rz = ray(origin_u, origin_v, frame)
     rx, ry, rz = np.float32(rx), np.float32(ry), np.float32(rz)
     rux, ruy, ruz = np.float32(frame[3, 0]), np.float32(frame[3, 1]), np.float32(frame[3, 2])
@@ -147,12 +153,13 @@ def fill_slopes(origin_u, origin_v, frame, pixels, count):
 
 
 @inner(error_model="numpy", fastmath=FAST)
-def sector_sums(sector, u, v, bu, bv, cu, cv, perspective, pixels, count):
-    """Mark the pixels between the rays from (u, v) to b and c, and sum 1, the slopes, and ⟨r,n⟩⁻² over them.
+def sector_sums(sector, place, b, c, perspective, pixels, count):
+    """Set the sector of the pixels between the rays from a place to b and c; sum 1, the slopes and ⟨r,n⟩⁻² over them.
 
-    b and c count from (u, v), all else from the origin. Behind a pinhole slopes are those at the centroid of the face:
-    along a plane in space, slope/(1 − slope·δu).
+    b and c are relative to the place, all other positions to the origin. For a perspective camera, slopes are those at
+    the centroid of the face: along a plane in space, slope/(1 − slope·δu).
     """
+    (u, v), (bu, bv), (cu, cv) = place, b, c
     centre_u, centre_v = np.float32(u + (bu + cu) / 3.0), np.float32(v + (bv + cv) / 3.0)
     past_b, past_c = np.float32(bv * u - bu * v), np.float32(cv * u - cu * v)
     bu, bv, cu, cv = np.float32(bu), np.float32(bv), np.float32(cu), np.float32(cv)
@@ -177,12 +184,12 @@ def sector_sums(sector, u, v, bu, bv, cu, cv, perspective, pixels, count):
 
 @inner(error_model="numpy", fastmath=FAST)
 def fill_chords(first, p, q, r, pixels, count):
-    """Chords between the normals of the pixels of three sectors, from the first on, and those of their faces p, q, r.
+    """Fill the chords between the normals of the pixels of three sectors and the normals p, q, r of their faces.
 
-    What later sectors get is not theirs: they come next.
+    The sectors are ``first`` and the next two. The chords of later sectors are overwritten by later calls.
     """
     rx, ry, rz = np.float32(r[0]), np.float32(r[1]), np.float32(r[2])
-    # Differences: of normals chosen in the loop, LLVM would choose among the float64 before rounding, again and again.
+    # If the loop selected normals instead of differences, LLVM would select float64 and round them in each iteration.
     px, py, pz = np.float32(p[0]) - rx, np.float32(p[1]) - ry, np.float32(p[2]) - rz
     qx, qy, qz = np.float32(q[0]) - rx, np.float32(q[1]) - ry, np.float32(q[2]) - rz
     first, second = np.float32(first), np.float32(first + 1)
@@ -193,20 +200,20 @@ def fill_chords(first, p, q, r, pixels, count):
         x = pixels[X, i] - rx - in_p * px - in_q * qx
         y = pixels[Y, i] - ry - in_p * py - in_q * qy
         z = pixels[Z, i] - rz - in_p * pz - in_q * qz
-        # Loaded in any case: a branch would keep the compiler from vector instructions.
+        # Loaded in any case: a branch would prevent vectorisation.
         before = chords[i]
         chords[i] = x * x + y * y + z * z if sector >= first else before
 
 
 @inner(error_model="numpy", fastmath=FAST)
 def _angle(chord):
-    """The angle (radians) of a squared chord. An arccos would lose the small ones to rounding."""
+    """Return the angle (radians) of a squared chord. An arccos would lose small angles to rounding."""
     return math.sqrt(chord) * (P0 + chord * (P1 + chord * (P2 + chord * (P3 + chord * P4))))
 
 
 @inner(error_model="numpy", fastmath=FAST)
 def sum_of_chords(pixels, count):
-    """Sum of the angles (radians) of all chords."""
+    """Return the sum of the angles (radians) of all chords."""
     total = ZERO
     for i in range(count):
         total += pixels[SHARE, i] * _angle(pixels[CHORD, i])
@@ -214,15 +221,16 @@ def sum_of_chords(pixels, count):
 
 
 @inner(error_model="numpy", fastmath=FAST)
-def sum_of_angles(u, v, du, dv, left, right, pixels, count):
-    """Sum of the angles (radians) between the pixels' normals and those of two faces.
+def sum_of_angles(start, direction, left, right, pixels, count):
+    """Return the sum of the angles (radians) between the pixels' normals and those of two faces.
 
-    ``left`` and ``right`` are the normals on the two sides of the line through (u, v) along (du, dv).
+    ``left`` and ``right`` are the normals on the two sides of the line through ``start`` along ``direction``.
     """
+    (u, v), (du, dv) = start, direction
     past = np.float32(dv * u - du * v)
     du, dv = np.float32(du), np.float32(dv)
     rx, ry, rz = np.float32(right[0]), np.float32(right[1]), np.float32(right[2])
-    # Differences for the same reason as in fill_chords.
+    # Differences of normals for the same reason as in fill_chords.
     lx, ly, lz = np.float32(left[0]) - rx, np.float32(left[1]) - ry, np.float32(left[2]) - rz
     total = ZERO
     for i in range(count):
@@ -234,7 +242,7 @@ def sum_of_angles(u, v, du, dv, left, right, pixels, count):
 
 @inner
 def space_point(u, v, unknown, frame, perspective):
-    """The point in space of a screen position and the unknown there."""
+    """Return the point in space of a screen position and the unknown there."""
     if perspective:
         depth, (rx, ry, rz) = math.exp(unknown), ray(u, v, frame)
         return depth * rx, depth * ry, depth * rz
@@ -247,7 +255,7 @@ def space_point(u, v, unknown, frame, perspective):
 
 @inner(error_model="numpy")
 def face_normal(p, q, r):
-    """Unit normal of a face in space, NaN if it has none."""
+    """Return the unit normal of a face in space, NaN if it is degenerate."""
     ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
@@ -258,12 +266,15 @@ def face_normal(p, q, r):
 
 @inner
 def goal(angle, area, noise):
-    """The summed angle (radians) that a change must reach. Noise adds its deviation times √pixels to such a sum."""
-    return (1.0 - LEAST_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area) - LEAST_ANGLE * area
+    """Return the summed angle (radians) that a change must reach.
+
+    ``angle`` is the present sum. Noise of the deviation ``noise`` (radians) contributes noise · √pixels to it.
+    """
+    return (1.0 - MIN_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area) - MIN_ANGLE * area
 
 
 @inner
 def corner_point(corner, vertices, unknown, faces, frame, perspective):
-    """The point in space of a corner."""
+    """Return the point in space of a corner."""
     vertex = vertex_at(corner, faces)
     return space_point(vertices[vertex, 0], vertices[vertex, 1], unknown[corner], frame, perspective)

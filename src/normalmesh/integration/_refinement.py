@@ -12,22 +12,22 @@ import numpy as np
 from normalmesh.integration._face_means import sampled_gradient
 from normalmesh.integration._patch import (
     CHUNK,
-    LEAST_AREA,
     MANY_PIXELS,
+    MIN_AREA,
     ROWS,
     corner_point,
     face_normal,
     fill_chords,
     fill_slopes,
-    fill_up,
     gather_face,
     goal,
-    mark,
-    room_for,
+    mark_sector,
+    max_pixels,
+    pad_columns,
+    reserve,
     sector_sums,
     space_point,
     sum_of_chords,
-    with_room,
 )
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
@@ -121,16 +121,16 @@ def gather_star(here, valence, ring, stride, normals, pixels):
     """Fill the table with the pixels around a vertex, seen from it, and their sectors; the table and their number."""
     room = 1
     for k in range(valence):
-        room += room_for((0.0, 0.0), (ring[k, BU], ring[k, BV]), (ring[k, CU], ring[k, CV]))
-    pixels = with_room(pixels, room)
+        room += max_pixels((0.0, 0.0), (ring[k, BU], ring[k, BV]), (ring[k, CU], ring[k, CV]))
+    pixels = reserve(pixels, room)
     count = 0
     for k in range(valence):
         b, c = (here[0] + ring[k, BU], here[1] + ring[k, BV]), (here[0] + ring[k, CU], here[1] + ring[k, CV])
         begin = count
-        count = gather_face(here, b, c, here[0], here[1], stride, normals, pixels, count)
-        mark(k, pixels, begin, count)
-    end = fill_up(pixels, count)
-    mark(0, pixels, count, end)
+        count = gather_face(here, b, c, here, stride, normals, pixels, count)
+        mark_sector(k, pixels, begin, count)
+    end = pad_columns(pixels, count)
+    mark_sector(0, pixels, count, end)
     return pixels, end
 
 
@@ -142,7 +142,7 @@ def stays_upright(u, v, valence, ring):
         double_area = bv * cu - bu * cv
         longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
         # Written so that NaN does not pass.
-        if not (double_area >= 2.0 * LEAST_AREA and is_fit(double_area, longest)):
+        if not (double_area >= 2.0 * MIN_AREA and is_fit(double_area, longest)):
             return False
     return True
 
@@ -159,7 +159,7 @@ def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pi
     for k in range(valence):
         bu, bv, cu, cv = ring[k, BU] - u, ring[k, BV] - v, ring[k, CU] - u, ring[k, CV] - v
         double_area = bv * cu - bu * cv
-        sums = sector_sums(k, u, v, bu, bv, cu, cv, perspective, pixels, count)
+        sums = sector_sums(k, (u, v), (bu, bv), (cu, cv), perspective, pixels, count)
         if sums[0] == 0.0:
             sums = sampled_gradient(here[0] + u + (bu + cu) / 3.0, here[1] + v + (bv + cv) / 3.0, normals, mask, frame)
         number, slope_u, slope_v, inverse = sums

@@ -6,16 +6,16 @@
 import numpy as np
 
 from normalmesh.integration._patch import (
-    LEAST_AREA,
+    MIN_AREA,
     ROWS,
     corner_point,
     face_normal,
-    fill_up,
     gather_face,
     goal,
-    room_for,
+    max_pixels,
+    pad_columns,
+    reserve,
     sum_of_angles,
-    with_room,
 )
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
@@ -30,8 +30,8 @@ def gather(f, vertices, faces, normals, pixels):
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
     here = vertices[a, 0], vertices[a, 1]
     there, yonder = (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
-    pixels = with_room(pixels, room_for(here, there, yonder))
-    return pixels, fill_up(pixels, gather_face(here, there, yonder, here[0], here[1], 1, normals, pixels, 0))
+    pixels = reserve(pixels, max_pixels(here, there, yonder))
+    return pixels, pad_columns(pixels, gather_face(here, there, yonder, here, 1, normals, pixels, 0))
 
 
 @inner
@@ -42,7 +42,7 @@ def angle_now(f, vertices, unknown, faces, frame, perspective, pixels, count):
         corner_point(3 * f + 1, vertices, unknown, faces, frame, perspective),
         corner_point(3 * f + 2, vertices, unknown, faces, frame, perspective),
     )
-    return sum_of_angles(0.0, 0.0, 0.0, 0.0, normal, normal, pixels, count)
+    return sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
 
 
 @inner
@@ -57,7 +57,7 @@ def angle_flipped(corner, vertices, unknown, faces, opposite, frame, perspective
     origin = faces[corner // 3, 0]
     u, v = vertices[start, 0] - vertices[origin, 0], vertices[start, 1] - vertices[origin, 1]
     du, dv = vertices[end, 0] - vertices[start, 0], vertices[end, 1] - vertices[start, 1]
-    return sum_of_angles(u, v, du, dv, face_normal(d, b, c), face_normal(c, a, d), pixels, count)
+    return sum_of_angles((u, v), (du, dv), face_normal(d, b, c), face_normal(c, a, d), pixels, count)
 
 
 @inner
@@ -70,7 +70,7 @@ def area_to_flip(corner, vertices, strain, faces, real_faces, opposite, flags):
     if flags[a] & flags[b] & LOCKED:
         return 0.0
     s, _, double_area = crossing(a, b, vertex_at(corner, faces), vertex_at(other, faces), vertices)
-    return 0.5 * double_area if min(s, 1.0 - s) * double_area >= 2.0 * LEAST_AREA else 0.0
+    return 0.5 * double_area if min(s, 1.0 - s) * double_area >= 2.0 * MIN_AREA else 0.0
 
 
 @kernel

@@ -125,7 +125,7 @@ def _cotangents(means: FaceMeans, metric: str) -> Float:
 def _parameters(means: FaceMeans, parameters: str) -> tuple[Float, Float]:
     """m_f (M,) and b_f (M, 2)."""
     if parameters == "tight":
-        return means.table[:, 7], means.table[:, 8:10]
+        return means.tight_parameters
     if parameters == "gradient":
         return means.mobilities, -means.mobilities[:, None] * means.gradients
     w = (means.normals * means.camera.rays(*means.centroids.T)).sum(axis=1)

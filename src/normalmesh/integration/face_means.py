@@ -8,7 +8,23 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration._face_means import AREA, CENTRE_U, CENTRE_V, COLUMNS, COSINE, face_means
+from normalmesh.integration._face_means import (
+    AREA,
+    CENTRE_U,
+    CENTRE_V,
+    COLUMNS,
+    COSINE,
+    INVERSE,
+    NORMAL_X,
+    NORMAL_Z,
+    SLOPE_U,
+    SLOPE_V,
+    TIGHT,
+    TIGHT_U,
+    TIGHT_V,
+    Triangles,
+    face_means,
+)
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.threads import in_parallel
@@ -22,9 +38,10 @@ class FaceMeans:
 
     Attributes
     ----------
-    mesh, camera
-    table : (M, 14) float64
-        As :mod:`normalmesh.integration._face_means` counts them.
+    mesh : ScreenMesh
+    camera : Camera
+    table : (M, COLUMNS) float64
+        One row for each face; columns are named in :mod:`normalmesh.integration._face_means`.
     """
 
     mesh: ScreenMesh
@@ -40,55 +57,71 @@ class FaceMeans:
         camera: Camera,
         samples: int = 1,
     ) -> FaceMeans:
-        """Means of normals (H, W, 3) on a mask (H, W) over the faces.
+        """Average normals (H, W, 3) on a mask (H, W) over the faces.
 
-        One sample is the pixel's centre, as in the paper; more of them, ``samples`` × ``samples``, share the pixels at
-        the edges of small faces out by area.
+        With one sample a pixel belongs to the face that owns its centre, as in the paper. With more samples,
+        ``samples`` × ``samples``, small faces share the pixels on their edges by area.
         """
         table = np.empty((len(mesh.faces), COLUMNS))
-        looking = (samples, normals, mask, camera.frame)
-        in_parallel(face_means, len(table), mesh.vertices, mesh.faces, *looking, table, grain=4096)
-        # A face far from all foreground knows nothing: it is taken to face the viewer, and hardly counts.
-        nothing = np.flatnonzero(table[:, COSINE] == 0)
-        nothing = nothing[~table[nothing, 1:4].any(axis=1)]
-        rays = camera.rays(*table[nothing, CENTRE_U : CENTRE_V + 1].T)
+        means = cls(mesh, camera, table)
+        in_parallel(face_means, len(table), means.triangles, samples, normals, mask, camera.frame, table, grain=4096)
+        # A face far from all foreground has no mean. It is taken to face the viewer, with a very small weight.
+        empty = np.flatnonzero(means.cosines == 0)
+        empty = empty[~means.mean_normals[empty].any(axis=1)]
+        rays = camera.rays(*means.centroids[empty].T)
         squared = (rays**2).sum(axis=1)
-        table[nothing, 1:4] = camera.towards_viewer * rays / np.sqrt(squared)[:, None]
-        table[nothing, 6] = 1e6 / squared
-        table[nothing, 7] = 1e-6 * squared
-        table[nothing, COSINE] = 1.0
-        return cls(mesh, camera, table)
+        means.mean_normals[empty] = camera.towards_viewer * rays / np.sqrt(squared)[:, None]
+        table[empty, INVERSE] = 1e6 / squared
+        table[empty, TIGHT] = 1e-6 * squared
+        table[empty, COSINE] = 1.0
+        return means
+
+    @property
+    def triangles(self) -> Triangles:
+        """The mesh as kernels take it."""
+        return Triangles(self.mesh.vertices, self.mesh.faces)
 
     @property
     def areas(self) -> Float:
-        """(M,) in px²."""
+        """Areas (M,) of the faces on the screen, in px²."""
         return self.table[:, AREA]
 
     @property
     def centroids(self) -> Float:
-        """(M, 2) in px."""
+        """Centroids (M, 2) of the faces, in px."""
         return self.table[:, CENTRE_U : CENTRE_V + 1]
 
     @property
     def cosines(self) -> Float:
-        """(M,): of the angles between mean normals and the viewing rays of the centroids."""
+        """Cosines (M,) of the angles between mean normals and the viewing rays of the centroids."""
         return self.table[:, COSINE]
 
     @property
     def gradients(self) -> Float:
-        """(M, 2): mean over the pixels of ∂z/∂u, ∂z/∂v = −⟨n, τ⟩/⟨n, r⟩, with the ray r of the centroid.
+        """Means (M, 2) over the pixels of ∂z/∂u, ∂z/∂v = −⟨n, τ⟩/⟨n, r⟩, with the ray r of the centroid.
 
-        Behind a pinhole the slope of a plane in space changes from pixel to pixel; at one place all its pixels agree.
+        For a perspective camera, the slope of a plane in space changes from pixel to pixel; taken at the centroid, the
+        slopes of all its pixels agree.
         """
-        return self.table[:, 4:6]
+        return self.table[:, SLOPE_U : SLOPE_V + 1]
 
     @property
     def mobilities(self) -> Float:
-        """(M,): m_f = 1 / mean ⟨r, n⟩⁻², the weight of a face: steep ones count less."""
-        return 1.0 / self.table[:, 6]
+        """Weights (M,) of the faces, m_f = 1 / mean ⟨r, n⟩⁻²: steep faces count less."""
+        return 1.0 / self.table[:, INVERSE]
+
+    @property
+    def tight_parameters(self) -> tuple[Float, Float]:
+        """Means of ⟨r, n⟩² (M,) and of ⟨r, n⟩⟨n, τ⟩ (M, 2), the parameters m_f and b_f of eq. (10) itself."""
+        return self.table[:, TIGHT], self.table[:, TIGHT_U : TIGHT_V + 1]
+
+    @property
+    def mean_normals(self) -> Float:
+        """Mean normals (M, 3), not of unit length: the more the normals of a face differ, the shorter."""
+        return self.table[:, NORMAL_X : NORMAL_Z + 1]
 
     @cached_property
     def normals(self) -> Float:
-        """(M, 3): unit mean normals n_f, eq. (11)."""
-        normals = self.table[:, 1:4]
+        """Unit mean normals n_f (M, 3), eq. (11)."""
+        normals = self.mean_normals
         return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)

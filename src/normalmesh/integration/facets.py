@@ -1,10 +1,11 @@
-"""The facet system: every face is a plane with the mean gradient of its pixels; neighbours agree where they meet.
+"""The facet system: each face is a plane with the mean gradient of its pixels; adjacent planes should meet.
 
-Unknown is one offset c_f for each face, its plane at the centroid b_f. Two faces agree at the midpoint m_e of their
-edge: minimise ``Σ_e w_e (c_f' − c_f − t_e)²`` with ``t_e = ḡ_f·(m_e − b_f) − ḡ_f'·(m_e − b_f')`` and
-``w_e = length_e · min(m_f, m_f')``. The mean gradient of a face fixes the differences of its three edge means exactly,
-whatever the surface does inside (Crouzeix and Raviart 1973), so curved faces cost no accuracy. Behind a pinhole, where
-the unknown is the logarithm of the depth, planes are planes in space and ``ḡ·δu`` becomes ``−log(1 − ḡ·δu)``.
+The unknowns are the offsets c_f of the planes at the centroids b_f of the faces. Adjacent planes should agree at the
+midpoint m_e of the common edge: minimise ``Σ_e w_e (c_f' − c_f − t_e)²`` with
+``t_e = ḡ_f·(m_e − b_f) − ḡ_f'·(m_e − b_f')`` and ``w_e = length_e · min(m_f, m_f')``. The mean gradient of a face
+determines the differences of its three edge means exactly, whatever the surface does inside (Crouzeix and Raviart
+1973), so curved faces cost no accuracy. For a perspective camera the unknown is the logarithm of the depth, planes are
+planes in space, and ``ḡ·δu`` becomes ``−log(1 − ḡ·δu)``.
 """
 
 from __future__ import annotations
@@ -26,29 +27,30 @@ from normalmesh.solvers.gauge import Gauge
 
 Float = NDArray[np.float64]
 
-#: Edges that are worth a second thread.
+#: Minimum number of edges or faces for each thread.
 GRAIN = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class FacetSystem:
-    """The dual graph of a mesh, with what each of its edges asks for.
+    """The system of equations on the dual graph of a mesh.
 
     Attributes
     ----------
     means : FaceMeans
+        Mesh, camera, and mean normals of the faces.
     corners : (E,) int32
         The corner of f across from each inner edge.
     ends : (E, 2) int32
-        The vertices of the edge.
+        The two vertices of each inner edge.
     pairs : (E, 2) int32
         The two faces f, f' of each inner edge.
     lengths : (E,)
-        Of the edges, in px.
+        Lengths of the edges on the screen, in px.
     rises : (E, 2)
-        By how much the planes of f and f' rise from their centroids to the midpoint of the edge.
+        Rises of the planes of f and f' from their centroids to the midpoint of the edge.
     weights : (E,)
-        w_e; of a continuous surface, or robust ones (:mod:`normalmesh.integration.robust_weights`).
+        Weights w_e of a continuous surface, or robust weights (:mod:`normalmesh.integration.robust_weights`).
     """
 
     means: FaceMeans
@@ -61,39 +63,43 @@ class FacetSystem:
 
     @classmethod
     def of(cls, means: FaceMeans) -> FacetSystem:
-        """The system with the weights of a continuous surface."""
-        mesh, opposite = means.mesh, means.mesh.opposite
+        """Return the system with the weights of a continuous surface."""
+        opposite = means.mesh.opposite
         corners = np.flatnonzero(opposite > np.arange(len(opposite))).astype(np.int32)
         count = len(corners)
-        pairs, ends = np.empty((count, 2), np.int32), np.empty((count, 2), np.int32)
-        lengths, rises, weights = np.empty(count), np.empty((count, 2)), np.empty(count)
-        in_parallel(
-            _facets.fill_edges, count, corners, opposite, mesh.vertices, mesh.faces, means.table,
-            isinstance(means.camera, Perspective), pairs, ends, lengths, rises, weights, grain=GRAIN,
-        )  # fmt: skip
-        return cls(means, corners, ends, pairs, lengths, rises, weights)
+        edges = _facets.Edges(
+            corners,
+            ends=np.empty((count, 2), np.int32),
+            pairs=np.empty((count, 2), np.int32),
+            lengths=np.empty(count),
+            rises=np.empty((count, 2)),
+            weights=np.empty(count),
+        )
+        perspective = isinstance(means.camera, Perspective)
+        in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, perspective, edges, grain=GRAIN)
+        return cls(means, *edges)
 
     @cached_property
     def steps(self) -> Float:
-        """t_e (E,): by how much c_f' should exceed c_f."""
+        """Steps t_e (E,): the difference c_f' − c_f at which the planes of f and f' meet."""
         return self.rises[:, 0] - self.rises[:, 1]
 
     @cached_property
     def component(self) -> NDArray[np.int32]:
-        """(M,): connected component of each face."""
+        """Connected component (M,) of each face."""
         return self.means.mesh.components[self.means.mesh.faces[:, 0]]
 
     @property
     def gauge(self) -> Gauge:
-        """One free constant for each component that has faces."""
+        """Gauge of the system: one free constant for each component that has faces."""
         return Gauge(self.component, np.bincount(self.component) > 0)
 
     def misfits(self, offsets: Float) -> Float:
-        """(E,): by how much the planes of two neighbours miss each other at their edge."""
+        """Return the gaps (E,) between the planes of two adjacent faces at the midpoint of their edge."""
         return offsets[self.pairs[:, 1]] - offsets[self.pairs[:, 0]] - self.steps
 
     def matrix(self) -> csr_matrix:
-        """(M, M) Laplacian of the dual graph."""
+        """Return the Laplacian (M, M) of the dual graph."""
         opposite, count = self.means.mesh.opposite, len(self.means.mesh.faces)
         weights = np.zeros(3 * count)
         weights[self.corners] = weights[opposite[self.corners]] = self.weights
@@ -104,7 +110,7 @@ class FacetSystem:
         return csr_matrix((values, indices, indptr), shape=(count, count))
 
     def right_side(self) -> Float:
-        """(M,)"""
+        """Return the right-hand side (M,)."""
         count = len(self.means.mesh.faces)
         pull = self.weights * self.steps
         right = np.zeros(count)
@@ -113,19 +119,27 @@ class FacetSystem:
 
     @cached_property
     def _importance(self) -> Float:
-        """(M,): what each face counts at its vertices, area · m_f."""
+        """Weights (M,) of the faces in means over the faces around a vertex: area · m_f."""
         return self.means.areas * self.means.mobilities
 
     def at_vertices(self, offsets: Float, cut: CutMesh) -> Float:
-        """Values (N',) at the vertices of the cut mesh: the mean of their faces' planes there, by area · m_f."""
+        """Return values (N',) at the vertices of the cut mesh: means of their faces' planes, weighted by area · m_f."""
         means, count = self.means, len(cut.origin)
         total, weights = np.zeros(count), np.zeros(count)
         planes = (means.table, self._importance, isinstance(means.camera, Perspective))
-        _facets.add_planes(offsets, means.mesh.vertices, means.mesh.faces, *planes, cut.faces, total, weights)
+        _facets.add_planes(offsets, means.triangles, *planes, cut.faces, total, weights)
         return total / np.where(weights > 0, weights, 1.0)
 
     def prior_rows(self, screen: Float, faces: NDArray[np.int32], cut: CutMesh) -> tuple[csr_matrix, Float]:
-        """The surface at points (K, 2) on faces (K,): rows (K, M) that multiply the offsets, and what is known."""
+        """Return the surface at points (K, 2) on faces (K,) as an affine function of the offsets.
+
+        Returns
+        -------
+        rows : (K, M) sparse
+            Linear part, which multiplies the offsets.
+        known : (K,)
+            Constant part.
+        """
         interpolated = barycentric_rows(cut.screen(), screen, faces)
         level = self.at_vertices(np.zeros(len(cut.faces)), cut)
         share = np.repeat(self._importance, 3)

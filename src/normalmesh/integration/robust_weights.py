@@ -47,7 +47,7 @@ class RobustWeights:
     @cached_property
     def _trust(self) -> Float:
         """Length of each edge × R⁴ (E,): R is how well the normals of a face agree, 1 for a plane."""
-        normals = self.system.means.table[:, 1:4]
+        normals = self.system.means.mean_normals
         agreement = np.maximum(np.einsum("fk,fk->f", normals, normals) ** 2, LEAST_SHARE)
         return self.system.lengths * self._lesser(agreement)
 
