@@ -75,7 +75,7 @@ def memory() -> Iterator[Figure | Skipped]:
         return
     large, few, many = (_peak(task) for task in (LARGE_MAP, FEW_VERTICES, MANY_VERTICES))
     note = f"{large.foreground / 1e6:.1f} MP, {LARGE_MAP[1]:.0%} vertices"
-    yield Figure("bytes a pixel", large.megabytes * 2**20 / large.foreground, "B", noise=0.03, note=note)
+    yield Figure("bytes a pixel", large.megabytes * 2**20 / large.foreground, "B", noise=0.08, note=note)
     slope = (many.megabytes - few.megabytes) * 2**20 / (many.vertices - few.vertices)
     note = f"from {few.vertices} to {many.vertices} vertices"
     yield Figure("bytes a vertex", slope, "B", noise=0.03, note=note)
@@ -94,5 +94,5 @@ def start() -> Iterator[Figure | Skipped]:
         warm = [compilation.run(folder) for _ in range(WARM_STARTS)]
     note = f"{sum(first['signatures'].values())} signatures compiled"
     yield Figure("first run, CPU", first["cpu"], "s", noise=0.1, note=note)
-    yield Figure("warm start, CPU", min(run["cpu"] for run in warm), "s", noise=0.1)
+    yield Figure("warm start, CPU", min(run["cpu"] for run in warm), "s", noise=0.15)
     yield Figure("warm start, wall", min(run["wall"] for run in warm), "s", Better.NEITHER, 0.1)
