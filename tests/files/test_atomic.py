@@ -68,23 +68,21 @@ def test_an_interrupt_after_the_last_replacement_keeps_the_new_files(
     assert contents(tmp_path) == {"a": b"A", "b": b"B"}
 
 
-def test_old_files_come_back_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_files_come_back_with_their_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "a").chmod(0o640)
     genuine = os.replace
-
-    def no_link(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
 
     def second_fails(source: Path, target: Path) -> None:
         if target.name == "b":
             raise OSError(errno.EIO, "Input/output error")
         genuine(source, target)
 
-    monkeypatch.setattr(os, "link", no_link)
     monkeypatch.setattr(os, "replace", second_fails)
     with pytest.raises(NormalMeshError, match="Input/output error"):
         write_atomically({tmp_path / "a": b"A", tmp_path / "b": b"B"})
     assert contents(tmp_path) == {"a": b"old"}
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
 
 
 def test_permissions_are_those_of_the_umask_or_of_the_old_file(tmp_path: Path) -> None:

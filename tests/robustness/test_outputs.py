@@ -127,23 +127,23 @@ def test_a_disk_that_is_full_in_the_middle_of_a_batch(
     sources = [write_medallion(tmp_path / f"{name}.png") for name in "abc"]
     for name in "abc":
         (tmp_path / f"{name}.glb").write_bytes(OLD)
-    genuine, calls = atomic._Write.fill_temporary, []
+    genuine, writes = atomic._write_beside, []
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def fill(write: atomic._Write, content: bytes) -> None:
-        calls.append(write)
+    def write_beside(target: Path, new: Path, content: bytes) -> None:
+        writes.append(new)
         with monkeypatch.context() as patch:
-            if len(calls) == 2 and place == "write":
-                write.temporary.write_bytes(content[:100])
+            if len(writes) == 2 and place == "write":
+                new.write_bytes(content[:100])
                 full()
-            if len(calls) == 2 and place == "fsync":
+            if len(writes) == 2 and place == "fsync":
                 patch.setattr(os, "fsync", full)
-            genuine(write, content)
+            genuine(target, new, content)
 
     moves, replace = [], os.replace
-    monkeypatch.setattr(atomic._Write, "fill_temporary", fill)
+    monkeypatch.setattr(atomic, "_write_beside", write_beside)
     if place == "replace":
         monkeypatch.setattr(
             os, "replace", lambda *files: full() if moves.append(files) or len(moves) == 2 else replace(*files)

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from normalmesh.cli.interruption import tidying
+from normalmesh.cli.interruption import cleanups
 from normalmesh.runtime.progress import DONE, Progress, Step
 
 #: Seconds between two lines; terminals are slow.
@@ -126,11 +126,12 @@ def duration_text(seconds: float) -> str:
 @contextmanager
 def progress_removed(console: Console) -> Iterator[None]:
     """The line of progress goes at the end, whatever happens."""
-    with tidying(console.clear):
-        try:
-            yield
-        finally:
-            console.clear()
+    cleanups.append(console.clear)
+    try:
+        yield
+    finally:
+        cleanups.remove(console.clear)
+        console.clear()
 
 
 @contextmanager

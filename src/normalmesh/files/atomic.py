@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.names import on_one_line
-from normalmesh.runtime.temporary_files import hidden_stem, new_file, observers, removed_at_the_end, steps
+from normalmesh.runtime.temporary_files import new_file, observers, steps, temporary_path
 
 
 def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview]) -> None:
@@ -32,41 +31,80 @@ def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview])
     """
     for path in contents:
         check_target(path)
-    writes = [_Write.to(path) for path in contents]
-    with removed_at_the_end(*(path for write in writes for path in (write.temporary, write.backup))):
-        for write, content in zip(writes, contents.values(), strict=True):
-            with _readable_errors(write.path):
-                write.fill_temporary(content)
-        for write in writes[:-1]:
-            with _readable_errors(write.path):
-                write.keep_backup()
-        _replace_targets(writes)
+    with ExitStack() as stack:
+        writes = []
+        for path, content in contents.items():
+            target = Path(os.path.realpath(path))
+            new, old = (stack.enter_context(temporary_path(target.parent)) for _ in range(2))
+            writes.append(_Write(path, target, new, old))
+            with _readable_errors(path):
+                _write_beside(target, new, content)
+        for path, target, _, old in writes[:-1]:  # once the last one is replaced, nothing can fail
+            with _readable_errors(path), steps:
+                if target.exists():
+                    shutil.copy2(target, old)
+        with steps:
+            _replace_all(writes)
+            for observer in observers:
+                for path in contents:
+                    observer(path)
+
+
+class _Write(NamedTuple):
+    """A file on its way: the path as given, the file it stands for, and temporary files for its new and old content."""
+
+    path: str | PathLike[str]
+    target: Path
+    new: Path
+    old: Path
+
+
+def _write_beside(target: Path, new: Path, content: bytes | memoryview) -> None:
+    with new_file(new) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    with steps:
+        if target.exists():
+            shutil.copymode(target, new)
+
+
+def _replace_all(writes: list[_Write]) -> None:
+    """Move all new files to their targets, or put the old ones back."""
+    try:
+        for path, target, new, _ in writes:
+            with _readable_errors(path):
+                os.replace(new, target)
+    except BaseException:
+        if writes[-1].new.exists():  # an interrupt may also come when all are replaced
+            for _, target, new, old in writes:
+                if not new.exists() and old.exists():
+                    os.replace(old, target)
+                elif not new.exists():
+                    target.unlink(missing_ok=True)
+        raise
 
 
 def check_target(path: str | PathLike[str]) -> None:
     """Raise a :class:`NormalMeshError` if a file cannot be written to ``path``: ask before long work."""
     with _readable_errors(path):
         target = Path(os.path.realpath(path))
-        if target.is_symlink():
-            raise NormalMeshError(f"cannot write {on_one_line(path)}: it is a link that leads nowhere but back")
-        if target.is_dir():
-            raise NormalMeshError(f"cannot write {on_one_line(path)}: it is a folder")
-        if not target.parent.is_dir():
-            raise NormalMeshError(
-                f"cannot write {on_one_line(path)}: the folder {on_one_line(target.parent)} does not exist"
-            )
-        if target.exists() and not target.is_file():
-            raise NormalMeshError(f"cannot write {on_one_line(path)}: it is not an ordinary file")
-        if target.exists() and not os.access(target, os.W_OK):
-            raise NormalMeshError(f"cannot write {on_one_line(path)}: the file is write-protected")
-        if not os.access(target.parent, os.W_OK | os.X_OK):
-            raise NormalMeshError(
-                f"cannot write {on_one_line(path)}: no permission to write into the folder {on_one_line(target.parent)}"
-            )
+        folder = target.parent
+        obstacles = {
+            "it is a link that leads nowhere but back": target.is_symlink(),
+            "it is a folder": target.is_dir(),
+            f"the folder {on_one_line(folder)} does not exist": not folder.is_dir(),
+            "it is not an ordinary file": target.exists() and not target.is_file(),
+            "the file is write-protected": target.exists() and not os.access(target, os.W_OK),
+            f"no permission to write into the folder {on_one_line(folder)}": not os.access(folder, os.W_OK | os.X_OK),
+        }
+    for obstacle, found in obstacles.items():
+        if found:
+            raise NormalMeshError(f"cannot write {on_one_line(path)}: {obstacle}")
 
 
 def check_targets(targets: Iterable[str | PathLike[str]], inputs: Iterable[str | PathLike[str] | None] = ()) -> None:
-    """:func:`check_target` for several files; none may be another one of them, or one that is read."""
+    """Check several files by :func:`check_target`; none may be another one of them, or one that is read."""
     taken = {os.path.realpath(path): "is read" for path in inputs if path is not None and os.path.isfile(path)}
     for target in targets:
         check_target(target)
@@ -76,74 +114,11 @@ def check_targets(targets: Iterable[str | PathLike[str]], inputs: Iterable[str |
         taken[place] = "is written"
 
 
-@dataclass(frozen=True)
-class _Write:
-    """One file on its way: the path as given, the file it stands for, and two hidden neighbours of that file."""
-
-    path: str | PathLike[str]
-    target: Path
-    temporary: Path
-    backup: Path
-
-    @classmethod
-    def to(cls, path: str | PathLike[str]) -> _Write:
-        target = Path(os.path.realpath(path))
-        hidden = hidden_stem()
-        return cls(path, target, target.with_name(f"{hidden}.tmp"), target.with_name(f"{hidden}.old"))
-
-    def fill_temporary(self, content: bytes | memoryview) -> None:
-        with new_file(self.temporary) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with steps:
-            if self.target.exists():
-                os.chmod(self.temporary, stat.S_IMODE(self.target.stat().st_mode))
-
-    def keep_backup(self) -> None:
-        if not self.target.exists():
-            return
-        with steps:
-            try:
-                os.link(self.target, self.backup)
-            except OSError:  # a file system without hard links
-                shutil.copy2(self.target, self.backup)
-
-    def undo(self) -> None:
-        """Put the old file back, or none where there was none, if the new one has taken its place."""
-        if self.temporary.exists():
-            return
-        if self.backup.exists():
-            os.replace(self.backup, self.target)
-        else:
-            self.target.unlink(missing_ok=True)
-
-
-def _replace_targets(writes: Sequence[_Write]) -> None:
-    """Move all temporary files to their targets, or none. The last one has no backup: once it is moved, all is done."""
-    with steps:
-        try:
-            for write in writes:
-                with _readable_errors(write.path):
-                    os.replace(write.temporary, write.target)
-        except BaseException:
-            if writes[-1].temporary.exists():
-                for write in writes[:-1]:
-                    write.undo()
-            raise
-        for tell in observers:
-            for write in writes:
-                tell(write.path)
-
-
 @contextmanager
 def _readable_errors(path: str | PathLike[str]) -> Iterator[None]:
     """Turn an OSError into an error for the user that names the path and the reason."""
     try:
         yield
-    except NormalMeshError:
-        raise
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
-        raise NormalMeshError(
-            f"cannot write {on_one_line(path)}: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        raise NormalMeshError(f"cannot write {on_one_line(path)}: {reason}") from error

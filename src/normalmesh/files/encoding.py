@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
-from normalmesh.runtime.temporary_files import temporary_file
+from normalmesh.runtime.temporary_files import steps, temporary_path
 
 #: Suffixes of files that hold normals, and of those that hold depths.
 NORMALS_SUFFIXES = (".png", ".exr", ".tif", ".tiff", ".npy")
@@ -96,6 +97,8 @@ def _exr(path: Path, channels: dict[str, NDArray[np.float32]]) -> bytes:
     header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
     pixels = {name: np.ascontiguousarray(values) for name, values in channels.items()}
     # OpenEXR writes to named files only.
-    with temporary_file(".exr") as file:
+    with temporary_path(Path(tempfile.gettempdir()), ".exr") as file:
+        with steps:
+            file.touch(mode=0o600, exist_ok=False)
         OpenEXR.File(header, pixels).write(str(file))
         return file.read_bytes()

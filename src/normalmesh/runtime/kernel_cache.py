@@ -22,7 +22,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache,
 from numba.core.runtime import rtsys
 
 from normalmesh.errors import NormalMeshWarning
-from normalmesh.runtime.temporary_files import replaced_by
+from normalmesh.runtime.temporary_files import replace_content
 
 CHECKSUM = hashlib.sha256().digest_size
 
@@ -110,7 +110,7 @@ class _KernelFiles:
 
     def save(self, key: Any, code: Any) -> None:
         content = pickle.dumps((self._made_from(key), dumps(code)))
-        replaced_by(self._path(key), hashlib.sha256(content).digest() + content)
+        replace_content(self._path(key), hashlib.sha256(content).digest() + content)
 
     def _path(self, key: Any) -> Path:
         signature, processor, _ = key

@@ -11,76 +11,54 @@ from pathlib import Path
 from threading import RLock
 from typing import BinaryIO
 
-#: Held while a temporary file is made, and while files take the place of others. Whoever holds it and never lets go, as
-#: at the end of the process, can be sure that all of that has happened, or none, and that nothing new appears.
+#: Held while a temporary file is made, and while files take the place of others. A thread that ends the process takes
+#: it for good: then each of these steps has happened as a whole or not at all, and no further one begins.
 steps = RLock()
-#: Told the path of each file that is written atomically, as it was given.
+#: Called with the path, as it was given, of each file that has been written atomically.
 observers: list[Callable[[str | PathLike[str]], object]] = []
-_files: set[Path] = set()
+_paths: set[Path] = set()
 
 
 @contextmanager
-def removed_at_the_end(*paths: Path) -> Iterator[None]:
-    """Remove files, those that are there, when what is inside has ended, or at the end of the process."""
-    _files.update(paths)
+def temporary_path(folder: Path, suffix: str = ".tmp") -> Iterator[Path]:
+    """Yield a hidden path where no file is yet. What is there afterwards, or at the end of the process, is removed."""
+    path = folder / f".normalmesh-{os.urandom(8).hex()}{suffix}"
+    _paths.add(path)
     try:
-        yield
+        yield path
     finally:
-        _remove(paths)
-
-
-def remove_temporary_files() -> None:
-    """Remove those of all writes under way."""
-    _remove(tuple(_files))
-
-
-def hidden_stem() -> str:
-    """A name, without suffix, that no file has."""
-    return f".normalmesh-{os.urandom(8).hex()}"
+        path.unlink(missing_ok=True)
+        _paths.discard(path)
 
 
 def new_file(path: Path) -> BinaryIO:
-    """A file that was not there, open for writing; as one of the :data:`steps`."""
+    """Make a file where none is, and open it for writing."""
     with steps:
         return open(path, "xb")
 
 
-def replaced_by(path: Path, content: bytes) -> None:
-    """Give a file new content, all at once; after a loss of power it may be gone."""
-    temporary = path.with_name(f"{hidden_stem()}.tmp")
-    with removed_at_the_end(temporary):
+def remove_temporary_files() -> None:
+    """Remove the temporary files of everything that is under way."""
+    for path in tuple(_paths):
+        path.unlink(missing_ok=True)
+
+
+def replace_content(path: Path, content: bytes) -> None:
+    """Give a file new content, all at once. It is not synchronised: after a power failure it may be gone."""
+    with temporary_path(path.parent) as temporary:
         with new_file(temporary) as file:
             file.write(content)
         with steps:
             os.replace(temporary, path)
 
 
-@contextmanager
-def temporary_file(suffix: str) -> Iterator[Path]:
-    """An empty file in the system's folder for such files."""
-    import tempfile
-
-    with steps:
-        handle, name = tempfile.mkstemp(suffix, "normalmesh-")
-        _files.add(Path(name))
-    os.close(handle)
-    with removed_at_the_end(Path(name)):
-        yield Path(name)
-
-
-def _remove(paths: tuple[Path, ...]) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
-        _files.discard(path)
-
-
-def _forked() -> None:
-    """The files are those of the parent."""
-    _files.clear()
+def _after_fork() -> None:
+    """Leave temporary files to the parent process."""
+    _paths.clear()
     steps.release()
 
 
-# An interrupt may come while files are being removed.
+# Where an interrupt came while files were being removed, they are removed here.
 atexit.register(remove_temporary_files)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=steps.acquire, after_in_parent=steps.release, after_in_child=_forked)
+    os.register_at_fork(before=steps.acquire, after_in_parent=steps.release, after_in_child=_after_fork)
