@@ -1,4 +1,4 @@
-"""The paper's vertex system: one unknown a vertex, cotangent weights (supplement A).
+"""The paper's vertex system: one unknown per vertex, cotangent weights (supplement A).
 
 For every vertex v: ``Σ_w Σ_{f∋vw} cot(α_f,vw) (m_f (z_v − z_w) + ⟨b_f, u_v − u_w⟩) = 0``.
 """
@@ -19,7 +19,7 @@ from normalmesh.mesh.cut_mesh import CutMesh
 
 Float = NDArray[np.float64]
 
-#: How the authors' program limits cotangents: angles between 6° and 88.5°.
+#: Limits of cotangents in the authors' program: angles between 6° and 88.5°.
 PAPER_CLAMP = (0.026, 9.55)
 
 PARAMETERS = ("gradient", "tight", "constant")
@@ -34,9 +34,11 @@ class CotangentSystem:
     ----------
     means : FaceMeans
     cotangents : (M, 3)
-        Of the angle at each corner; it weighs the edge across.
+        Cotangent of the angle at each corner, the weight of the edge across.
     m : (M,)
+        Parameters m_f.
     b : (M, 2)
+        Parameters b_f.
     """
 
     means: FaceMeans
@@ -52,10 +54,20 @@ class CotangentSystem:
         metric: str = "screen",
         clamp: tuple[float, float] | None = None,
     ) -> CotangentSystem:
-        """Cotangents in the metric of the screen, or of the surface (foreshortening undone), within limits or not.
+        """Return the system of a mesh.
 
-        Unlimited cotangents are the exact finite elements of the mesh, also for obtuse triangles, whose negative
-        weights keep the system positive semidefinite; limits make it robust against slivers, at the price of accuracy.
+        Parameters
+        ----------
+        means
+        parameters
+            Parameters m_f and b_f: ``"gradient"`` from the mean gradient, ``"tight"`` from the means of eq. (10)
+            itself, ``"constant"`` from the mean normal.
+        metric
+            Cotangents on the ``"screen"``, or on the ``"surface"``, with foreshortening undone.
+        clamp
+            Least and largest cotangent, or None. Cotangents without limits are the exact finite elements of the mesh,
+            also for obtuse triangles, whose negative weights keep the system positive semidefinite. Limits make it
+            robust against slivers, but less accurate.
         """
         check_system(parameters, metric, clamp)
         cotangents = _cotangents(means, metric)
@@ -64,7 +76,7 @@ class CotangentSystem:
         return cls(means, cotangents, *_parameters(means, parameters))
 
     def matrix(self) -> csr_matrix:
-        """(N, N)"""
+        """Return the matrix (N, N)."""
         faces, count = self.means.mesh.faces, len(self.means.mesh.vertices)
         rows, columns, values = [], [], []
         for k in range(3):
@@ -77,7 +89,7 @@ class CotangentSystem:
         return csr_matrix(entries, shape=(count, count))
 
     def right_side(self) -> Float:
-        """(N,)"""
+        """Return the right-hand side (N,)."""
         vertices, faces = self.means.mesh.vertices, self.means.mesh.faces
         right = np.zeros(len(vertices))
         for k in range(3):
@@ -87,12 +99,12 @@ class CotangentSystem:
         return right
 
     def prior_rows(self, screen: Float, faces: NDArray[np.int32], whole: CutMesh) -> tuple[csr_matrix, Float]:
-        """The surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and nothing known."""
+        """Return the surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and zeros (K,)."""
         return barycentric_rows(whole.mesh, screen, faces), np.zeros(len(faces))
 
 
 def check_system(parameters: str, metric: str, clamp: tuple[float, float] | None) -> None:
-    """Raise where these are no options of a :class:`CotangentSystem`."""
+    """Raise NormalMeshError if these are no options of a :class:`CotangentSystem`."""
     checked_choice(parameters, PARAMETERS, "parameters")
     checked_choice(metric, METRICS, "metric")
     if clamp is None:
@@ -107,7 +119,7 @@ def check_system(parameters: str, metric: str, clamp: tuple[float, float] | None
 
 
 def _cotangents(means: FaceMeans, metric: str) -> Float:
-    """(M, 3): ⟨e₁, G e₂⟩ / √det G |e₁ × e₂| of the two edges at each corner."""
+    """Return ⟨e₁, G e₂⟩ / √det G |e₁ × e₂| (M, 3) of the two edges at each corner."""
     corners = means.mesh.vertices[means.mesh.faces]
     G = np.broadcast_to(np.eye(2), (len(corners), 2, 2))
     if metric == "surface":
@@ -123,7 +135,7 @@ def _cotangents(means: FaceMeans, metric: str) -> Float:
 
 
 def _parameters(means: FaceMeans, parameters: str) -> tuple[Float, Float]:
-    """m_f (M,) and b_f (M, 2)."""
+    """Return m_f (M,) and b_f (M, 2)."""
     if parameters == "tight":
         return means.tight_parameters
     if parameters == "gradient":

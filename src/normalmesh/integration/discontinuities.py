@@ -1,4 +1,4 @@
-"""Discontinuities: where the depth of a surface jumps, and which of its parts normals do not place."""
+"""Discontinuities of the depth of a surface, and parts whose depth the normals do not determine."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from normalmesh.normals.camera import Perspective
 
 Float = NDArray[np.float64]
 
-#: Strain from which on an edge does not hold a part in place: in widths of the gluing, and in upper quartiles of all
-#: edges, which strain everywhere where measured normals agree poorly.
-WEAK, ABOVE_ALL = 4.0, 10.0
-#: Area (px²) from which on a part is worth a word.
-LEAST_PART = 64.0
+#: Strain from which on an edge does not hold a part in place, in widths of the gluing and in upper quartiles of the
+#: strains of all edges. The latter are large everywhere if measured normals are inconsistent.
+WEAK, ABOVE_QUARTILE = 4.0, 10.0
+#: Area (px²) from which on an undetermined part is reported.
+MIN_PART_AREA = 64.0
 
 
 def find_discontinuities(
     glued: Glued, offsets: Float, cut: CutMesh, fixed: NDArray[np.int32] | None
 ) -> Discontinuities:
-    """Describe where the depth of a solved system jumps.
+    """Describe the discontinuities of a solved system.
 
     Parameters
     ----------
@@ -33,16 +33,20 @@ def find_discontinuities(
     offsets
         (M,) final offsets of the faces, with prior and gauge.
     cut
-        The mesh as it was cut.
+        The cut mesh.
     fixed
         Faces that a prior fixes.
+
+    Returns
+    -------
+    Discontinuities
     """
     system = glued.system
     ends = system.means.mesh.vertices[system.ends]
     levels = (offsets[system.pairs] + system.rises).T
     first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
     usual = np.quantile(glued.strain, 0.75) if len(glued.strain) else 0.0
-    weak = glued.strain >= max(WEAK * WIDTH, ABOVE_ALL * usual)
+    weak = glued.strain >= max(WEAK * WIDTH, ABOVE_QUARTILE * usual)
     is_cut = cut.strain[system.corners] >= CUT
     parts, areas, undetermined = _parts(system, weak, is_cut, fixed)
     return Discontinuities(
@@ -60,7 +64,7 @@ def find_discontinuities(
 def _parts(
     system: FacetSystem, weak: NDArray[np.bool_], cut: NDArray[np.bool_], fixed: NDArray[np.int32] | None
 ) -> tuple[NDArray[np.int32], Float, NDArray[np.bool_]]:
-    """Part of each face (M,), areas of the parts (P,), and whether they are undetermined (P,)."""
+    """Return the part of each face (M,), areas of the parts (P,), and whether they are undetermined (P,)."""
     count, faces = len(system.component), system.means.mesh.faces
     seam = along_cuts(system.means.mesh, system.corners, cut)
     firm: NDArray[np.bool_] = np.logical_not(seam[faces].any(axis=1))
@@ -76,9 +80,9 @@ def _parts(
     held = np.zeros(len(areas), np.bool_)
     if fixed is not None:
         held[label[fixed[firm[fixed]]]] = True
-    # Without a prior on any part of a component, its largest part is the one that the others lie behind or before.
+    # Without a prior on any part of a component, its largest part is the reference for the others.
     by_area = np.lexsort((areas, component))
     largest = by_area[np.flatnonzero(np.diff(component[by_area], append=-1))]
     free = np.bincount(component[held], minlength=system.component.max() + 1)[component[largest]] == 0
     held[largest[free]] = True
-    return label.astype(np.int32), areas, ~held & (areas >= LEAST_PART)
+    return label.astype(np.int32), areas, ~held & (areas >= MIN_PART_AREA)

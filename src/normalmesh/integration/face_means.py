@@ -124,4 +124,5 @@ class FaceMeans:
     def normals(self) -> Float:
         """Unit mean normals n_f (M, 3), eq. (11)."""
         normals = self.mean_normals
-        return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+        unit: Float = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+        return unit

@@ -1,8 +1,8 @@
-"""Gluing: which faces of a facet system hold together, and the offsets that follow.
+"""Gluing: decide which adjacent faces of a facet system hold together, and solve for the offsets.
 
-Two stages of robust weights (:mod:`.robust_weights`) let go of edges across which depth jumps. Where letting go
-changes nothing but what pixels cannot tell, the component is continuous, and the plain system is solved instead. Where
-letting go once changes next to nothing, the stages are left out.
+Two stages of robust weights (:mod:`.robust_weights`) release edges across which depth jumps. If that changes the
+surface by less than the pixels resolve, the component is continuous, and the solution of the plain system is taken
+instead. If a first reweighting changes next to nothing, the stages are skipped.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from normalmesh.mesh.cut_mesh import CUT, along_cuts
 Float = NDArray[np.float64]
 Solve = Callable[[FacetSystem, "Float | None"], Float]
 
-#: Solves of the two stages, at most, and of the last one once the mesh is refined.
+#: Maximum number of solves of the two stages, and of the second stage after refinement.
 ONE_SIDED, SETTLINGS, RESETTLINGS = 20, 15, 3
 #: Share of its strain that an edge keeps from one round of refinement to the next, so that parts do not drift.
 INERTIA = 0.7
 #: A stage ends when fewer than this share of the edges still change their strain by this much (px).
 FEW, CHANGE = 1e-3, 0.01
-#: Strain at which an edge begins to lose its weight.
+#: Strain from which on an edge loses its weight.
 WIDTH = 0.025
-#: Widths that the closure error of a map may be before strain is counted in a larger unit.
-CLOSES = 1.25
-#: Strain by which faces move when edges are let go once, below which letting go further tears nothing.
+#: Closure error of a map, in widths, from which on a larger unit of strain is used.
+MAX_CLOSURE_WIDTHS = 1.25
+#: Strain by which faces must move in a first reweighting for a component to be examined further.
 SUSPECT = 0.1 * CUT
-#: Area (px²) that must move by :data:`CUT` when edges let go, for a component to be torn.
-LEAST_AREA = 10.0
+#: Area (px²) that must move by a strain of :data:`CUT` when edges are released, for a component to be torn.
+MIN_TORN_AREA = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,11 @@ class Glued:
     Attributes
     ----------
     system : FacetSystem
-        With the weights of the last solve.
+        The system with the weights of the last solve.
     offsets : (M,)
+        Offsets of the faces.
     strain : (E,)
-        By how many units the planes of two faces miss each other, across them; zero in continuous components.
+        Strains of the edges (:meth:`.RobustWeights.strain`); zero in continuous components.
     """
 
     system: FacetSystem
@@ -56,12 +57,12 @@ class Glued:
 
 @dataclass(eq=False)
 class Gluing:
-    """Solves the systems of one surface, again and again as its mesh is refined.
+    """Solver for the systems of one surface, whose mesh is refined between solves.
 
     Attributes
     ----------
     unit
-        Of strain, in pixels.
+        Unit of strain, in pixels.
     torn : (C,) bool
         Components of the mesh in which depth jumps; known after the first solve.
     """
@@ -71,11 +72,11 @@ class Gluing:
 
     @classmethod
     def against(cls, closure_error: float) -> Gluing:
-        """For normals with a closure error in pixels (:func:`normalmesh.normals.noise.closure_error`)."""
-        return cls(max(1.0, closure_error / (CLOSES * WIDTH)))
+        """Return the gluing for normals with this closure error in pixels (:func:`.closure_error`)."""
+        return cls(max(1.0, closure_error / (MAX_CLOSURE_WIDTHS * WIDTH)))
 
     def begin(self, system: FacetSystem, solve: Solve) -> Glued:
-        """Solve a system, and find out which components are torn."""
+        """Solve a system, and determine which components are torn."""
         plain = solve(system, None)
         robust = RobustWeights(system, self.unit)
         loose = solve(replace(system, weights=robust.cauchy(robust.strain(plain), WIDTH)), plain)
@@ -95,7 +96,7 @@ class Gluing:
         )
 
     def resume(self, system: FacetSystem, strain: Float, solve: Solve, last: bool) -> Glued:
-        """Solve the system of the refined mesh, whose edges begin with the strain (E,) that they had before."""
+        """Solve the system of the refined mesh, beginning with the strain (E,) of its edges before refinement."""
         robust = RobustWeights(system, self.unit)
         torn = self.torn[system.component[system.pairs[:, 0]]]
         nowhere = np.zeros(len(system.component))
@@ -103,7 +104,7 @@ class Gluing:
         return glued if last else replace(glued, strain=INERTIA * strain + (1 - INERTIA) * glued.strain)
 
     def release(self, glued: Glued, offsets: Float) -> Glued:
-        """With offsets that a prior moved: edges along cuts are judged anew, all others stay as they are."""
+        """Return the system with offsets that a prior changed, and with new weights of the edges along cuts."""
         system = glued.system
         near = along_cuts(system.means.mesh, system.corners, glued.strain >= CUT)[system.ends].any(axis=1)
         robust = RobustWeights(system, self.unit)
@@ -113,7 +114,7 @@ class Gluing:
 
 
 def _one_sided(robust: RobustWeights, solve: Solve, guess: Float) -> Float:
-    """First stage: offsets (M,)."""
+    """Run the first stage, and return the offsets (M,)."""
     offsets = solve(replace(robust.system, weights=robust.even()), guess)
     strain = robust.strain(offsets)
     for _ in range(ONE_SIDED):
@@ -127,7 +128,7 @@ def _one_sided(robust: RobustWeights, solve: Solve, guess: Float) -> Float:
 def _settled(
     robust: RobustWeights, offsets: Float, strain: Float, torn: NDArray[np.bool_], rounds: int, solve: Solve
 ) -> Glued:
-    """Second stage, on torn edges (E,); the others keep the weights of a continuous surface."""
+    """Run the second stage on torn edges (E,); the others keep the weights of a continuous surface."""
     plain = robust.system
     for _ in range(rounds):
         system = replace(plain, weights=np.where(torn, robust.cauchy(strain, WIDTH), plain.weights))
@@ -139,20 +140,20 @@ def _settled(
 
 
 def _is_settled(before: Float, after: Float) -> bool:
-    """Whether the strain (E,) of nearly all edges stays what it is."""
+    """Return whether the strain (E,) of nearly all edges is unchanged."""
     return bool(np.count_nonzero(np.abs(after - before) > CHANGE) <= FEW * len(after))
 
 
 def _torn(robust: RobustWeights, moved: Float, strain: float) -> NDArray[np.bool_]:
-    """Components (C,) in which faces moved (M,), beyond a common shift, by some strain and more."""
+    """Return the components (C,) in which faces moved (M,) by at least a strain, relative to a common shift."""
     system = robust.system
     areas, component = system.means.areas, system.component
     order = np.lexsort((moved, component))
     count = int(component.max()) + 1
-    # The weighted median of each component: its first face, by shift, with half of the area at or below it.
+    # The shift is the weighted median: the first face, sorted by shift, with half of the area at or below it.
     below = np.cumsum(areas[order])
     ends = np.cumsum(np.bincount(component, areas, count))
     half = ends - np.bincount(component, areas, count) / 2
     shift = moved[order][np.minimum(np.searchsorted(below, half), len(moved) - 1)]
-    reached = robust.uprightness * np.abs(moved - shift[component]) / system.means.camera.pixel_length / robust.unit
-    return np.bincount(component, areas * (reached >= strain), count) >= LEAST_AREA
+    reached = robust.cosines * np.abs(moved - shift[component]) / system.means.camera.pixel_length / robust.unit
+    return np.bincount(component, areas * (reached >= strain), count) >= MIN_TORN_AREA

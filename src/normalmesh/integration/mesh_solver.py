@@ -1,4 +1,4 @@
-"""MeshSolver: assembles and solves the systems of a mesh, again and again as it is refined."""
+"""MeshSolver: assemble and solve the systems of a mesh that is refined between solves."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ from normalmesh.solvers.sparse_system import PreparedSystem
 
 Float = NDArray[np.float64]
 
-#: Samples a pixel, along each side, for the mean gradients of small faces.
+#: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
-#: Solves in which edges along cuts give way to a prior.
+#: Number of solves in which edges along cuts give way to a prior.
 RELEASES = 6
 
 
 @dataclass(eq=False)
 class MeshSolver:
-    """Solves for the depth of a mesh; keeps what the last solution was made of.
+    """Solver for the depth of a mesh. It keeps the last system and its solution.
 
     Attributes
     ----------
     normal_map
-        Normals to fit, without noise as far as possible.
+        Normals to fit, denoised as far as possible.
     vertex_system
-        Makes the paper's system; None: facets.
+        Function that assembles the paper's system, or None for the facet system.
     gluing
-        Lets facets come apart; None: the surface is continuous.
+        Robust solver that separates facets, or None for a continuous surface.
     prior
-    told
+        Depths to respect, or None.
+    on_solve
         Called after each solve.
     method, residual
-        Of the last solve.
+        Method and relative residual of the last solve.
     fixed : (K,) int32 or None
-        Faces that the prior holds.
+        Faces that the prior fixes.
     glued
         The last facet system and its solution.
     """
@@ -57,7 +58,7 @@ class MeshSolver:
     vertex_system: Callable[[FaceMeans], CotangentSystem] | None
     gluing: Gluing | None
     prior: Prior | None
-    told: Callable[[], None] = lambda: None
+    on_solve: Callable[[], None] = lambda: None
     method: str = ""
     residual: float = 0.0
     fixed: NDArray[np.int32] | None = None
@@ -65,13 +66,25 @@ class MeshSolver:
     _workspace: Workspace = field(default_factory=Workspace)
 
     def solve(self, mesh: ScreenMesh, strain: Float | None = None, last: bool = False) -> tuple[CutMesh, Float]:
-        """The mesh, cut where depth jumps, and the unknown (N',) at its vertices.
+        """Solve for the depth of a mesh.
 
-        ``strain`` (3M,) is that of a cut mesh before it was refined, for corners of the mesh as it is now; ``last``
-        says that it will not be refined again.
+        Parameters
+        ----------
+        mesh
+        strain
+            (3M,) at the corners: the strains of the edges across in the last solution, or None for the first solve.
+        last
+            Whether the mesh will not be refined again.
+
+        Returns
+        -------
+        cut
+            The mesh, cut along edges across which depth jumps.
+        unknown : (N',)
+            Height, or logarithm of the depth, at its vertices.
         """
         if self.prior is not None:
-            # Points off the mesh are left out, and warned about, once: refinement keeps the outline.
+            # Points off the mesh are left out with a warning. That happens once, because refinement keeps the outline.
             self.prior, self.fixed = self.prior.on_faces(mesh, self.normal_map.shape)
         looking = (self.normal_map.normals, self.normal_map.mask, self.normal_map.camera)
         if self.vertex_system is None:
@@ -80,7 +93,7 @@ class MeshSolver:
         return whole, self._held(self.vertex_system(FaceMeans.of(mesh, *looking)), mesh.vertices, whole)
 
     def discontinuities(self, cut: CutMesh, shift: Float) -> Discontinuities | None:
-        """Of the last solution, less a shift for each component (C,); None if the surface had to be continuous."""
+        """Describe the jumps of the last solution, minus a shift for each component (C,); None if it is continuous."""
         if self.glued is None:
             return None
         offsets = self.glued.offsets - shift[self.glued.system.component]
@@ -113,9 +126,10 @@ class MeshSolver:
         return cut, facets.at_vertices(glued.offsets, cut)
 
     def _moved_by_prior(self, glued: Glued, gluing: Gluing) -> Glued:
-        """The prior waits until weights have settled: a face that it pulls must not look like one behind an occlusion.
+        """Apply the prior, to which edges along cuts give way.
 
-        Edges along cuts then give way to it.
+        It is applied after the weights have converged, so that a face that it pulls is not mistaken for one behind an
+        occlusion.
         """
         if self.prior is None:
             return glued
@@ -126,7 +140,7 @@ class MeshSolver:
         return glued
 
     def _held(self, system: FacetSystem | CotangentSystem, coordinates: Float, cut: CutMesh) -> Float:
-        """The solution with the prior, if there is one."""
+        """Return the solution with the prior, if there is one."""
         matrix, right = system.matrix(), system.right_side()
         if self.prior is not None and self.fixed is not None:
             # Σ weight (row · x + known − value)² over the points of the prior.
@@ -139,5 +153,5 @@ class MeshSolver:
     def _solved(self, system: PreparedSystem, right: Float, guess: Float | None = None) -> Float:
         solution = system.solve(right, guess)
         self.method, self.residual = solution.method, solution.residual
-        self.told()
+        self.on_solve()
         return solution.x

@@ -22,7 +22,7 @@ from normalmesh.integration._pixel_jumps import (
     uprightness,
 )
 from normalmesh.integration.pixel_grid import GridCycle, PixelPlanes, conjugate_gradients
-from normalmesh.integration.robust_weights import LEAST_SHARE
+from normalmesh.integration.robust_weights import MIN_SHARE
 from normalmesh.normals.noise import estimate_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import threads_for
@@ -89,7 +89,7 @@ class _JumpingSurface:
 
     def weigh_by_steps(self, sharpness: float) -> None:
         """First stage: each pixel shares its weight out among its edges, more to neighbours at its own depth."""
-        one_sided_weights(self.mask, self.upright, self.z, sharpness, LEAST_SHARE, self.right, self.down)
+        one_sided_weights(self.mask, self.upright, self.z, sharpness, MIN_SHARE, self.right, self.down)
 
     def weigh_by_misfits(self, width: float) -> None:
         """Second stage: an edge loses weight as the square of its misfit, beyond a width."""

@@ -1,4 +1,4 @@
-"""Depth priors: control points or a coarse depth map that fix what normals leave open, and hold what they bend."""
+"""Depth priors: control points or a coarse depth map that complement the normals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
 
-#: Weight of a control point, and of a pixel of a depth map, beside the px of edges that normals weigh.
+#: Weight of a control point, and of a pixel of a depth map. Normals weigh an edge by its length in px.
 POINT_WEIGHT = 100.0
 PIXEL_WEIGHT = 0.01
-#: Weights beyond which the system would be lost to rounding, and depths beyond which the surface would.
-LEAST_WEIGHT, LARGEST_WEIGHT, LARGEST = 1e-9, 1e9, 1e30
-#: How far (px) a control point may lie outside the mesh.
+#: Limits of weights, beyond which rounding would spoil the system,
+MIN_WEIGHT, MAX_WEIGHT = 1e-9, 1e9
+#: and of depths, beyond which it would spoil the surface.
+MAX_DEPTH = 1e30
+#: Maximum distance (px) of a control point outside the mesh.
 REACH = 2.0
 
 
@@ -38,6 +40,7 @@ class Prior:
     unknown : (K,)
         Height, or logarithm of the depth.
     weights : (K,)
+        Weights of the squared differences.
     """
 
     screen: Float
@@ -46,10 +49,11 @@ class Prior:
 
     @classmethod
     def of(cls, prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> Prior:
-        """From control points (K, 3 or 4) as u, v, depth[, weight], or a depth map (H, W) with NaN where it is unknown.
+        """Return the prior of control points (K, 3 or 4), as u, v, depth[, weight], or of a depth map (H, W).
 
         Depth is height towards the viewer (orthographic) or distance along the optical axis (perspective), as
-        ``Surface.depth_map`` gives it. ``weight`` is used where a point has none of its own.
+        ``Surface.depth_map`` gives it. Unknown pixels of a depth map are NaN. ``weight`` is used for points that have
+        no weight of their own.
         """
         given, weight = check_prior(prior, weight, normal_map)
         if given.shape == normal_map.shape:
@@ -63,7 +67,7 @@ class Prior:
         return cls(screen, np.log(depth) if isinstance(normal_map.camera, Perspective) else depth, weights)
 
     def on_faces(self, mesh: ScreenMesh, shape: tuple[int, int]) -> tuple[Prior, NDArray[np.int32]]:
-        """The part of the prior that lies on a mesh, and the face (K,) of each point; the rest is warned about."""
+        """Return the part of the prior that lies on a mesh, and the face (K,) of each point; warn about the rest."""
         from scipy import ndimage
 
         owner = pixel_faces(mesh, shape)
@@ -72,7 +76,7 @@ class Prior:
         i = np.clip(self.screen[:, 1], 0, shape[0] - 1).astype(np.int64)
         off = np.hypot(self.screen[:, 0] - j - 0.5, self.screen[:, 1] - i - 0.5) > 1
         nearest = owner[row[i, j], column[i, j]]
-        # A mesh that owns no pixel centre has no nearest one either.
+        # A mesh that owns no pixel centre has no nearest pixel either.
         far = off | (distance[i, j] > REACH) | (nearest < 0)
         if far.any():
             if far.all():
@@ -89,7 +93,7 @@ class Prior:
 
 
 def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> tuple[Float, float | None]:
-    """A prior and its weight as :meth:`Prior.of` takes them, or an error."""
+    """Check a prior and its weight, and return them as :meth:`Prior.of` takes them."""
     given = np.asarray(checked_array(prior, "prior", "an array of numbers: control points or a depth map"), np.float64)
     if weight is not None:
         weight = checked_positive(weight, "prior_weight")
@@ -108,20 +112,20 @@ def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -
         )
     if len(known) == 0:
         raise NormalMeshError("the prior holds no finite depth on the foreground")
-    if np.abs(known).max() > LARGEST:
-        raise NormalMeshError(f"depths of the prior must be at most {LARGEST:g}, not {np.abs(known).max():g}")
+    if np.abs(known).max() > MAX_DEPTH:
+        raise NormalMeshError(f"depths of the prior must be at most {MAX_DEPTH:g}, not {np.abs(known).max():g}")
     if isinstance(normal_map.camera, Perspective) and known.min() <= 0:
         raise NormalMeshError("depths of the prior must be positive distances along the optical axis")
     return given, weight
 
 
 def _refuse_extreme(weights: Float) -> None:
-    if not np.all((weights >= LEAST_WEIGHT) & (weights <= LARGEST_WEIGHT)):
-        raise NormalMeshError(f"prior_weight, and weights of points, must lie in {LEAST_WEIGHT:g} … {LARGEST_WEIGHT:g}")
+    if not np.all((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT)):
+        raise NormalMeshError(f"prior_weight, and weights of points, must lie in {MIN_WEIGHT:g} … {MAX_WEIGHT:g}")
 
 
 def barycentric_rows(mesh: ScreenMesh, screen: Float, faces: NDArray[np.int32]) -> csr_matrix:
-    """(K, N): weights with which points (K, 2) on faces (K,) interpolate the vertices."""
+    """Return the weights (K, N) with which points (K, 2) on faces (K,) interpolate the vertices."""
     a, b, c = (mesh.vertices[mesh.faces[faces, k]] for k in range(3))
     weights = np.stack([_double_area(screen, b, c), _double_area(a, screen, c), _double_area(a, b, screen)], axis=1)
     weights /= _double_area(a, b, c)[:, None]

@@ -1,8 +1,8 @@
-"""Robust weights of the facet system: faces on two sides of an occlusion do not belong together.
+"""Robust weights of the facet system: they separate faces on the two sides of an occlusion.
 
-Where one part of an object hides another, the normals on both sides of the edge are right but the depth jumps. Edges of
-the dual graph that would have to bend too much lose their weight, in two stages (Cao et al. 2022 for pixels). On a
-smooth surface no edge does, and the solution is the plain one.
+At an occlusion the normals on both sides are right, but the depth jumps. Edges of the dual graph across which the
+planes of the faces do not meet lose their weight, in two stages (Cao et al. 2022 for pixels). On a smooth surface no
+edge does, and the solution is that of the continuous system.
 """
 
 from __future__ import annotations
@@ -17,76 +17,86 @@ from normalmesh.integration.facets import FacetSystem
 
 Float = NDArray[np.float64]
 
-#: Sharpness with which a face turns away from the neighbours that it is least level with.
+#: Sharpness of the one-sided preference of a face for neighbours at its own depth.
 SHARPNESS = 5.0
-#: Smallest share of an edge in the first stage, and smallest R⁴: the system stays regular.
-LEAST_SHARE = 1e-6
-#: Widths of strain beyond which an edge loses no more weight, for the same reason: a prior may be off by any number.
-MOST_WIDTHS = 1e5
+#: Smallest share of an edge in the first stage, and smallest R⁴, so that the system stays regular.
+MIN_SHARE = 1e-6
+#: Strain, in widths, beyond which an edge loses no more weight, so that the system stays regular with any prior.
+MAX_WIDTHS = 1e5
 
 
 @dataclass(frozen=True, eq=False)
 class RobustWeights:
-    """Weights (E,) for the edges of a facet system, from offsets that were found with others.
+    """Weights (E,) for the edges of a facet system, from offsets that were found with other weights.
 
     Attributes
     ----------
     system : FacetSystem
     unit
-        Of strain, in pixels: 1, or more where normals are so inconsistent that small strain means nothing.
+        Unit of strain, in pixels: 1, or more if the normals are so inconsistent that small strains are insignificant.
     """
 
     system: FacetSystem
     unit: float = 1.0
 
     @cached_property
-    def uprightness(self) -> Float:
-        """ν_f (M,): cosine between a face's mean normal and the viewing ray, at least 1e-3."""
+    def cosines(self) -> Float:
+        """Cosines ν_f (M,) between the faces' mean normals and the viewing rays, at least 1e-3."""
         return np.maximum(self.system.means.cosines, 1e-3)
 
     @cached_property
     def _trust(self) -> Float:
-        """Length of each edge × R⁴ (E,): R is how well the normals of a face agree, 1 for a plane."""
+        """Length × R⁴ (E,) of each edge. R is the length of a face's mean normal, 1 for a plane."""
         normals = self.system.means.mean_normals
-        agreement = np.maximum(np.einsum("fk,fk->f", normals, normals) ** 2, LEAST_SHARE)
-        return self.system.lengths * self._lesser(agreement)
+        agreement = np.maximum(np.einsum("fk,fk->f", normals, normals) ** 2, MIN_SHARE)
+        return self.system.lengths * self._smaller(agreement)
 
     def even(self) -> Float:
-        """To begin with: both sides of an edge count the same."""
+        """Return the initial weights (E,): both sides of an edge count the same."""
         first, second = self.system.pairs.T
-        squared = self.uprightness**2
-        return self._trust * (squared[first] + squared[second]) / 2
+        squared = self.cosines**2
+        weights: Float = self._trust * (squared[first] + squared[second]) / 2
+        return weights
 
     def one_sided(self, offsets: Float) -> Float:
-        """First stage: each face shares its weight out among its edges, more to neighbours at its own depth."""
+        """Return the weights (E,) of the first stage, from offsets (M,).
+
+        Each face distributes its weight among its edges, with a preference for neighbours at its own depth.
+        """
         first, second = self.system.pairs.T
         centroids = self.system.means.centroids
         distance = np.hypot(*(centroids[first] - centroids[second]).T)
         step = (offsets[second] - offsets[first]) / self.system.means.camera.pixel_length / distance
         count = len(offsets)
         degree = np.bincount(first, minlength=count) + np.bincount(second, minlength=count)
-        likings = [np.exp(-SHARPNESS * (self.uprightness[side] * step) ** 2) + 1e-30 for side in (first, second)]
-        total = np.bincount(first, likings[0], count) + np.bincount(second, likings[1], count)
+        preferences = [np.exp(-SHARPNESS * (self.cosines[side] * step) ** 2) + 1e-30 for side in (first, second)]
+        total = np.bincount(first, preferences[0], count) + np.bincount(second, preferences[1], count)
         weights = np.zeros(len(first))
-        for side, liking in zip((first, second), likings, strict=True):
-            share = np.maximum(0.5 * degree[side] * liking / total[side], LEAST_SHARE)
-            weights += share * self.uprightness[side] ** 2
+        for side, preference in zip((first, second), preferences, strict=True):
+            share = np.maximum(0.5 * degree[side] * preference / total[side], MIN_SHARE)
+            weights += share * self.cosines[side] ** 2
         return self._trust * weights
 
     @cached_property
-    def _upright(self) -> Float:
-        """ν_e (E,): of the steeper of the two faces."""
-        return self._lesser(self.uprightness)
+    def _edge_cosines(self) -> Float:
+        """Cosines ν_e (E,) of the steeper of the two faces at each edge."""
+        return self._smaller(self.cosines)
 
-    def _lesser(self, values: Float) -> Float:
-        """Of values (M,) of faces the lesser one at each edge (E,)."""
+    def _smaller(self, values: Float) -> Float:
+        """Return the smaller value of the two faces at each edge (E,), from values (M,)."""
         first, second = self.system.pairs.T
         return np.minimum(values[first], values[second])
 
     def strain(self, offsets: Float) -> Float:
-        """ν_e |r_e| (E,) in units: by how much the planes of two faces miss each other, across and not along them."""
-        return self._upright * np.abs(self.system.misfits(offsets)) / self.system.means.camera.pixel_length / self.unit
+        """Return the strains ν_e |r_e| (E,) of the edges, in units.
+
+        The strain is the gap between the planes of two faces, measured perpendicular to them.
+        """
+        gaps = np.abs(self.system.misfits(offsets))
+        strain: Float = self._edge_cosines * gaps / self.system.means.camera.pixel_length / self.unit
+        return strain
 
     def cauchy(self, strain: Float, width: float) -> Float:
-        """Second stage: the weight (E,) of an edge falls as the square of its strain (E,), beyond a width in pixels."""
-        return self._trust * self._upright**2 / (1 + np.minimum(strain / width, MOST_WIDTHS) ** 2)
+        """Return the weights (E,) of the second stage: beyond a width, they fall as the square of the strain (E,)."""
+        weights: Float = self._trust * self._edge_cosines**2 / (1 + np.minimum(strain / width, MAX_WIDTHS) ** 2)
+        return weights

@@ -43,7 +43,8 @@ class EliminationTree:
         first = self.sums_before(size)
         for generation in self.generations[1:]:
             first[generation] += first[self.parent[generation]]
-        return first + size - 1
+        last: Int = first + size - 1
+        return last
 
     def tasks(self, work: NDArray[np.float64], share: float) -> tuple[Int, Int]:
         """Divide the blocks into tasks, and these into levels. Tasks of one level do not depend on each other.

@@ -1,4 +1,4 @@
-"""Gauge: which parts of a system have a free constant, and how it is fixed."""
+"""Gauge: the free constants of a symmetric system, and how they are fixed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from normalmesh.mesh.components import components
 
 Float = NDArray[np.float64]
 
-#: Row sums below this share of the diagonal are rounding errors.
+#: Row sums below this share of the diagonal are taken for rounding errors.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """Connected components of a symmetric matrix; those whose rows all sum to zero float.
+    """Connected components of a symmetric matrix. Those whose rows all sum to zero are floating.
 
     Attributes
     ----------
     component : (n,) int
-        Component of each unknown: connected by nonzero entries.
+        Component of each unknown; nonzero entries connect unknowns.
     floating : (C,) bool
-        The component determines its unknowns only up to a constant.
+        Components whose unknowns are determined only up to a constant.
     """
 
     component: NDArray[np.int32]
@@ -33,31 +33,32 @@ class Gauge:
 
     @classmethod
     def of(cls, matrix: csr_matrix) -> Gauge:
-        """Gauge of a matrix (n, n)."""
+        """Return the gauge of a matrix (n, n)."""
         component = components(_connected(matrix), matrix.shape[0])
         row_sums = np.asarray(matrix.sum(axis=1)).ravel()
         tied = np.abs(row_sums) > _ROUNDING * np.abs(matrix.diagonal())
         return cls(component, np.bincount(component, tied) == 0)
 
     def pins(self, diagonal: Float, last: NDArray[np.integer]) -> Float:
-        """What to add to the diagonal (n,) so that floating components become definite.
+        """Return the numbers (n,) to add to the diagonal (n,) so that floating components become definite.
 
-        One unknown of each gets its own diagonal once more. For a right side that sums to zero the solution is the
-        one in which that unknown is zero, exactly. It is the one eliminated last, where no error can grow from it.
+        The diagonal of one unknown of each component is doubled. For a right-hand side that sums to zero, this gives
+        exactly the solution in which that unknown is zero. It is the unknown that is eliminated last (``last`` are the
+        positions in the elimination order), where no error can grow from it.
         """
         order = np.empty(len(last), np.int64)
         order[last] = np.arange(len(last))
         pinned = np.empty(len(self.floating), np.int64)
-        # Of all values for one place the last one stays.
+        # If several values are assigned to one place, the last one is kept.
         pinned[self.component[order]] = order
         pinned = pinned[self.floating]
         extra = np.zeros(diagonal.size)
-        # A row of zeros, an unknown that nothing determines, gets one.
+        # A row of zeros, whose unknown is not determined, gets one.
         extra[pinned] = np.where(diagonal[pinned] > 0, diagonal[pinned], 1.0)
         return extra
 
     def centred(self, values: Float) -> Float:
-        """Values (n,) less their mean over each floating component."""
+        """Return values (n,) minus their mean over each floating component."""
         if not self.floating.any():
             return values
         count = np.maximum(np.bincount(self.component), 1)
@@ -66,7 +67,7 @@ class Gauge:
 
 
 def _connected(matrix: csr_matrix) -> NDArray[np.integer]:
-    """Pairs (E, 2) of rows that an entry connects; a stored zero connects nothing."""
+    """Return the pairs (E, 2) of rows that an entry connects; stored zeros connect nothing."""
     row = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
     connects = (matrix.indices < row) & (matrix.data != 0)
     return np.stack([row[connects], matrix.indices[connects]], axis=1)

@@ -1,8 +1,8 @@
-"""One front to the sparse solvers: symmetric positive (semi)definite systems of meshes and their dual graphs.
+"""Interface to the sparse solvers: symmetric positive (semi)definite systems of meshes and their dual graphs.
 
-``"cholesky"`` is a direct factorisation by nested dissection, the default; ``"multigrid"`` needs memory in proportion
-to the system and takes over where a factor would not fit. Both are the preconditioner of the same conjugate gradients,
-which for a fresh factor are plain iterative refinement and stop after one or two steps.
+``"cholesky"``, the default, is a direct factorisation by nested dissection. ``"multigrid"`` needs memory in proportion
+to the system, and is used if a factor would not fit into memory. Both are preconditioners of the same conjugate
+gradients, which with the factor of the same matrix are iterative refinement and stop after one or two steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ METHODS = ("auto", "cholesky", "multigrid")
 #: Largest ‖A x − b‖ / ‖b‖ of a solution.
 TOLERANCE = 1e-8
 
-#: Bytes that a machine is taken to have where it does not tell.
+#: Assumed memory of the machine in bytes, if it is unknown.
 UNKNOWN_MEMORY = 8 << 30
 
 _ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
@@ -38,19 +38,20 @@ _STEPS = {"cholesky": 20, "multigrid": 500}
 
 @dataclass(frozen=True)
 class Solution:
-    """What a system was solved to, and how.
+    """Solution of a system, and how it was found.
 
     Attributes
     ----------
     x : (n,) float64
+        The solution.
     method
         ``"cholesky"`` or ``"multigrid"``.
     iterations
         Steps of preconditioned conjugate gradients.
     residual
-        ‖A x − b‖ / ‖b‖, measured; 0 for b = 0. At most 1e-8, or 1e-14 of ‖|A| |x|‖, which float64 cannot better.
+        ‖A x − b‖ / ‖b‖, computed from x; 0 for b = 0. At most 1e-8, or 1e-14 of ‖|A| |x|‖, the limit of float64.
     free_constants
-        Components whose constant the system leaves open; the mean of x over each is zero.
+        Number of components with a free constant; the mean of x over each is zero.
     """
 
     x: Float
@@ -68,22 +69,22 @@ class _Reached:
 
 
 class PreparedSystem:
-    """A matrix that was analysed, ready to be solved for many right sides and updated to other values.
+    """A matrix that has been analysed: it can be solved for many right-hand sides, and its values can be updated.
 
-    The free constant of each connected component whose rows sum to zero is chosen so that its mean is zero; a row of
-    zeros is such a component too. No grounding by the caller is needed.
+    The free constant of each connected component whose rows sum to zero is chosen so that its mean is zero. A row of
+    zeros is such a component, too. The caller need not fix any unknown.
 
     Parameters
     ----------
     matrix
-        (n, n) sparse, symmetric, positive definite but for the free constants.
+        (n, n) sparse, symmetric, positive definite except for the free constants.
     coordinates
-        (n, 2) positions of the unknowns in the plane, in any unit: vertices on the screen, centroids of faces.
-        Without them the factor is about three times as large.
+        (n, 2) positions of the unknowns in the plane, in any unit, such as vertices on the screen or centroids of
+        faces. Without them the factor is about three times as large.
     method
         ``"auto"``, ``"cholesky"`` or ``"multigrid"``.
     gauge
-        The free constants, from a caller who vouches for the matrix too: canonical CSR in float64, as it is asked for.
+        The free constants, if known. The matrix is not checked then; it must be canonical CSR in float64.
     workspace
         Memory that is shared with earlier systems, which are no longer used.
 
@@ -117,14 +118,14 @@ class PreparedSystem:
         self._prepare()
 
     def reweigh(self, matrix: csr_matrix) -> None:
-        """:meth:`update` without its checks: the caller vouches for the pattern, and that the same entries are zero."""
+        """Replace the matrix as :meth:`update` does, but without checks: pattern and zero entries must be the same."""
         self._matrix = matrix
         self._stale = True
 
     def update(self, matrix: csr_matrix) -> None:
-        """Take another matrix of the same sparsity pattern; what was analysed is kept.
+        """Replace the matrix by another one with the same sparsity pattern, and keep the analysis.
 
-        The old factor is tried as preconditioner of the new matrix first, and renewed only where it does not serve.
+        The next solve first tries the old factor as preconditioner, and computes a new one only if that fails.
         """
         matrix = _checked_matrix(matrix)
         if not (
@@ -135,12 +136,12 @@ class PreparedSystem:
         self._gauge = Gauge.of(matrix)
 
     def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None) -> Solution:
-        """Solve for a right side (n,), from a guess (n,) where one is known.
+        """Solve for a right-hand side (n,), beginning with a guess (n,) if there is one.
 
         Raises
         ------
         NormalMeshError
-            The right side contradicts the matrix, or the residual of 1e-8 is not reached.
+            The right-hand side contradicts the matrix, or the residual of 1e-8 is not reached.
         """
         b = self._consistent(right_side)
         x = np.zeros(b.size) if guess is None else self._vector(guess, "guess").copy()
@@ -165,7 +166,7 @@ class PreparedSystem:
         return Solution(self._gauge.centred(x), self.method, reached.iterations, reached.residual, free)
 
     def _prepare(self) -> None:
-        """Factor or hierarchy of the present matrix."""
+        """Compute the factor or the hierarchy of the matrix."""
         self._stale = False
         diagonal = self._matrix.diagonal()
         if self._factor is None:
@@ -177,12 +178,12 @@ class PreparedSystem:
         if self._factor is not None:
             return self._factor.solve(rest)
         assert self._multigrid is not None
-        # Float32 has few exponents: the scale is taken out first.
+        # The scale is taken out first, because the range of float32 is small.
         scale = float(np.abs(rest).max()) or 1.0
         return scale * self._multigrid.cycle((rest / scale).astype(np.float32)).astype(np.float64)
 
     def _consistent(self, right_side: ArrayLike) -> Float:
-        """The right side, summing to zero over each floating component up to rounding, or an error."""
+        """Check that the right-hand side sums to zero over each floating component, and remove rounding errors."""
         b = self._vector(right_side, "right side")
         consistent = self._gauge.centred(b)
         if _norm(b - consistent) > TOLERANCE * _norm(b):
@@ -211,7 +212,7 @@ def solve_spd(
     method: str = "auto",
     guess: ArrayLike | None = None,
 ) -> Solution:
-    """Solve one symmetric positive (semi)definite system; see :class:`PreparedSystem` for all arguments."""
+    """Solve one symmetric positive (semi)definite system; :class:`PreparedSystem` describes the arguments."""
     return PreparedSystem(matrix, coordinates=coordinates, method=method).solve(right_side, guess)
 
 
@@ -258,7 +259,7 @@ def _norm(vector: Float) -> float:
 
 
 def _checked_matrix(matrix: csr_matrix) -> csr_matrix:
-    """The matrix as CSR in float64 with sorted entries, or an error."""
+    """Check a matrix and return it as CSR in float64 with sorted entries."""
     if not issparse(matrix) or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         shape = getattr(matrix, "shape", ())
         raise NormalMeshError(f"the matrix must be sparse, square and not empty, not {shape_text(shape)}")
@@ -268,7 +269,7 @@ def _checked_matrix(matrix: csr_matrix) -> csr_matrix:
         raise NormalMeshError("the matrix holds NaN or infinite values")
     if np.any(checked.diagonal() < 0):
         raise NormalMeshError("the matrix is not positive semidefinite: its diagonal holds negative values")
-    # One product with an arbitrary vector tells a matrix from its transpose.
+    # One product with a random vector distinguishes a matrix from its transpose.
     probe = np.random.default_rng(0).random(checked.shape[0])
     difference = np.abs(checked @ probe - checked.T @ probe)
     if np.any(difference > 1e-10 * (abs(checked) @ probe)):
