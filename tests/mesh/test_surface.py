@@ -185,7 +185,7 @@ TRIANGLE = {
         ({"faces": [[0.0, 1.0, 2.0]]}, "faces must be integers"),
         ({"faces": np.zeros((0, 3), int)}, "at least one"),
         ({"camera": None}, "camera must be"),
-        ({"camera": Perspective(1, 1, 0, 0)}, "in front of it"),
+        ({"camera": Perspective(1, 1, 0, 0)}, "depths of the vertices must be positive"),
         ({"shape": (4, 0)}, "shape must be"),
         ({"shape": 4}, "shape must be"),
         ({"units": 3}, "units must be"),

@@ -18,7 +18,7 @@ from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
 LARGEST = 24
 #: Errors that speak of what is made within, which no one who gives a normal map can mend.
-INTERNAL = ("the matrix", "must be finite numbers", "must lie in front of it", "must have the shape")
+INTERNAL = ("the matrix", "must be finite numbers", "depths of the vertices must be positive", "must have the shape")
 #: What no length or weight can be.
 WRONG = (0.0, -1.0, float("nan"), float("inf"))
 SUFFIXES = (".ply", ".obj", ".glb", ".stl")

@@ -95,7 +95,7 @@ def test_damaged_textures(tmp_path, content):
 
 def test_depths_behind_the_camera():
     truth = NormalMap(dome(), camera=Perspective.centred(40, dome().shape[:2]))
-    with pytest.raises(NormalMeshError, match=r"must be positive distances.*the smallest in the depth map is -1"):
+    with pytest.raises(NormalMeshError, match=r"values of the depth map must be positive.*the smallest is -1"):
         evaluate(np.full(truth.shape, -1.0), truth)
 
 

@@ -107,13 +107,12 @@ def _case(
     """The normal map, seen by its camera, as its own truth."""
     from normalmesh.evaluation.cases import Case
     from normalmesh.files.normal_maps import read_normal_map, read_stored
-    from normalmesh.normals.camera import Orthographic
 
     # A camera by name depends on the size of the image.
     named = view[1] is not None or view[0] == "perspective"
     camera = chosen_view(*view, read_stored(normals).shape if named else (1, 1))
     normal_map = read_normal_map(normals, mask, camera, convention)
-    return Case("truth", normal_map, units=units or ("px" if isinstance(camera, Orthographic) else "units"))
+    return Case("truth", normal_map, units=units or camera.default_units)
 
 
 def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, placed: bool, console: Console) -> Case:

@@ -14,7 +14,7 @@ from normalmesh.cli.figure_lines import count_text, say, say_json
 from normalmesh.cli.needs import Needs
 from normalmesh.cli.option_types import limiting, reading
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
-from normalmesh.cli.views import camera_figures, camera_text
+from normalmesh.cli.views import camera_figures
 
 if TYPE_CHECKING:
     from normalmesh.files.inspection import Inspection
@@ -61,7 +61,7 @@ def _report(found: Inspection) -> None:
     say("file", f"{found.format}, {columns} × {rows} pixels, {found.kind}")
     say("mask", _mask_text(found))
     say("normals", _normals_text(found))
-    say("camera", camera_text(found.camera))
+    say("camera", found.camera.describe())
     say("noise", _noise_text(found))
     told, *reasons = str(found.diagnosis).splitlines()
     say("convention", "\n".join([told.removeprefix("convention: "), *reasons]))

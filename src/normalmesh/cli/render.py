@@ -12,7 +12,6 @@ from normalmesh.cli.model_options import rendered
 from normalmesh.cli.views import (
     ImageSize,
     camera_figures,
-    camera_text,
     chosen_view,
     refuse_two_cameras,
     viewing,
@@ -96,13 +95,10 @@ def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matr
 
 def _matrix_text(case: Case) -> str:
     """The matrix as computer vision writes it: the centre of the first pixel is (0, 0)."""
-    from normalmesh.normals.camera import Perspective
-
-    camera = case.normal_map.camera
-    if not isinstance(camera, Perspective):
+    matrix = case.normal_map.camera.matrix()
+    if matrix is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
-    rows = ((camera.fx, camera.skew, camera.cx - 0.5), (0, camera.fy, camera.cy - 0.5), (0, 0, 1))
-    return "\n".join(" ".join(f"{value:.12g}" for value in row) for row in rows) + "\n"
+    return "\n".join(" ".join(f"{value:.12g}" for value in row) for row in matrix) + "\n"
 
 
 def _report(case: Case, written: str) -> None:
@@ -111,7 +107,7 @@ def _report(case: Case, written: str) -> None:
     low, high = figures["depth_range"]
     say("model", case.name)
     say("size", f"{figures['columns']} × {figures['rows']} pixels, {share:.1f} % foreground ({figures['foreground']})")
-    say("camera", camera_text(case.normal_map.camera))
+    say("camera", case.normal_map.camera.describe())
     say("depth", f"{low:.4g} to {high:.4g} {case.units}")
     say("wrote", written)
 

@@ -63,19 +63,6 @@ def chosen_view(camera: str | None, focal_px: float | None, shape: tuple[int, in
     return Perspective.from_file(camera)
 
 
-def camera_text(camera: Camera) -> str:
-    """A camera as people write it."""
-    from normalmesh.normals.camera import Orthographic, Perspective
-
-    if isinstance(camera, Orthographic):
-        return "orthographic" + f", pixels of side {camera.pixel_size:g}" * (camera.pixel_size != 1)
-    if not isinstance(camera, Perspective):
-        return repr(camera)
-    focal = f"{camera.fx:.6g}" if camera.fx == camera.fy else f"{camera.fx:.6g} × {camera.fy:.6g}"
-    skew = f", skew {camera.skew:.4g}" * (camera.skew != 0)
-    return f"perspective, focal length {focal} px, principal point ({camera.cx:.6g}, {camera.cy:.6g}){skew}"
-
-
 def camera_figures(camera: Camera) -> dict[str, Any]:
     """A camera for programs: its kind, and its numbers."""
     return {"kind": type(camera).__name__.lower(), **vars(camera)}

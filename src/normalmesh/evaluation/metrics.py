@@ -18,7 +18,7 @@ from normalmesh.evaluation.synthetic.screens import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.triangles import MESH_SUFFIXES
 from normalmesh.mesh.surface import Surface, face_normals
-from normalmesh.normals.camera import Camera, Orthographic
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
 
@@ -127,7 +127,7 @@ def evaluate(
     if truth.depth is not None:
         component = pixel_components(normal_map.mask) if each_component else np.zeros(normal_map.shape, np.int32)
         both = counts & np.isfinite(truth.depth)
-        gauge = DepthGauge(found.depth[both], truth.depth[both], component[both], is_height(normal_map.camera))
+        gauge = DepthGauge(found.depth[both], truth.depth[both], component[both], normal_map.camera.is_central)
         error[both] = gauge.squares()
         rmse = float(np.sqrt(np.mean(error[both] ** 2))) if both.any() else np.nan
         made = float(np.mean(np.abs(gauge.absolutes()))) if both.any() else np.nan
@@ -177,8 +177,7 @@ def normals_of_depth(depth: ArrayLike, camera: Camera) -> Float:
     normals = np.empty((*depth.shape, 3))
     for rows in row_blocks(depth.shape):
         near = slice(max(rows.start - 1, 0), min(rows.stop + 1, len(depth)))
-        unknown = depth[near] if is_height(camera) else np.log(depth[near])
-        points = camera.points(pixel_centres(near, depth.shape[1]), unknown)
+        points = camera.points(pixel_centres(near, depth.shape[1]), camera.unknown_of_depth(depth[near]))
         block = np.cross(_mean_steps(points, 0), _mean_steps(points, 1))
         normals[rows] = block[rows.start - near.start : rows.stop - near.start]
     lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
@@ -215,11 +214,7 @@ class _Found:
                 return cls._of_mesh(Path(result), camera, shape)
             result = read_depth_map(result)
         depth = _checked(result, shape, "the depth map").astype(np.float64)
-        if not is_height(camera) and np.any(depth <= 0):
-            raise NormalMeshError(
-                "depths behind a perspective camera must be positive distances along the optical axis; "
-                f"the smallest in the depth map is {np.nanmin(depth):g}"
-            )
+        camera.check_depths(depth, "values of the depth map")
         return cls(depth, normals_of_depth(depth, camera), int(np.isfinite(depth).sum()))
 
     @classmethod
@@ -245,12 +240,12 @@ class DepthGauge:
     found: Float
     truth: Float
     component: NDArray[np.integer]
-    is_height: bool
+    is_scale: bool
 
     def squares(self) -> Float:
         """Errors (K,) after the constant or scale with the least squares."""
         count = np.bincount(self.component)
-        if self.is_height:
+        if not self.is_scale:
             shift = np.bincount(self.component, self.found - self.truth) / np.maximum(count, 1)
             return self.found - self.truth - shift[self.component]
         least = np.bincount(self.component, self.found * self.truth)
@@ -262,7 +257,7 @@ class DepthGauge:
         from scipy import ndimage
 
         which = np.unique(self.component)
-        if self.is_height:
+        if not self.is_scale:
             shift = ndimage.median(self.found - self.truth, self.component, which)
             return self.found - self.truth - shift[np.searchsorted(which, self.component)]
         ratio = ndimage.median(self.truth / self.found, self.component, which)
@@ -274,11 +269,6 @@ def pixel_components(mask: Mask) -> NDArray[np.int32]:
     from scipy import ndimage
 
     return ndimage.label(mask, output=np.int32)[0]
-
-
-def is_height(camera: Camera) -> bool:
-    """Whether depth is a height, whose free constant is a shift and not a scale."""
-    return isinstance(camera, Orthographic)
 
 
 def _checked(values: ArrayLike, shape: tuple[int, int], name: str, kinds: str = "fiu") -> NDArray:

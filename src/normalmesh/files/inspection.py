@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.formats import file_format, unusable
-from normalmesh.files.normal_maps import checked_camera, chosen_mask, likely_convention, read_stored, to_project
+from normalmesh.files.normal_maps import camera_from, chosen_mask, likely_convention, read_stored, to_project
 from normalmesh.files.sizes import pixels_limited
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
@@ -145,7 +145,7 @@ def inspect_file(
     """Say what is in the file of a normal map; arguments as for :func:`read_normal_map`."""
     path = Path(path)
     stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
-    camera = checked_camera(camera)
+    camera = camera_from(camera)
     with pixels_limited(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
         stored = read_stored(path)

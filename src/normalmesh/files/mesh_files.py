@@ -19,7 +19,6 @@ from normalmesh.files.glb import GlbFile
 from normalmesh.files.names import plain_stem
 from normalmesh.files.textures import JPEG, Texture, colour_image
 from normalmesh.mesh import _surface
-from normalmesh.normals.camera import Perspective
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
@@ -201,7 +200,7 @@ def _normal_texture(surface: Surface, normals: NormalMap, frames: Frames) -> NDA
         )
     screen, owners = surface.owners(_reduced_shape(normals.shape))
     depth = np.ones(len(screen))
-    if isinstance(surface.camera, Perspective):
+    if surface.camera.is_central:
         depth = np.ascontiguousarray(surface.camera.depth(surface.vertices))
     texture = np.empty((*owners.shape, 3), np.uint8)
     texture[:] = FLAT

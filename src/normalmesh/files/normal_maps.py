@@ -20,7 +20,7 @@ from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import reaches_half, read_mask
 from normalmesh.files.sizes import pixels_limited
-from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.camera import Camera, Orthographic, Perspective, checked_camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.runtime.row_blocks import row_blocks
@@ -84,10 +84,10 @@ def read_normal_map(
         raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
-    ready = None if callable(camera) else checked_camera(camera)
+    ready = None if callable(camera) else camera_from(camera)
     with pixels_limited(max_pixels):
         vectors, foreground = _read_vectors(path, mask, variable)
-    camera = ready or checked_camera(camera(foreground.shape) if callable(camera) else camera)
+    camera = ready or camera_from(camera(foreground.shape) if callable(camera) else camera)
     to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
     try:
         return NormalMap(vectors, foreground, camera)
@@ -107,16 +107,13 @@ def read_foreground(path: str | PathLike[str], mask: str | PathLike[str] | None 
     return checked_mask(given := read_mask(Path(mask)), given.shape)
 
 
-def checked_camera(camera: Camera | str | PathLike[str] | None) -> Camera:
+def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
+    """Return the camera given, the one of a matrix file, or by default :class:`Orthographic`."""
     if camera is None:
         return Orthographic()
     if isinstance(camera, str | PathLike):
         return Perspective.from_file(checked_path(camera, "camera"))
-    if not isinstance(camera, Camera):
-        raise NormalMeshError(
-            f"camera must be Orthographic(...), Perspective(...) or a file, not {type(camera).__name__}"
-        )
-    return camera
+    return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
 
 
 def _read_vectors(

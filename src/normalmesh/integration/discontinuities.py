@@ -10,7 +10,6 @@ from normalmesh.integration.gluing import WIDTH, Glued
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import CUT, CutMesh, along_cuts
 from normalmesh.mesh.origin import Discontinuities
-from normalmesh.normals.camera import Perspective
 
 Float = NDArray[np.float64]
 
@@ -44,7 +43,7 @@ def find_discontinuities(
     system = glued.system
     ends = system.means.mesh.vertices[system.ends]
     levels = (offsets[system.pairs] + system.rises).T
-    first, second = np.exp(levels) if isinstance(system.means.camera, Perspective) else levels
+    first, second = system.means.camera.depth_of_unknown(levels)
     usual = np.quantile(glued.strain, 0.75) if len(glued.strain) else 0.0
     weak = glued.strain >= max(WEAK * WIDTH, ABOVE_QUARTILE * usual)
     is_cut = cut.strain[system.corners] >= CUT

@@ -21,7 +21,6 @@ from normalmesh.integration import _facets
 from normalmesh.integration.face_means import FaceMeans
 from normalmesh.integration.prior import barycentric_rows
 from normalmesh.mesh.cut_mesh import CutMesh
-from normalmesh.normals.camera import Perspective
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers.gauge import Gauge
 
@@ -75,8 +74,8 @@ class FacetSystem:
             rises=np.empty((count, 2)),
             weights=np.empty(count),
         )
-        perspective = isinstance(means.camera, Perspective)
-        in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, perspective, edges, grain=GRAIN)
+        central = means.camera.is_central
+        in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, central, edges, grain=GRAIN)
         return cls(means, *edges)
 
     @cached_property
@@ -126,7 +125,7 @@ class FacetSystem:
         """Return values (N',) at the vertices of the cut mesh: means of their faces' planes, weighted by area · m_f."""
         means, count = self.means, len(cut.origin)
         total, weights = np.zeros(count), np.zeros(count)
-        planes = (means.table, self._importance, isinstance(means.camera, Perspective))
+        planes = (means.table, self._importance, means.camera.is_central)
         _facets.add_planes(offsets, means.triangles, *planes, cut.faces, total, weights)
         return total / np.where(weights > 0, weights, 1.0)
 

@@ -21,8 +21,8 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.mesh.surface import LARGEST, Surface, check_units
-from normalmesh.normals.camera import Perspective, checked_distance
+from normalmesh.mesh.surface import Surface, check_units
+from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.noise import checked_noise, closure_error, estimate_noise, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.progress import Progress, Teller
@@ -37,9 +37,6 @@ FORMULATIONS = ("facets", "vertices")
 ROUNDS = 4
 ROUNDS_A_SOLVE = 2
 LEAST_CHANGE = 0.005
-
-#: Logarithm of a depth that is out of range, with room for points far off the optical axis.
-MOST_LOGARITHM = 70.0
 
 #: Time of a round of refinement, of its solves, and of the noise estimate, in solves: what progress is told by.
 _REFINE, _RESOLVE, _NOISE = 3.0, 2.0, 2.0
@@ -227,8 +224,7 @@ def _check_mesh(mesh: ScreenMesh) -> None:
 
 def _refuse_out_of_range(unknown: Float, normal_map: NormalMap) -> None:
     """Raise where points would not be finite: a prior whose points contradict each other can ask for any depth."""
-    steepest = MOST_LOGARITHM if isinstance(normal_map.camera, Perspective) else LARGEST
-    if not np.abs(unknown).max() < steepest:
+    if not np.abs(unknown).max() < normal_map.camera.max_unknown:
         raise NormalMeshError(
             "the surface would reach farther than numbers do: points of the prior contradict each other, or the "
             "normals, by far; check their depths and units, or lower prior_weight"
@@ -255,9 +251,9 @@ def _gauge(
 
     # Logarithms are centred first, so that their exponentials stay in range.
     shift = means(unknown)
-    if isinstance(normal_map.camera, Perspective):
-        centred = np.exp(unknown - shift[component[cut.origin]])
-        shift += np.log(np.where(bare, 1.0, means(centred)) / distance)
+    if normal_map.camera.is_central:
+        centred = normal_map.camera.depth_of_unknown(unknown - shift[component[cut.origin]])
+        shift += normal_map.camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
     if fixed is not None:
         shift[of_face[fixed]] = 0.0
     return shift

@@ -10,7 +10,7 @@ from normalmesh.arguments import checked_bool, checked_instance
 from normalmesh.integration._pixel_integration import divergence, weights_of
 from normalmesh.integration.pixel_grid import PixelPlanes, solve_grid
 from normalmesh.integration.pixel_jumps import integrate_jumps
-from normalmesh.normals.camera import Perspective, checked_distance
+from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import threads_for
 
@@ -62,8 +62,8 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
     pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)
     mean = np.bincount(index, unknown.ravel(), count + 1) / pixels
     unknown -= mean[component]
-    if isinstance(normal_map.camera, Perspective):
-        np.exp(unknown, out=unknown)
+    if normal_map.camera.is_central:
+        normal_map.camera.depth_of_unknown(unknown, out=unknown)
         mean = np.bincount(index, unknown.ravel(), count + 1) / pixels
         unknown *= distance / mean[component]
     unknown[~normal_map.mask] = np.nan

@@ -13,7 +13,6 @@ from normalmesh.arguments import checked_array, checked_positive
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.normals.camera import Perspective
 from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
@@ -64,7 +63,7 @@ class Prior:
             screen, depth = given[:, :2], given[:, 2]
             weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
             weights = given[:, 3] if given.shape[1] == 4 else weights
-        return cls(screen, np.log(depth) if isinstance(normal_map.camera, Perspective) else depth, weights)
+        return cls(screen, normal_map.camera.unknown_of_depth(depth), weights)
 
     def on_faces(self, mesh: ScreenMesh, shape: tuple[int, int]) -> tuple[Prior, NDArray[np.int32]]:
         """Return the part of the prior that lies on a mesh, and the face (K,) of each point; warn about the rest."""
@@ -114,8 +113,7 @@ def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -
         raise NormalMeshError("the prior holds no finite depth on the foreground")
     if np.abs(known).max() > MAX_DEPTH:
         raise NormalMeshError(f"depths of the prior must be at most {MAX_DEPTH:g}, not {np.abs(known).max():g}")
-    if isinstance(normal_map.camera, Perspective) and known.min() <= 0:
-        raise NormalMeshError("depths of the prior must be positive distances along the optical axis")
+    normal_map.camera.check_depths(known, "depths of the prior")
     return given, weight
 
 

@@ -11,7 +11,6 @@ from normalmesh.decimation.quadrics import GRAIN
 from normalmesh.integration import _refinement, _refinement_flips
 from normalmesh.integration._patch import CHUNK
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.normals.camera import Perspective
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
@@ -49,7 +48,7 @@ def refine(
         normal_map.normals,
         normal_map.mask,
         normal_map.camera.frame,
-        isinstance(normal_map.camera, Perspective),
+        normal_map.camera.is_central,
     )
     angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
     state = (mesh.vertices, unknown, strain, mesh.faces, mesh.real_faces, mesh.opposite)

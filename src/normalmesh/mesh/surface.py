@@ -16,7 +16,7 @@ from normalmesh.mesh import _surface
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.normals.camera import Camera, Perspective, checked_camera
+from normalmesh.normals.camera import MAX_COORDINATE, Camera, checked_camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from pyvista import Plotter
 
     from normalmesh.files.textures import Texture
-
-#: Largest coordinate that float32, and so most files, can hold.
-LARGEST = 3e38
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +80,7 @@ class Surface:
         if len(screen) != len(vertices):
             raise NormalMeshError(f"screen has {len(screen)} positions but there are {len(vertices)} vertices")
         checked_camera(self.camera)
-        if isinstance(self.camera, Perspective) and self.camera.depth(vertices).min() <= 0:
-            raise NormalMeshError("vertices of a perspective camera must lie in front of it: z must be negative")
+        self.camera.check_depths(self.camera.depth(vertices), "depths of the vertices")
         check_units(self.units)
         self._check_origin()
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
@@ -187,9 +183,8 @@ class Surface:
         screen, owners = self.owners(shape)
         depth_map = np.empty(owners.shape, np.float64)
         depth = np.ascontiguousarray(self.camera.depth(self.vertices))
-        perspective = isinstance(self.camera, Perspective)
-        looking = (owners, screen, self.faces, depth, perspective)
-        in_parallel(_surface.fill_depth, len(owners), *looking, depth_map, grain=64)
+        faces = (owners, screen, self.faces, depth, self.camera.is_central)
+        in_parallel(_surface.fill_depth, len(owners), *faces, depth_map, grain=64)
         return depth_map
 
     def normal_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float32]:
@@ -295,8 +290,8 @@ def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
     array = checked_array(given, name, "finite numbers")
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (N, {width}), not {shape_text(array.shape)}")
-    if not np.all(np.abs(array) <= LARGEST):
-        raise NormalMeshError(f"{name} must be finite numbers, at most {LARGEST:.0e}: files hold no larger ones")
+    if not np.all(np.abs(array) <= MAX_COORDINATE):
+        raise NormalMeshError(f"{name} must be finite numbers, at most {MAX_COORDINATE:.0e}: files hold no larger ones")
     return np.array(array, np.float64, order="C")
 
 

@@ -1,7 +1,11 @@
 """Cameras: how a point of the screen and one unknown make a point in space.
 
-Both cameras are three things, which is all that the mathematics needs (space is right-handed, x right, y up,
-z towards the viewer; screen is u right, v down, pixel (row i, column j) covers [j, j+1] × [i, i+1]):
+What differs between cameras is asked of the camera: nothing outside this module looks at its class. A new kind of
+camera derives from :class:`ParallelCamera`, whose unknown is a height, or from :class:`CentralCamera`, whose unknown is
+the logarithm of a depth, and says what its frame is and how points come about.
+
+Space is right-handed: x right, y up, z towards the viewer. The screen is u right, v down; the pixel in row i and column
+j covers [j, j+1] × [i, i+1]. The mathematics needs three things of a camera:
 
 - the tangents ``τ_u``, ``τ_v``: derivative of the base point with respect to u and v, constant over the image;
 - the ray ``r(u, v)``: the direction along which the unknown z moves the surface, affine in u and v.
@@ -31,39 +35,90 @@ from normalmesh.errors import NormalMeshError, shape_text
 
 Float = NDArray[np.float64]
 
-#: Lengths in pixels, and of pixels, whose squares and quotients stay far from the ends of float32 and float64.
-LEAST, LARGEST = 1e-12, 1e12
+#: Lengths in pixels, and of pixels, whose squares and quotients stay far from the limits of float32 and float64.
+MIN_LENGTH, MAX_LENGTH = 1e-12, 1e12
 #: Shortest focal length (px), and how many of them the principal point may be away; beyond, rays run along the image.
-LEAST_FOCAL, FARTHEST = 1e-3, 1e6
+MIN_FOCAL_LENGTH, MAX_OFFSET = 1e-3, 1e6
+#: Added to the principal point of a matrix, by where the matrix puts the centre of the first pixel: (0, 0) or (½, ½).
+PIXEL_CENTRES = {"integer": 0.5, "half": 0.0}
+#: Largest coordinate that float32, and so most files, can hold.
+MAX_COORDINATE = 3e38
+#: Largest logarithm of a depth, which leaves a margin for points far off the optical axis.
+MAX_LOGARITHM = 70.0
 
 
 class Camera(ABC):
-    """The interface of :class:`Orthographic` and :class:`Perspective`."""
+    """The interface of all cameras, such as :class:`Orthographic` and :class:`Perspective`."""
 
-    #: +1 where the ray points towards the viewer, −1 where it points away from the viewer.
+    #: +1 if the ray points towards the viewer, −1 if it points away from the viewer.
     towards_viewer: float
+    #: Whether all rays meet in one point: normals then leave the scale of a surface open, else its height.
+    is_central: bool
+    #: Name of the unit of depths unless another one is known.
+    default_units: str
+    #: Largest absolute value of the unknown whose points are in the range of numbers.
+    max_unknown: float
 
     @property
     @abstractmethod
     def frame(self) -> Float:
         """(5, 3): τ_u, τ_v and the ray's parts r₀, ∂_u r, ∂_v r with ``r(u, v) = r₀ + u ∂_u r + v ∂_v r``.
 
-        This is all that a kernel needs to know of a camera.
+        This is all that a kernel needs to know of a camera, besides its flags.
         """
 
     @abstractmethod
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        """Points (..., 3) in space from screen positions (..., 2) and the unknown (...)."""
+        """Return points (..., 3) in space from screen positions (..., 2) and the unknown (...)."""
 
     @abstractmethod
     def depth(self, points: ArrayLike) -> Float:
-        """Depth (...) of points (..., 3): orthographic, height towards the viewer; perspective, distance along z."""
+        """Return the depth (...) of points (..., 3): height towards the viewer, or distance along the optical axis."""
+
+    @abstractmethod
+    def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
+        """Return the depth (...) that belongs to the unknown (...), in ``out`` if that is given."""
+
+    @abstractmethod
+    def unknown_of_depth(self, depth: Float) -> Float:
+        """Return the unknown (...) that belongs to a depth (...)."""
+
+    @abstractmethod
+    def depth_per_unknown(self, depth: Float) -> Float:
+        """Return the derivative (...) of the depth with respect to the unknown, where the depth is ``depth`` (...)."""
+
+    @abstractmethod
+    def ray_starts(self, u: Float, v: Float) -> Float:
+        """Return the point (..., 3) on the viewing ray of each screen position from which :meth:`rays` counts."""
+
+    @abstractmethod
+    def check_depths(self, depths: Float, name: str) -> None:
+        """Raise :class:`NormalMeshError` if the camera cannot see a point at one of these depths; NaN is ignored."""
+
+    @property
+    @abstractmethod
+    def reference_depth(self) -> float:
+        """Depth of the plane on which synthetic surfaces and fitted models stand."""
+
+    @property
+    @abstractmethod
+    def reference_pixel(self) -> float:
+        """Side of a pixel on the plane at :attr:`reference_depth`."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the camera in words, for people."""
+
+    def matrix(self, pixel_centre: str = "integer") -> Float | None:
+        """Return the matrix (3, 3) of intrinsics as :meth:`Perspective.from_matrix` takes it; None if there is none."""
+        checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
+        return None
 
     @property
     def tangents(self) -> tuple[Float, Float]:
-        """τ_u and τ_v, (3,) each."""
-        frame = self.frame
-        return frame[0], frame[1]
+        """τ_u and τ_v, each of shape (3,)."""
+        tangent_u, tangent_v, *_ = self.frame
+        return tangent_u, tangent_v
 
     @property
     def pixel_length(self) -> float:
@@ -71,13 +126,13 @@ class Camera(ABC):
         return float(np.sqrt(np.linalg.norm(np.cross(*self.tangents))))
 
     def rays(self, u: ArrayLike, v: ArrayLike) -> Float:
-        """Rays r(u, v), (..., 3), not normalised."""
+        """Return the rays r(u, v), (..., 3), not normalised."""
         _, _, origin, along_u, along_v = self.frame
         columns, rows = _positions(u, v)
         return origin + columns[..., None] * along_u + rows[..., None] * along_v
 
     def jacobian(self, normals: ArrayLike, u: ArrayLike, v: ArrayLike) -> Float:
-        """Tangents J(n) = [τ_i − (⟨n, τ_i⟩ / ⟨n, r⟩) r] / ℓ for i = u, v, of shape (..., 3, 2).
+        """Return the tangents J(n) = [τ_i − (⟨n, τ_i⟩ / ⟨n, r⟩) r] / ℓ for i = u, v, of shape (..., 3, 2).
 
         A step δu on the screen is the step ``J δu`` on the surface, in pixels. Normals (..., 3) at screen
         positions u, v (...).
@@ -90,22 +145,111 @@ class Camera(ABC):
         return np.stack(columns, axis=-1) / self.pixel_length
 
 
+class ParallelCamera(Camera):
+    """A camera whose rays are parallel. The unknown is the height z, and so is the depth."""
+
+    towards_viewer = 1.0
+    is_central = False
+    default_units = "px"
+    max_unknown = MAX_COORDINATE
+
+    def depth(self, points: ArrayLike) -> Float:
+        return checked_vectors(points, 3, "points")[..., 2]
+
+    def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
+        if out is None:
+            return unknown
+        out[...] = unknown
+        return out
+
+    def unknown_of_depth(self, depth: Float) -> Float:
+        return depth
+
+    def depth_per_unknown(self, depth: Float) -> Float:
+        return np.ones_like(depth)
+
+    def ray_starts(self, u: Float, v: Float) -> Float:
+        tau_u, tau_v = self.tangents
+        return u[..., None] * tau_u + v[..., None] * tau_v
+
+    def check_depths(self, depths: Float, name: str) -> None:
+        """Accept all heights."""
+
+    @property
+    def reference_depth(self) -> float:
+        """Zero."""
+        return 0.0
+
+    @property
+    def reference_pixel(self) -> float:
+        """The same as :attr:`pixel_length`, at any depth."""
+        return self.pixel_length
+
+
+class CentralCamera(Camera):
+    """A camera at the origin, where all rays meet. The unknown is the logarithm of the depth.
+
+    A point is ``exp(z)·r(u, v)``; its depth is the distance along the optical axis, −z.
+    """
+
+    towards_viewer = -1.0
+    is_central = True
+    default_units = "units"
+    max_unknown = MAX_LOGARITHM
+
+    def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
+        u, v, logarithm = _lifted(screen, unknown)
+        return np.exp(logarithm)[..., None] * self.rays(u, v)
+
+    def depth(self, points: ArrayLike) -> Float:
+        return -checked_vectors(points, 3, "points")[..., 2]
+
+    def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
+        return np.exp(unknown, out=out)
+
+    def unknown_of_depth(self, depth: Float) -> Float:
+        return np.log(depth)
+
+    def depth_per_unknown(self, depth: Float) -> Float:
+        return depth
+
+    def ray_starts(self, u: Float, v: Float) -> Float:
+        return np.zeros((*np.broadcast_shapes(u.shape, v.shape), 3))
+
+    def check_depths(self, depths: Float, name: str) -> None:
+        if np.any(depths <= 0):
+            raise NormalMeshError(
+                f"{name} must be positive distances along the optical axis, in front of the camera; "
+                f"the smallest is {np.nanmin(depths):g}"
+            )
+
+    @property
+    def reference_depth(self) -> float:
+        """Focal length in pixels: a pixel has the side 1 there."""
+        return 1 / self.pixel_length
+
+    @property
+    def reference_pixel(self) -> float:
+        """One."""
+        return 1.0
+
+
 def checked_distance(distance: object) -> float:
-    """A distance from a camera, or an error."""
+    """Return a distance from a camera as a float, or raise :class:`NormalMeshError`."""
     number = checked_positive(distance, "distance")
-    _refuse_extreme(number, "distance", LEAST)
+    _refuse_extreme(number, "distance", MIN_LENGTH)
     return number
 
 
-def checked_camera(camera: object) -> Camera:
-    """The camera, or an error where it is something else."""
+def checked_camera(camera: object, expected: str = "Orthographic(...) or Perspective(...)") -> Camera:
+    """Return the camera, or raise :class:`NormalMeshError` if it is something else."""
     if not isinstance(camera, Camera):
-        raise NormalMeshError(f"camera must be Orthographic(...) or Perspective(...), not {type(camera).__name__}")
+        raise NormalMeshError(f"camera must be {expected}, not {type(camera).__name__}")
     return camera
 
 
 @dataclass(frozen=True)
-class Orthographic(Camera):
+class Orthographic(ParallelCamera):
     """Parallel rays. The unknown is the height z; a point is ``(s·u, −s·v, z)``.
 
     Parameters
@@ -115,11 +259,10 @@ class Orthographic(Camera):
     """
 
     pixel_size: float = 1.0
-    towards_viewer = 1.0
 
     def __post_init__(self) -> None:
         size = checked_positive(self.pixel_size, "pixel_size")
-        _refuse_extreme(size, "pixel_size", LEAST)
+        _refuse_extreme(size, "pixel_size", MIN_LENGTH)
         object.__setattr__(self, "pixel_size", size)
 
     @property
@@ -131,12 +274,12 @@ class Orthographic(Camera):
         u, v, height = _lifted(screen, unknown)
         return np.stack([self.pixel_size * u, -self.pixel_size * v, height], axis=-1)
 
-    def depth(self, points: ArrayLike) -> Float:
-        return checked_vectors(points, 3, "points")[..., 2]
+    def describe(self) -> str:
+        return "orthographic" + f", pixels of side {self.pixel_size:g}" * (self.pixel_size != 1)
 
 
 @dataclass(frozen=True)
-class Perspective(Camera):
+class Perspective(CentralCamera):
     """A pinhole. The unknown is the logarithm of the depth; a point is ``exp(z)·r(u, v)``.
 
     Parameters
@@ -155,7 +298,6 @@ class Perspective(Camera):
     cx: float
     cy: float
     skew: float = 0.0
-    towards_viewer = -1.0
 
     def __post_init__(self) -> None:
         for name in ("fx", "fy", "cx", "cy", "skew"):
@@ -165,11 +307,11 @@ class Perspective(Camera):
                     f"{name} must be a positive focal length in pixels, not {number:g}; "
                     "flip the image or its convention instead"
                 )
-            _refuse_extreme(number, name, LEAST_FOCAL if name in ("fx", "fy") else 0.0)
+            _refuse_extreme(number, name, MIN_FOCAL_LENGTH if name in ("fx", "fy") else 0.0)
             object.__setattr__(self, name, number)
-        if np.abs(self.frame).max() > FARTHEST:
+        if np.abs(self.frame).max() > MAX_OFFSET:
             raise NormalMeshError(
-                f"cx, cy and skew ({self.cx:g}, {self.cy:g}, {self.skew:g}) are more than {FARTHEST:g} focal lengths "
+                f"cx, cy and skew ({self.cx:g}, {self.cy:g}, {self.skew:g}) are more than {MAX_OFFSET:g} focal lengths "
                 "away from the image; check the unit of the camera matrix"
             )
 
@@ -185,7 +327,7 @@ class Perspective(Camera):
             Where K puts the centre of the first pixel: ``"integer"`` (0, 0), as OpenCV and Matlab tools do after
             subtracting one, or ``"half"`` (½, ½), as graphics does. Half a pixel is visible in metrology.
         """
-        checked_choice(pixel_centre, ("integer", "half"), "pixel_centre")
+        checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
         matrix = checked_array(K, "the camera matrix").astype(np.float64)
         if matrix.shape != (3, 3):
             raise NormalMeshError(f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")
@@ -195,7 +337,7 @@ class Perspective(Camera):
                 f"got {matrix.tolist()} (transposed, or not the intrinsics?)"
             )
         (fx, skew, cx), (_, fy, cy), _ = (matrix / matrix[2, 2]).tolist()
-        shift = 0.5 if pixel_centre == "integer" else 0.0
+        shift = PIXEL_CENTRES[pixel_centre]
         return cls(fx, fy, cx + shift, cy + shift, skew)
 
     @classmethod
@@ -222,7 +364,7 @@ class Perspective(Camera):
         """
         rows, columns = checked_image_shape(shape)
         focal_length = checked_positive(focal_length, "focal_length")
-        _refuse_extreme(focal_length, "focal_length", LEAST_FOCAL)
+        _refuse_extreme(focal_length, "focal_length", MIN_FOCAL_LENGTH)
         return cls(focal_length, focal_length, columns / 2, rows / 2)
 
     @property
@@ -232,17 +374,20 @@ class Perspective(Camera):
         origin = [-(self.cx - self.skew * self.cy / self.fy) / self.fx, self.cy / self.fy, -1]
         return np.array([tau_u, tau_v, origin, tau_u, tau_v], np.float64)
 
-    def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        u, v, logarithm = _lifted(screen, unknown)
-        return np.exp(logarithm)[..., None] * self.rays(u, v)
+    def matrix(self, pixel_centre: str = "integer") -> Float:
+        checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
+        shift = PIXEL_CENTRES[pixel_centre]
+        return np.array([[self.fx, self.skew, self.cx - shift], [0, self.fy, self.cy - shift], [0, 0, 1]], np.float64)
 
-    def depth(self, points: ArrayLike) -> Float:
-        return -checked_vectors(points, 3, "points")[..., 2]
+    def describe(self) -> str:
+        focal = f"{self.fx:.6g}" if self.fx == self.fy else f"{self.fx:.6g} × {self.fy:.6g}"
+        skew = f", skew {self.skew:.4g}" * (self.skew != 0)
+        return f"perspective, focal length {focal} px, principal point ({self.cx:.6g}, {self.cy:.6g}){skew}"
 
 
 def _refuse_extreme(number: float, name: str, least: float) -> None:
-    if not least <= abs(number) <= LARGEST:
-        raise NormalMeshError(f"{name} must lie between {least or -LARGEST:g} and {LARGEST:g}, not {number:g}")
+    if not least <= abs(number) <= MAX_LENGTH:
+        raise NormalMeshError(f"{name} must lie between {least or -MAX_LENGTH:g} and {MAX_LENGTH:g}, not {number:g}")
 
 
 def _positions(u: ArrayLike, v: ArrayLike) -> tuple[Float, Float]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from PIL import Image as Canvas
 
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.camera import Perspective
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.detail import detail_of
 from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, resized, vertex_density
@@ -181,7 +180,7 @@ class _Sheet:
     def _extent(self) -> str:
         depth = self.surface.camera.depth(self.surface.vertices)
         units = self.surface.units
-        if isinstance(self.surface.camera, Perspective):
+        if self.surface.camera.is_central:
             # Normals alone leave the scale of what a pinhole sees open.
             return f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
         return f"heights span {np.ptp(depth):.4g} {units}"

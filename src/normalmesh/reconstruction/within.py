@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from normalmesh.arguments import checked_choice, checked_instance, checked_positive
 from normalmesh.decimation.stopping import RULES
 from normalmesh.errors import NormalMeshError
-from normalmesh.evaluation.metrics import DepthGauge, is_height, mean_angle, pixel_components
+from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_components
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import estimate_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -149,7 +149,7 @@ class _Reference:
         group = np.unique(np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels]), return_inverse=True)[
             1
         ]
-        gauge = DepthGauge(depth[both], self.depth[both], group, is_height(surface.camera))
+        gauge = DepthGauge(depth[both], self.depth[both], group, surface.camera.is_central)
         return float(np.sqrt(np.mean(gauge.squares() ** 2)))
 
 

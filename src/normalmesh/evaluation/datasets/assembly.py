@@ -88,7 +88,7 @@ def assemble(
     if intrinsics is not None:
         distances = np.where(distances > 0, distances, np.nan)
     _warn_of_disagreement(name, normal_map, distances, intrinsics)
-    if isinstance(normal_map.camera, Perspective):
+    if normal_map.camera.is_central:
         return Case(name, normal_map, distances, units=units, group=group)
     if intrinsics is not None:
         pixel_size = float(np.nanmean(distances) / np.sqrt(intrinsics.fx * intrinsics.fy))

@@ -18,7 +18,7 @@ from normalmesh.evaluation.synthetic.lifting import exact_case
 from normalmesh.evaluation.synthetic.screens import checked_shape, chosen_camera, pixel_centres
 from normalmesh.files.triangles import used_vertices
 from normalmesh.mesh.surface import check_units
-from normalmesh.normals.camera import Camera, Perspective
+from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def render_normal_map(
     if name is not None and not isinstance(name, str):
         raise NormalMeshError(f"name must be text, not {repr_for_error(name)}")
     matrix, is_placed = _checked_pose(pose)
-    is_placed = is_placed and isinstance(camera, Camera)
+    is_placed = is_placed and not isinstance(camera, str)
     camera = chosen_camera(camera, shape)
     _embree()
     triangles = TriangleModel.of(model).moved(matrix)
@@ -105,7 +105,7 @@ def render_normal_map(
     )
     del hits
     if units is None:
-        units = "units" if is_placed or getattr(camera, "pixel_size", 1.0) != 1.0 else "px"
+        units = "units" if is_placed or camera.reference_pixel != 1.0 else "px"
     if name is None:
         name = Path(model).stem if isinstance(model, str | PathLike) else "model"
     return exact_case(name, depth, normals, camera, units)
@@ -147,23 +147,21 @@ def cast(
     used = points[used_vertices("the mesh", points, corners)]
     corners = corners.astype(np.int32, copy=False)
     shape = checked_shape(shape)
-    is_perspective = isinstance(camera, Perspective)
-    # Single precision goes farthest around the middle, in numbers about one. The pinhole is the only fixed point.
-    middle = np.zeros(3) if is_perspective else (used.min(axis=0) + used.max(axis=0)) / 2
+    # Single precision is best around the middle, with numbers of about one. Rays that meet in a point must stay there.
+    middle = np.zeros(3) if camera.is_central else (used.min(axis=0) + used.max(axis=0)) / 2
     scale = 1 / max(float(np.abs(used - middle).max()), np.finfo(np.float64).tiny)
     scene = _scene((points - middle) * scale, corners)
     hits, depth = np.empty(shape, np.int32), np.empty(shape)
     for rows in row_blocks(shape):
         u, v = np.moveaxis(pixel_centres(rows, shape[1]).reshape(-1, 2), -1, 0)
-        if is_perspective:
-            origins, directions = np.zeros((u.size, 3)), camera.rays(u, v)
-        else:
-            directions = np.array([[0.0, 0.0, -1.0]])
-            origins = (camera.points(np.stack([u, v], axis=-1), np.zeros_like(u)) - middle) * scale
-            origins[:, 2] = 2.0  # in front of everything, which lies between −1 and 1
+        origins = (camera.ray_starts(u, v) - middle) * scale
+        directions = -camera.towards_viewer * camera.rays(u, v)
+        if not camera.is_central:
+            # Parallel rays start in front of everything, which lies between −1 and 1.
+            origins += (2.0 - origins[:, 2:]) / directions[:, 2:] * directions
         found = scene.run(origins.astype(np.float32), directions.astype(np.float32))
         hits[rows] = found.reshape(-1, shape[1])
-    _rendering.fill_depth(hits, points, corners, camera.frame, is_perspective, depth)
+    _rendering.fill_depth(hits, points, corners, camera.frame, camera.is_central, depth)
     return hits, depth
 
 
@@ -219,16 +217,15 @@ def _fit(vertices: Float, camera: Camera, shape: tuple[int, int], margin: float)
     centre = np.array([shape[1] / 2, shape[0] / 2])
     to_screen = np.linalg.inv(np.stack(camera.tangents, axis=1)[:2])
     room = centre * (1 - 2 * margin)
-    if isinstance(camera, Perspective):
+    ray = camera.rays(*centre)
+    offsets = np.abs((points[:, :2] - camera.towards_viewer * points[:, 2:] * ray[:2]) @ to_screen.T) / room
+    if camera.is_central:
         # At the distance D of the middle, a point is seen offset / (D − z) pixels from the image's centre.
-        ray = camera.rays(*centre)
-        offsets = np.abs((points[:, :2] + points[:, 2:] * ray[:2]) @ to_screen.T) / room
         distance = max((points[:, 2] + offsets.max(axis=1)).max(), points[:, 2].max() + 0.25 * extent)
-        focal = 1 / camera.pixel_length
-        scale, target = focal / distance, focal * ray
+        scale = camera.reference_depth / distance
     else:
-        scale = 1 / max((np.abs(points[:, :2] @ to_screen.T) / room).max(), np.finfo(np.float64).tiny)
-        target = camera.points(centre, 0.0)
+        scale = 1 / max(offsets.max(), np.finfo(np.float64).tiny)
+    target = camera.ray_starts(*centre) + camera.reference_depth * ray
     matrix = np.diag([scale, scale, scale, 1.0])
     matrix[:3, 3] = target - scale * middle
     return matrix
@@ -236,7 +233,7 @@ def _fit(vertices: Float, camera: Camera, shape: tuple[int, int], margin: float)
 
 def _nothing_visible(vertices: Float, camera: Camera, shape: tuple[int, int]) -> str:
     low, high = vertices.min(axis=0), vertices.max(axis=0)
-    if isinstance(camera, Perspective) and low[2] >= 0:
+    if camera.is_central and low[2] >= 0:
         return (
             f"the model is behind the camera: z runs from {low[2]:.4g} to {high[2]:.4g}, "
             "and the camera looks along −z; negate y and z of a pose of computer vision, whose z points away"

@@ -11,7 +11,7 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.lifting import Grid, Relief, exact_case, lift
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.evaluation.synthetic.screens import checked_shape, chosen_camera, pixel_centres
-from normalmesh.normals.camera import Camera, Perspective
+from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
 
 Size = int | tuple[int, int]
@@ -50,17 +50,16 @@ def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: floa
     for rows in row_blocks(shape):
         u, v = np.moveaxis(pixel_centres(rows, shape[1]), -1, 0)
         rays = camera.rays(u, v)
-        tau_u, tau_v = camera.tangents
-        foot = 0.0 if isinstance(camera, Perspective) else u[..., None] * tau_u + v[..., None] * tau_v
-        # |foot + t·ray − centre| = length, at the root that is nearer to the viewer.
-        offset, squared = centre - foot, (rays**2).sum(axis=-1)
+        start = camera.ray_starts(u, v)
+        # |start + t·ray − centre| = length, at the root that is nearer to the viewer.
+        offset, squared = centre - start, (rays**2).sum(axis=-1)
         along = (offset * rays).sum(axis=-1)
         inside = along**2 - squared * ((offset**2).sum(axis=-1) - length**2)
         t = (along + camera.towards_viewer * np.sqrt(np.maximum(inside, 0))) / squared
         outwards = (t[..., None] * rays - offset) / length
         cosine = camera.towards_viewer * (outwards * rays).sum(axis=-1) / np.sqrt(squared)
         seen = (inside > 0) & (cosine > np.cos(np.radians(STEEPEST)))
-        depth[rows][seen] = camera.depth(foot + t[..., None] * rays)[seen]
+        depth[rows][seen] = camera.depth(start + t[..., None] * rays)[seen]
         normals[rows][seen] = outwards[seen]
     return exact_case("sphere", depth, normals, camera)
 
@@ -68,10 +67,12 @@ def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: floa
 def _ball(camera: Camera, shape: tuple[int, int], outline: float) -> tuple[Grid, float]:
     """Centre (3,) and radius of the sphere whose outline in the middle of the image has this radius in pixels."""
     middle = np.array([shape[1] / 2, shape[0] / 2])
-    if not isinstance(camera, Perspective):
-        return camera.points(middle, 0.0), outline * camera.pixel_length
-    focal = 1 / camera.pixel_length
-    return camera.points(middle, np.log(focal)), focal * outline / np.hypot(focal, outline)
+    depth = np.array(camera.reference_depth)
+    radius = outline * camera.reference_pixel
+    if camera.is_central:
+        # Rays touch the sphere in front of the plane through its centre.
+        radius = float(depth * radius / np.hypot(depth, radius))
+    return camera.points(middle, camera.unknown_of_depth(depth)), radius
 
 
 def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.06) -> Case:

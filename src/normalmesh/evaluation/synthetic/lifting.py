@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.screens import chosen_camera, pixel_centres
-from normalmesh.normals.camera import Camera, Perspective
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
 
@@ -71,17 +71,16 @@ def exact_case(name: str, depth: Grid, normals: NDArray[np.float32], camera: Cam
 
 def _seen(camera: Camera, screen: Grid, heights: Grid, right: Grid, up: Grid) -> tuple[Grid, Grid]:
     """Depths (K,) and unit normals (K, 3) at screen positions (K, 2) with these heights and slopes."""
-    pixel = camera.pixel_length
-    if isinstance(camera, Perspective):
-        distance = 1 / pixel - heights
-        if np.any(distance <= 0):
-            raise NormalMeshError(
-                f"the relief is {heights.max():.4g} px high and reaches the camera, whose focal length is "
-                f"{1 / pixel:.4g} px; lower it or take a longer focal length"
-            )
-        unknown, along_u, along_v = np.log(distance), -right / distance, up / distance
-    else:
-        unknown, along_u, along_v = pixel * heights, pixel * right, -pixel * up
+    # Depth grows along the ray, heights towards the viewer.
+    side = camera.towards_viewer * camera.reference_pixel
+    depth = camera.reference_depth + side * heights
+    if camera.is_central and np.any(depth <= 0):
+        raise NormalMeshError(
+            f"the relief is {heights.max():.4g} px high and reaches the camera, whose focal length is "
+            f"{camera.reference_depth:.4g} px; lower it or take a longer focal length"
+        )
+    unknown, change = camera.unknown_of_depth(depth), camera.depth_per_unknown(depth)
+    along_u, along_v = side * right / change, -side * up / change
     rays = camera.rays(screen[:, 0], screen[:, 1])
     tangents = [slope[:, None] * rays + tau for slope, tau in zip((along_u, along_v), camera.tangents, strict=True)]
     # u points right and v down: their tangents' product points away from the viewer.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_image_shape
 from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.camera import Camera, Orthographic, Perspective, checked_camera
 
 #: Focal length of ``"perspective"`` in lengths of the image's longer side: a field of view of 37°.
 FOCAL = 1.5
@@ -27,22 +27,19 @@ def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
-    """The camera given, or one by its name.
+    """Return the camera given, or the one of this name.
 
     ``"orthographic"``: one unit a pixel. ``"perspective"``: a field of view of 37° along the longer side, the principal
     point in the image's middle.
     """
-    if isinstance(camera, Camera):
-        return camera
-    if isinstance(camera, str) and camera == "orthographic":
+    expected = "'orthographic', 'perspective', Orthographic(...) or Perspective(...)"
+    if not isinstance(camera, str):
+        return checked_camera(camera, expected)
+    if camera == "orthographic":
         return Orthographic()
-    if isinstance(camera, str) and camera == "perspective":
-        focal = FOCAL * max(shape)
-        return Perspective(focal, focal, shape[1] / 2, shape[0] / 2)
-    raise NormalMeshError(
-        f"camera must be 'orthographic', 'perspective', Orthographic(...) or Perspective(...), "
-        f"not {repr_for_error(camera)}"
-    )
+    if camera == "perspective":
+        return Perspective.centred(FOCAL * max(shape), shape)
+    raise NormalMeshError(f"camera must be {expected}, not {repr_for_error(camera)}")
 
 
 def pixel_centres(rows: slice, columns: int) -> NDArray[np.float64]:
