@@ -6,11 +6,12 @@ import pytest
 import naive
 from meshes import bumpy_map, disc, start_mesh, triangles
 from normalmesh import NormalMap
-from normalmesh.decimation import _collapse
+from normalmesh.decimation import _collapse, _edge_collapse
 from normalmesh.decimation import collapse as collapsing
+from normalmesh.decimation._edge_collapse import CostArrays
 from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.quadrics import Pixels, vertex_quadrics
-from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
+from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
 from normalmesh.mesh._validity import keeps_faces_upright, link_is_simple
 
 MASK = NormalMap(np.broadcast_to([0.0, 0.0, 1.0], (9, 9, 3))).mask
@@ -29,9 +30,9 @@ def random_edge(seed):
 
 
 def best_position(vertices, quadrics, flags=(0, 0), on_boundary=False, in_plane=False):
-    cost, u, v = _collapse.best_position(
-        0, 1, on_boundary, vertices, quadrics, np.array(flags, np.uint8), MASK, in_plane
-    )
+    none = np.empty(0, np.int32)
+    mesh = MeshArrays(vertices, none, none, none, np.array(flags, np.uint8), 2, 0)
+    cost, u, v = _edge_collapse.best_position(0, 1, on_boundary, mesh, CostArrays(quadrics, MASK, in_plane))
     return cost, np.array([u, v])
 
 
@@ -110,9 +111,7 @@ def test_boundary_vertices_stay_at_the_outline(ends, pull, expected):
 
 
 def can_collapse(mesh, a, b):
-    return link_is_simple(
-        a, b, mesh.faces, mesh.opposite, mesh.corner_of, mesh.ghost, np.zeros(mesh.ghost, np.int32), 1
-    )
+    return link_is_simple(a, b, mesh.arrays, np.zeros(mesh.ghost, np.int32), 1)
 
 
 def test_a_lone_triangle_stays():
@@ -155,7 +154,7 @@ def test_no_face_is_turned_over():
         ]
         if 0 < min(double_areas) < 0.2:
             continue
-        allowed = keeps_faces_upright(5, -1, *place, *mesh.topology)
+        allowed = keeps_faces_upright(5, -1, *place, mesh.arrays)
         assert allowed == (min(double_areas) > 0)
         answers.append(allowed)
     assert 20 < sum(answers) < len(answers) - 20
@@ -185,7 +184,7 @@ def in_order(places):
 def collapse_watched(monkeypatch, normal_map, target):
     """Collapse a start mesh; also the quadrics and positions before and after."""
     mesh, seen = start_mesh(normal_map), {}
-    in_order = collapsing._Collapsing.in_order
+    in_order = collapsing.Collapser.in_order
 
     def watched_quadrics(*given):
         quadrics = vertex_quadrics(*given)
@@ -199,7 +198,7 @@ def collapse_watched(monkeypatch, normal_map, target):
 
     with monkeypatch.context() as patch:
         patch.setattr(collapsing, "vertex_quadrics", watched_quadrics)
-        patch.setattr(collapsing._Collapsing, "in_order", watched_order)
+        patch.setattr(collapsing.Collapser, "in_order", watched_order)
         collapse(mesh, Pixels(normal_map), target=target)
     return mesh, seen["before"], seen["after"]
 

@@ -7,6 +7,7 @@ import naive
 from meshes import assert_consistent, bumpy_map, coarse_mesh, disc, point_mesh
 from normalmesh import NormalMap, Orthographic, Perspective
 from normalmesh.decimation import _flip
+from normalmesh.decimation._quadrics import FaceRecord
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge
@@ -26,9 +27,7 @@ def patches(mesh):
 
 
 def gain(mesh, pixels, records, corner):
-    return _flip.gain_of_flip(
-        corner, mesh.vertices, mesh.faces, mesh.real_faces, mesh.opposite, mesh.flags, records.table, *pixels.camera
-    )
+    return _flip.gain_of_flip(corner, mesh.arrays, records.table, pixels.normal_map.camera.arrays)
 
 
 def shuffled_mesh(normal_map, count, seed=0):
@@ -45,7 +44,7 @@ def shuffled_mesh(normal_map, count, seed=0):
         if ((b - a) @ (d - c)) ** 2 < 0.98 * ((b - a) @ (b - a)) * ((d - c) @ (d - c)):
             s, t = naive.crossing(a, b, c, d)
             if min(s, t) > 0.05 and max(s, t) < 0.95:
-                flip_edge(corner, mesh.faces, mesh.opposite, mesh.corner_of)
+                flip_edge(corner, mesh.arrays)
                 flips += 1
     assert flips > mesh.real_faces / 2
     assert mesh.to_screen().check().ok
@@ -66,15 +65,14 @@ def test_gains_are_those_of_the_lifted_patch(camera):
         s, t = naive.crossing(a, b, c, d)
         place = a + s * (b - a)
         G = naive.edge_metric(p, q, place, camera)
-        assert np.allclose(
-            _flip.edge_metric(p, q, *place, *pixels.camera), G[np.triu_indices(2)], rtol=1e-9, atol=1e-14
-        )
+        found_metric = _flip.edge_metric(FaceRecord(*p), FaceRecord(*q), *place, camera.arrays)
+        assert np.allclose(found_metric, G[np.triu_indices(2)], rtol=1e-9, atol=1e-14)
         lower = naive.lowered_by_flip(a, b, c, d, G)
         height = s * (1 - s) * (b - a) @ G @ (b - a)
         double_areas = np.array([s, 1 - s]) * abs(np.linalg.det([b - a, d - c]))
         longest = max((b - a) @ (b - a), (d - c) @ (d - c))
         convex = 0 < s < 1 and 0 < t < 1
-        if convex and lower > _flip.LEAST_GAIN * height and min(double_areas) >= max(2e-3, 1e-3 * longest):
+        if convex and lower > _flip.MIN_GAIN * height and min(double_areas) >= max(2e-3, 1e-3 * longest):
             assert np.isclose(found, lower, rtol=1e-6)
             gained += 1
         else:
@@ -116,10 +114,9 @@ def test_no_edge_is_left_that_gains_by_both_metrics(camera, seed):
     flip(mesh, pixels, records)
     taken_back = 0
     for corner, (_, _, c, d) in list(patches(mesh)):
-        table = mesh.faces.copy(), mesh.opposite.copy(), mesh.corner_of.copy()
-        if gain(mesh, pixels, records, corner) > 0 and not are_neighbours(c, d, *table):
-            trial = ClosedMesh(mesh.vertices, table[0], mesh.real_faces, *table[1:], mesh.flags, None, None, None)
-            flip_edge(corner, *table)
+        if gain(mesh, pixels, records, corner) > 0 and not are_neighbours(c, d, mesh.arrays):
+            trial = mesh.copy()
+            flip_edge(corner, trial.arrays)
             afresh = FaceRecords(trial)
             afresh.renew(trial, pixels)
             assert gain(trial, pixels, afresh, next_corner(corner)) > 0

@@ -5,7 +5,7 @@ import pytest
 
 from meshes import assert_consistent, bumpy_map, coarse_mesh, disc
 from normalmesh import pixel_faces
-from normalmesh.decimation._move import LEAST_STEP, best_steps
+from normalmesh.decimation._move import MIN_STEP, best_steps
 from normalmesh.decimation.move import move
 from normalmesh.decimation.quadrics import vertex_quadrics
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
@@ -46,7 +46,7 @@ def test_no_step_turns_a_face_over(mask, step):
     assert np.array_equal(mesh.covered, pixel_faces(mesh.to_screen(), normal_map.shape) >= 0)
     moved = (mesh.vertices != before).any(axis=1)
     assert moved.any()
-    assert (np.linalg.norm(mesh.vertices - before, axis=1)[moved] >= LEAST_STEP / 2**6).all()
+    assert (np.linalg.norm(mesh.vertices - before, axis=1)[moved] >= MIN_STEP / 2**6).all()
 
 
 def test_exactly_the_faces_that_changed_are_marked():

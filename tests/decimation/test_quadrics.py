@@ -6,7 +6,7 @@ import pytest
 import naive
 from meshes import two_faces
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
-from normalmesh.decimation._collapse import evaluate, merge_quadrics
+from normalmesh.decimation._edge_collapse import Quadric, evaluate, merge_quadrics
 from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.quadrics import FaceRecords, Pixels, vertex_quadrics
 from normalmesh.mesh._face_pixels import ROOM
@@ -132,7 +132,7 @@ def test_merging_conserves_the_sum():
     vertices = rng.normal(size=(2, 2))
     quadrics = rng.normal(size=(2, 6))
     places = rng.normal(size=(5, 2))
-    before = [sum(evaluate(quadrics[k], *(place - vertices[k])) for k in range(2)) for place in places]
+    before = [sum(evaluate(Quadric(*quadrics[k]), *(place - vertices[k])) for k in range(2)) for place in places]
     merge_quadrics(0, 1, 0.3, -0.7, vertices, quadrics)
-    after = [evaluate(quadrics[0], *(place - [0.3, -0.7])) for place in places]
+    after = [evaluate(Quadric(*quadrics[0]), *(place - [0.3, -0.7])) for place in places]
     assert np.allclose(before, after)

@@ -37,8 +37,7 @@ def stretches(mesh, normal_map, error):
     lengths = EdgeLengths(Pixels(normal_map), curvature(normal_map), error)
     lengths.sample(closed)
     corners = [c for c in range(3 * closed.real_faces) if c < closed.opposite[c]]
-    table = closed.vertices, closed.faces, closed.opposite
-    return np.sqrt([_edge_lengths.stretch_of(corner, *table, *lengths.measure) for corner in corners])
+    return np.sqrt([_edge_lengths.stretch_of(corner, closed.arrays, lengths.arrays) for corner in corners])
 
 
 # What is promised on any map.
@@ -256,7 +255,7 @@ def test_samples_and_stretches(camera):
     twins = naive_isotropic.stretches(screen, samples, camera)
     for corner in range(3 * mesh.real_faces):
         edge = tuple(sorted(np.delete(mesh.faces[corner // 3], corner % 3).tolist()))
-        found = _edge_lengths.stretch_of(corner, mesh.vertices, mesh.faces, mesh.opposite, *lengths.measure)
+        found = _edge_lengths.stretch_of(corner, mesh.arrays, lengths.arrays)
         assert np.isclose(found, twins[edge], rtol=1e-4)
     expected = expected_vertices(Pixels(normal_map), bends, 0.3)
     assert np.isclose(expected, naive_isotropic.expected_vertices(normal_map, bends, 0.3), rtol=1e-5)

@@ -44,7 +44,7 @@ def test_the_ghost_closes_the_boundary(name):
     assert np.array_equal(mesh.outline_of >= 0, on_boundary)
     assert np.array_equal(mesh.covered, MASKS[name])
     for vertex in np.flatnonzero(on_boundary):
-        before, after = boundary_neighbours(vertex, mesh.faces, mesh.opposite, mesh.corner_of, mesh.ghost)
+        before, after = boundary_neighbours(vertex, mesh.arrays)
         point = mesh.outline_of[vertex]
         assert np.array_equal(mesh.outline.points[point], mesh.vertices[vertex])
         assert mesh.outline.next_point[point] == mesh.outline_of[after]
@@ -57,21 +57,21 @@ def test_collapses_and_flips_keep_the_corner_table(name, seed):
     rng = np.random.default_rng(seed)
     mesh = closed(MASKS[name])
     mark, collapses, flips = np.zeros(mesh.ghost + 1, np.int32), 0, 0
-    table = mesh.faces, mesh.opposite, mesh.corner_of
+    arrays = mesh.arrays
     for token in range(1, 150):
         corner = rng.integers(3 * mesh.real_faces)
         if mesh.faces[corner // 3, 0] < 0:
             continue
         a, b = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
         apex, far = vertex_at(corner, mesh.faces), vertex_at(mesh.opposite[corner], mesh.faces)
-        if token % 2 and link_is_simple(a, b, *table, mesh.ghost, mark, token):
-            collapse_edge(corner, *table)
+        if token % 2 and link_is_simple(a, b, arrays, mark, token):
+            collapse_edge(corner, arrays)
             assert mesh.corner_of[b] == -1
             collapses += 1
-        elif far != mesh.ghost and not are_neighbours(apex, far, *table):
-            flip_edge(corner, *table)
-            assert are_neighbours(apex, far, *table)
-            assert not are_neighbours(a, b, *table)
+        elif far != mesh.ghost and not are_neighbours(apex, far, arrays):
+            flip_edge(corner, arrays)
+            assert are_neighbours(apex, far, arrays)
+            assert not are_neighbours(a, b, arrays)
             flips += 1
         else:
             continue
@@ -94,9 +94,9 @@ def test_splits_keep_the_corner_table(name):
         on_boundary = mesh.opposite[corner] // 3 >= mesh.real_faces
         mesh.vertices[vertex] = (mesh.vertices[a] + mesh.vertices[b]) / 2
         far = ghost_face if on_boundary else face + 1
-        split_edge(corner, vertex, face, far, mesh.faces, mesh.opposite, mesh.corner_of)
+        split_edge(corner, vertex, face, far, mesh.arrays)
         assert_consistent(mesh)
-        assert not are_neighbours(a, b, mesh.faces, mesh.opposite, mesh.corner_of)
+        assert not are_neighbours(a, b, mesh.arrays)
         face, ghost_face = (face + 1, ghost_face + 1) if on_boundary else (face + 2, ghost_face)
         inner, outer, vertex = inner + (not on_boundary), outer + on_boundary, vertex + 1
     assert min(inner, outer) > 0
@@ -111,7 +111,7 @@ def test_splits_keep_the_corner_table(name):
 def test_copies_are_independent():
     mesh = closed(MASKS["ring"])
     other = mesh.copy()
-    flip_edge(30, other.faces, other.opposite, other.corner_of)
+    flip_edge(30, other.arrays)
     other.vertices[:] = 0
     other.covered[:] = False
     assert_consistent(mesh)
@@ -121,13 +121,13 @@ def test_copies_are_independent():
 
 def test_compact():
     mesh = closed(MASKS["ring"], np.arange(len(ScreenMesh.from_mask(MASKS["ring"]).vertices)) % 5 == 0)
-    table = mesh.faces, mesh.opposite, mesh.corner_of
+    arrays = mesh.arrays
     mark = np.zeros(mesh.ghost + 1, np.int32)
     for token, corner in enumerate(range(0, 3 * mesh.real_faces, 7), start=1):
         if mesh.faces[corner // 3, 0] >= 0:
             a, b = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
-            if link_is_simple(a, b, *table, mesh.ghost, mark, token):
-                collapse_edge(corner, *table)
+            if link_is_simple(a, b, arrays, mark, token):
+                collapse_edge(corner, arrays)
     alive = mesh.corner_of[:-1] >= 0
     assert not alive.all()
     vertices, flags, outline_of = mesh.vertices[alive], mesh.flags[alive], mesh.outline_of[alive]

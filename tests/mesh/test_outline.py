@@ -58,7 +58,7 @@ def test_coverage_is_known_after_collapses(mask):
 
 def pieces(mesh, vertex):
     """The points of the outline for which the two boundary edges of a vertex stand, from the one before on."""
-    before, after = boundary_neighbours(vertex, mesh.faces, mesh.opposite, mesh.corner_of, mesh.ghost)
+    before, after = boundary_neighbours(vertex, mesh.arrays)
     points = [mesh.outline_of[before]]
     while points[-1] != mesh.outline_of[after]:
         points.append(mesh.outline.next_point[points[-1]])
@@ -98,11 +98,10 @@ def test_the_fit_brings_edges_to_an_arc():
     boundary = mesh.flags & BOUNDARY != 0
     for _ in range(5):
         steps = np.zeros((len(mesh.vertices), 2))
-        outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth)
-        _outline.outline_steps(0, len(steps), *mesh.topology, mesh.flags, *outline, 0.5, steps)
+        _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline_arrays, 0.5, steps)
         assert not steps[~boundary].any()
         changed = np.zeros(len(mesh.faces), bool)
-        take_steps(steps, *mesh.topology, mesh.flags, normal_map.mask, mesh.covered, changed)
+        take_steps(steps, mesh.arrays, normal_map.mask, mesh.covered, changed)
     assert outline_error(mesh) < 0.7 * before
 
 

@@ -11,7 +11,7 @@ too: so the corners above any level of cost make a mesh without gaps.
 import numpy as np
 
 from normalmesh.mesh._topology import vertices_at
-from normalmesh.normals._normal_map import to_viewer
+from normalmesh.normals._camera import to_viewer
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Least cosine between a normal and the ray to the viewer that is taken into account.

@@ -1,79 +1,74 @@
-"""Kernels of :mod:`normalmesh.decimation.quadrics`: what the pixels of a face say about its vertices and edges.
+"""Kernels of :mod:`normalmesh.decimation.quadrics`: quadrics of faces from their pixels, and of vertices from faces.
 
-A *face record* is 14 numbers: the normal n_f (3), the area on the surface A³_f (1), and the quadric around the
-centroid, ``Q_f(δx) = ⟨δx, A δx⟩ + 2⟨b, δx⟩ + c``: A as xx, xy, xz, yy, yz, zz (6), b (3) and c (1).
-A *screen quadric* is 6 numbers around a vertex, ``Q̃(δu) = ⟨δu, A δu⟩ + 2⟨b, δu⟩ + c``: A as uu, uv, vv (3), b (2), c.
+A table of face records (M, RECORD) has one :class:`FaceRecord` in each row. A table of screen quadrics (N, QUADRIC) has
+one quadric ``Q̃(δu) = ⟨δu, A δu⟩ + 2⟨b, δu⟩ + c`` around each vertex in the columns UU, UV, VV, BU, BV and CONSTANT.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from normalmesh.mesh._closed_mesh import turn
 from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixels
 from normalmesh.mesh._raster import by_height, face_edges, first_row
-from normalmesh.normals._normal_map import CLAMP_COSINE, CLAMP_SINE, ray, to_viewer
+from normalmesh.normals._camera import facing, jacobian
+from normalmesh.normals._normal_map import normal_at, sample_pixel
 from normalmesh.runtime.kernels import inner, kernel
 
 
-@inner(error_model="numpy")
-def jacobian(nx, ny, nz, u, v, frame, scale):
-    """J(n) at the screen position (u, v), eqs. (7) and (8), as six numbers: column ∂_u, then column ∂_v."""
-    rx, ry, rz = ray(u, v, frame)
-    # One division for both slopes.
-    inverse = 1.0 / (nx * rx + ny * ry + nz * rz)
-    slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) * inverse
-    slope_v = (nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) * inverse
-    return (
-        (frame[0, 0] - slope_u * rx) * scale,
-        (frame[0, 1] - slope_u * ry) * scale,
-        (frame[0, 2] - slope_u * rz) * scale,
-        (frame[1, 0] - slope_v * rx) * scale,
-        (frame[1, 1] - slope_v * ry) * scale,
-        (frame[1, 2] - slope_v * rz) * scale,
-    )
+class FaceRecord(NamedTuple):
+    """A face as its pixels describe it: n_f, the area A³_f on the surface (px²), and the quadric around the centroid.
+
+    The quadric is ``Q_f(δx) = ⟨δx, A δx⟩ + 2⟨b, δx⟩ + c`` with A as xx, xy, xz, yy, yz, zz and b as bx, by, bz.
+    """
+
+    nx: float
+    ny: float
+    nz: float
+    area: float
+    xx: float
+    xy: float
+    xz: float
+    yy: float
+    yz: float
+    zz: float
+    bx: float
+    by: float
+    bz: float
+    constant: float
+
+
+class SpaceQuadric(NamedTuple):
+    """A quadric in space, ``Q(δx) = ⟨δx, A δx⟩ + 2⟨b, δx⟩ + c``, in the numbers of a :class:`FaceRecord`."""
+
+    xx: float
+    xy: float
+    xz: float
+    yy: float
+    yz: float
+    zz: float
+    bx: float
+    by: float
+    bz: float
+    constant: float
+
+
+#: Numbers in a row of a table of face records, and of screen quadrics.
+RECORD, QUADRIC = 14, 6
+#: Columns of a table of screen quadrics: A, b and c.
+UU, UV, VV, BU, BV, CONSTANT = range(QUADRIC)
+
+ZERO = SpaceQuadric(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inner(error_model="numpy")
-def facing(nx, ny, nz, u, v, frame, towards_viewer):
-    """A sum of normals as a unit normal, at most 85° from the viewing ray."""
-    rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
-    length = math.sqrt(nx * nx + ny * ny + nz * nz)
-    if length < 1e-12:
-        return rx, ry, rz
-    nx, ny, nz = nx / length, ny / length, nz / length
-    cosine = nx * rx + ny * ry + nz * rz
-    if cosine < CLAMP_COSINE:
-        nx, ny, nz = nx - cosine * rx, ny - cosine * ry, nz - cosine * rz
-        length = math.sqrt(nx * nx + ny * ny + nz * nz)
-        if length < 1e-12:
-            return rx, ry, rz
-        scale = CLAMP_SINE / length
-        nx, ny, nz = CLAMP_COSINE * rx + scale * nx, CLAMP_COSINE * ry + scale * ny, CLAMP_COSINE * rz + scale * nz
-    return nx, ny, nz
+def face_record(a, b, c, vertices, normal_map, regularisation, buffer):
+    """Compute the record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B.
 
-
-@inner
-def sample_pixel(mask, u, v):
-    """The foreground pixel nearest to the one under (u, v), within two pixels; (−1, −1) where there is none."""
-    row, column = math.floor(v), math.floor(u)
-    for reach in range(3):
-        for i in range(row - reach, row + reach + 1):
-            for j in range(column - reach, column + reach + 1):
-                if 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]:
-                    return i, j
-    return -1, -1
-
-
-@inner(forceinline=True)
-def normal_at(normals, row, column):
-    """The normal of a pixel as three float64."""
-    return np.float64(normals[row, column, 0]), np.float64(normals[row, column, 1]), np.float64(normals[row, column, 2])
-
-
-@inner(error_model="numpy")
-def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, regularisation, pixels):
-    """The record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B."""
+    ``buffer`` is a list of pixels (:mod:`normalmesh.mesh._face_pixels`), which is overwritten.
+    """
+    normals, mask, camera = normal_map.normals, normal_map.mask, normal_map.camera
     rows = mask.shape[0]
     at_a, at_b, at_c = (
         (vertices[a, 0], vertices[a, 1]),
@@ -88,187 +83,190 @@ def face_record(a, b, c, vertices, normals, mask, frame, towards_viewer, scale, 
     total = count = 0
     row, column = start_row, 0
     while row < end_row:
-        count, row, column = list_pixels(edges, row, column, middle_row, end_row, normals, mask, pixels)
-        nx, ny, nz = _with_normals(nx, ny, nz, pixels, count)
+        count, row, column = list_pixels(edges, row, column, middle_row, end_row, normals, mask, buffer)
+        nx, ny, nz = _with_normals(nx, ny, nz, buffer, count)
         total += count
     if total == 0:
-        return sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation)
-    nx, ny, nz = facing(nx, ny, nz, centre_u, centre_v, frame, towards_viewer)
-    j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
-    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return sample_record(at_a, at_b, at_c, normal_map, regularisation)
+    normal = facing(nx, ny, nz, centre_u, centre_v, camera)
+    j = jacobian(normal[0], normal[1], normal[2], centre_u, centre_v, camera)
+    sums = ZERO
     if total == count:
-        sums = _with_pixels(sums, pixels, count, centre_u, centre_v, j, regularisation)
+        sums = _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation)
     else:
         row, column = start_row, 0
         while row < end_row:
-            count, row, column = list_pixels(edges, row, column, middle_row, end_row, normals, mask, pixels)
-            sums = _with_pixels(sums, pixels, count, centre_u, centre_v, j, regularisation)
-    return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, total)
+            count, row, column = list_pixels(edges, row, column, middle_row, end_row, normals, mask, buffer)
+            sums = _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation)
+    return _finished_record(at_a, at_b, at_c, normal, j, sums, total)
 
 
 @inner
-def sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation):
-    """The record of a face that owns no pixel, from the one nearest to its centroid; (u, v) of its corners."""
+def sample_record(at_a, at_b, at_c, normal_map, regularisation):
+    """Compute the record of a face that owns no pixel from the pixel nearest to its centroid.
+
+    ``at_a``, ``at_b`` and ``at_c`` are the screen positions (u, v) of its corners.
+    """
+    camera = normal_map.camera
     centre_u, centre_v = (at_a[0] + at_b[0] + at_c[0]) / 3.0, (at_a[1] + at_b[1] + at_c[1]) / 3.0
-    row, column = sample_pixel(mask, centre_u, centre_v)
-    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    row, column = sample_pixel(normal_map.mask, centre_u, centre_v)
     if row < 0:
-        nx, ny, nz = facing(0.0, 0.0, 0.0, centre_u, centre_v, frame, towards_viewer)
-        j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
-        return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, 1)
-    n = normal_at(normals, row, column)
-    nx, ny, nz = facing(n[0], n[1], n[2], centre_u, centre_v, frame, towards_viewer)
-    j = jacobian(nx, ny, nz, centre_u, centre_v, frame, scale)
-    sums = _with_pixel(sums, n, centre_u - (column + 0.5), centre_v - (row + 0.5), j, regularisation)
-    return _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, 1)
+        normal = facing(0.0, 0.0, 0.0, centre_u, centre_v, camera)
+        j = jacobian(normal[0], normal[1], normal[2], centre_u, centre_v, camera)
+        return _finished_record(at_a, at_b, at_c, normal, j, ZERO, 1)
+    n = normal_at(normal_map.normals, row, column)
+    normal = facing(n[0], n[1], n[2], centre_u, centre_v, camera)
+    j = jacobian(normal[0], normal[1], normal[2], centre_u, centre_v, camera)
+    sums = _with_pixel(ZERO, n, centre_u - (column + 0.5), centre_v - (row + 0.5), j, regularisation)
+    return _finished_record(at_a, at_b, at_c, normal, j, sums, 1)
 
 
 @inner
-def _finished_record(at_a, at_b, at_c, nx, ny, nz, j, sums, pixels):
-    """Normal, area on the surface, and the sums over the pixels as a mean times that area."""
+def _finished_record(at_a, at_b, at_c, normal, j, sums, pixels):
+    """Return normal, area on the surface, and the sums over ``pixels`` pixels as a mean times that area."""
     area = 0.5 * ((at_b[1] - at_a[1]) * (at_c[0] - at_a[0]) - (at_b[0] - at_a[0]) * (at_c[1] - at_a[1]))
-    metric_uu = j[0] * j[0] + j[1] * j[1] + j[2] * j[2]
-    metric_uv = j[0] * j[3] + j[1] * j[4] + j[2] * j[5]
-    metric_vv = j[3] * j[3] + j[4] * j[4] + j[5] * j[5]
+    metric_uu = j.ux * j.ux + j.uy * j.uy + j.uz * j.uz
+    metric_uv = j.ux * j.vx + j.uy * j.vy + j.uz * j.vz
+    metric_vv = j.vx * j.vx + j.vy * j.vy + j.vz * j.vz
     surface_area = math.sqrt(max(metric_uu * metric_vv - metric_uv * metric_uv, 0.0)) * area
     w = surface_area / pixels
-    return (
-        nx, ny, nz, surface_area, w * sums[0], w * sums[1], w * sums[2], w * sums[3], w * sums[4], w * sums[5],
-        w * sums[6], w * sums[7], w * sums[8], w * sums[9],
+    return FaceRecord(
+        normal[0], normal[1], normal[2], surface_area,
+        w * sums.xx, w * sums.xy, w * sums.xz, w * sums.yy, w * sums.yz, w * sums.zz,
+        w * sums.bx, w * sums.by, w * sums.bz, w * sums.constant,
     )  # fmt: skip
 
 
 @inner(fastmath=FAST, error_model="numpy")
-def _with_normals(sum_x, sum_y, sum_z, pixels, count):
-    """A sum of normals with those of a list of pixels added to it."""
+def _with_normals(sum_x, sum_y, sum_z, buffer, count):
+    """Add the normals of a list of pixels to a sum of normals."""
     for i in range(count):
-        sum_x += pixels[X + i]
-        sum_y += pixels[Y + i]
-        sum_z += pixels[Z + i]
+        sum_x += buffer[X + i]
+        sum_y += buffer[Y + i]
+        sum_z += buffer[Z + i]
     return sum_x, sum_y, sum_z
 
 
 @inner(fastmath=FAST, error_model="numpy")
-def _with_pixels(sums, pixels, count, centre_u, centre_v, j, regularisation):
-    """A record's quadric with those of a list of pixels added to it."""
+def _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation):
+    """Add the quadrics of a list of pixels to the quadric of a face."""
     for i in range(count):
-        n = np.float64(pixels[X + i]), np.float64(pixels[Y + i]), np.float64(pixels[Z + i])
-        du, dv = centre_u - (np.float64(pixels[U + i]) + 0.5), centre_v - (np.float64(pixels[V + i]) + 0.5)
+        n = np.float64(buffer[X + i]), np.float64(buffer[Y + i]), np.float64(buffer[Z + i])
+        du, dv = centre_u - (np.float64(buffer[U + i]) + 0.5), centre_v - (np.float64(buffer[V + i]) + 0.5)
         sums = _with_pixel(sums, n, du, dv, j, regularisation)
     return sums
 
 
 @inner(fastmath=FAST, error_model="numpy", forceinline=True)
 def _with_pixel(sums, n, du, dv, j, regularisation):
-    """A record's quadric with ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 added to it."""
+    """Add ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 to the quadric of a face."""
     nx, ny, nz = n
-    x, y, z = j[0] * du + j[3] * dv, j[1] * du + j[4] * dv, j[2] * du + j[5] * dv
+    x, y, z = j.ux * du + j.vx * dv, j.uy * du + j.vy * dv, j.uz * du + j.vz * dv
     off = nx * x + ny * y + nz * z
-    return (
-        sums[0] + (nx * nx + regularisation),
-        sums[1] + nx * ny,
-        sums[2] + nx * nz,
-        sums[3] + (ny * ny + regularisation),
-        sums[4] + ny * nz,
-        sums[5] + (nz * nz + regularisation),
-        sums[6] + (off * nx + regularisation * x),
-        sums[7] + (off * ny + regularisation * y),
-        sums[8] + (off * nz + regularisation * z),
-        sums[9] + (off * off + regularisation * (x * x + y * y + z * z)),
+    return SpaceQuadric(
+        sums.xx + (nx * nx + regularisation),
+        sums.xy + nx * ny,
+        sums.xz + nx * nz,
+        sums.yy + (ny * ny + regularisation),
+        sums.yz + ny * nz,
+        sums.zz + (nz * nz + regularisation),
+        sums.bx + (off * nx + regularisation * x),
+        sums.by + (off * ny + regularisation * y),
+        sums.bz + (off * nz + regularisation * z),
+        sums.constant + (off * off + regularisation * (x * x + y * y + z * z)),
     )
 
 
 @inner
 def record_of(f, records):
-    """A face's record as a tuple: views of arrays cost more than the arithmetic."""
-    return (
+    """Return the record of a face as a tuple: views of arrays cost more than the arithmetic."""
+    return FaceRecord(
         records[f, 0], records[f, 1], records[f, 2], records[f, 3], records[f, 4], records[f, 5], records[f, 6],
         records[f, 7], records[f, 8], records[f, 9], records[f, 10], records[f, 11], records[f, 12], records[f, 13],
     )  # fmt: skip
 
 
+@inner
+def store_record(record, f, records):
+    """Write the record of a face into the table."""
+    for k in range(RECORD):
+        records[f, k] = record[k]
+
+
 @inner(error_model="numpy", fastmath={"contract"}, forceinline=True)
-def with_face(total, record, a, b, c, vertices, u, v, frame, scale):
-    """A vertex's quadric in space, total (10), with that of the face abc, moved to the vertex at (u, v), added."""
-    centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
-    centre_v = (vertices[a, 1] + vertices[b, 1] + vertices[c, 1]) / 3.0
-    j = jacobian(record[0], record[1], record[2], centre_u, centre_v, frame, scale)
+def with_face(total, record, centre_u, centre_v, u, v, camera):
+    """Add the quadric of a face, moved from its centroid to the vertex at (u, v), to the vertex's quadric in space."""
+    j = jacobian(record.nx, record.ny, record.nz, centre_u, centre_v, camera)
     du, dv = u - centre_u, v - centre_v
-    x, y, z = j[0] * du + j[3] * dv, j[1] * du + j[4] * dv, j[2] * du + j[5] * dv
-    ax = record[4] * x + record[5] * y + record[6] * z
-    ay = record[5] * x + record[7] * y + record[8] * z
-    az = record[6] * x + record[8] * y + record[9] * z
-    return (
-        total[0] + record[4],
-        total[1] + record[5],
-        total[2] + record[6],
-        total[3] + record[7],
-        total[4] + record[8],
-        total[5] + record[9],
-        total[6] + (record[10] + ax),
-        total[7] + (record[11] + ay),
-        total[8] + (record[12] + az),
-        total[9] + (record[13] + 2.0 * (record[10] * x + record[11] * y + record[12] * z) + (ax * x + ay * y + az * z)),
+    x, y, z = j.ux * du + j.vx * dv, j.uy * du + j.vy * dv, j.uz * du + j.vz * dv
+    ax = record.xx * x + record.xy * y + record.xz * z
+    ay = record.xy * x + record.yy * y + record.yz * z
+    az = record.xz * x + record.yz * y + record.zz * z
+    linear = record.bx * x + record.by * y + record.bz * z
+    return SpaceQuadric(
+        total.xx + record.xx,
+        total.xy + record.xy,
+        total.xz + record.xz,
+        total.yy + record.yy,
+        total.yz + record.yz,
+        total.zz + record.zz,
+        total.bx + (record.bx + ax),
+        total.by + (record.by + ay),
+        total.bz + (record.bz + az),
+        total.constant + (record.constant + 2.0 * linear + (ax * x + ay * y + az * z)),
     )
 
 
 @inner
-def restrict_to_screen(total, nx, ny, nz, u, v, frame, scale):
-    """Q̃_v(δu) = Q_v(J_v δu), eq. (15), as six numbers."""
-    j = jacobian(nx, ny, nz, u, v, frame, scale)
-    ux = total[0] * j[0] + total[1] * j[1] + total[2] * j[2]
-    uy = total[1] * j[0] + total[3] * j[1] + total[4] * j[2]
-    uz = total[2] * j[0] + total[4] * j[1] + total[5] * j[2]
-    vx = total[0] * j[3] + total[1] * j[4] + total[2] * j[5]
-    vy = total[1] * j[3] + total[3] * j[4] + total[4] * j[5]
-    vz = total[2] * j[3] + total[4] * j[4] + total[5] * j[5]
+def restrict_to_screen(total, normal, u, v, camera):
+    """Return Q̃_v(δu) = Q_v(J_v δu), eq. (15), as the six numbers of a screen quadric."""
+    j = jacobian(normal[0], normal[1], normal[2], u, v, camera)
+    ux = total.xx * j.ux + total.xy * j.uy + total.xz * j.uz
+    uy = total.xy * j.ux + total.yy * j.uy + total.yz * j.uz
+    uz = total.xz * j.ux + total.yz * j.uy + total.zz * j.uz
+    vx = total.xx * j.vx + total.xy * j.vy + total.xz * j.vz
+    vy = total.xy * j.vx + total.yy * j.vy + total.yz * j.vz
+    vz = total.xz * j.vx + total.yz * j.vy + total.zz * j.vz
     return (
-        j[0] * ux + j[1] * uy + j[2] * uz,
-        j[3] * ux + j[4] * uy + j[5] * uz,
-        j[3] * vx + j[4] * vy + j[5] * vz,
-        j[0] * total[6] + j[1] * total[7] + j[2] * total[8],
-        j[3] * total[6] + j[4] * total[7] + j[5] * total[8],
-        total[9],
+        j.ux * ux + j.uy * uy + j.uz * uz,
+        j.vx * ux + j.vy * uy + j.vz * uz,
+        j.vx * vx + j.vy * vy + j.vz * vz,
+        j.ux * total.bx + j.uy * total.by + j.uz * total.bz,
+        j.vx * total.bx + j.vy * total.by + j.vz * total.bz,
+        total.constant,
     )
 
 
 @kernel(error_model="numpy")
-def face_records(
-    first, last, vertices, faces, changed, normals, mask, frame, towards_viewer, scale, regularisation, records
-):  # fmt: skip
-    """Renew the records (M, 14) of the faces that changed."""
-    pixels = np.empty(LISTED * ROOM, np.float32)
+def face_records(first, last, mesh, changed, normal_map, regularisation, records):
+    """Fill the records (M, RECORD) of the faces that changed."""
+    buffer = np.empty(LISTED * ROOM, np.float32)
+    faces = mesh.faces
     for f in range(first, last):
         if changed[f]:
-            record = face_record(
-                faces[f, 0], faces[f, 1], faces[f, 2], vertices, normals, mask, frame, towards_viewer, scale,
-                regularisation, pixels,
-            )  # fmt: skip
-            for k in range(14):
-                records[f, k] = record[k]
+            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+            store_record(face_record(a, b, c, mesh.vertices, normal_map, regularisation, buffer), f, records)
 
 
 @kernel
-def vertex_quadrics(
-    first, last, vertices, faces, real_faces, opposite, corner_of, normals, mask, frame, towards_viewer, scale,
-    regularisation, records, quadrics,
-):  # fmt: skip
-    """Fill the screen quadrics (N, 6) of vertices, eqs. (12), (14), (15).
+def vertex_quadrics(first, last, mesh, normal_map, regularisation, records, quadrics):
+    """Fill the screen quadrics (N, QUADRIC) of vertices, eqs. (12), (14), (15).
 
-    From the records of the faces, or straight from the pixels of a start mesh where ``records`` is empty: that is too
-    large to keep them.
+    They are computed from the records of the faces. If ``records`` is empty, as for a start mesh, which is too large
+    to keep them, they are computed from the pixels in which the faces lie.
     """
+    vertices, faces, camera = mesh.vertices, mesh.faces, normal_map.camera
     for vertex in range(first, last):
-        start = np.int64(corner_of[vertex])
+        start = np.int64(mesh.corner_of[vertex])
         if start < 0:
             continue
         u, v = vertices[vertex, 0], vertices[vertex, 1]
-        total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        total = ZERO
         nx = ny = nz = 0.0
         corner = start
         while True:
             f = corner // 3
-            if f < real_faces:
+            if f < mesh.real_faces:
                 a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
                 if records.shape[0] > 0:
                     own = record_of(f, records)
@@ -276,15 +274,16 @@ def vertex_quadrics(
                     # The pixel in which the face lies is the one nearest to its centroid.
                     at_a, at_b = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1])
                     at_c = vertices[c, 0], vertices[c, 1]
-                    own = sample_record(at_a, at_b, at_c, normals, mask, frame, towards_viewer, scale, regularisation)
-                total = with_face(total, own, a, b, c, vertices, u, v, frame, scale)
-                nx += own[3] * own[0]
-                ny += own[3] * own[1]
-                nz += own[3] * own[2]
-            corner = turn(corner, opposite)
+                    own = sample_record(at_a, at_b, at_c, normal_map, regularisation)
+                centre_u = (vertices[a, 0] + vertices[b, 0] + vertices[c, 0]) / 3.0
+                centre_v = (vertices[a, 1] + vertices[b, 1] + vertices[c, 1]) / 3.0
+                total = with_face(total, own, centre_u, centre_v, u, v, camera)
+                nx += own.area * own.nx
+                ny += own.area * own.ny
+                nz += own.area * own.nz
+            corner = turn(corner, mesh.opposite)
             if corner == start:
                 break
-        nx, ny, nz = facing(nx, ny, nz, u, v, frame, towards_viewer)
-        quadric = restrict_to_screen(total, nx, ny, nz, u, v, frame, scale)
-        for k in range(6):
+        quadric = restrict_to_screen(total, facing(nx, ny, nz, u, v, camera), u, v, camera)
+        for k in range(QUADRIC):
             quadrics[vertex, k] = quadric[k]

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.decimation import _collapse
+from normalmesh.decimation._collapse import QueueArrays, Sweep, Tiles
+from normalmesh.decimation._edge_collapse import CostArrays
 from normalmesh.decimation.quadrics import GRAIN, OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
@@ -74,7 +76,7 @@ def collapse(
     progress
         Told the number of vertices left, every now and then.
     """
-    work = _Collapsing(mesh, pixels, vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT), in_plane, progress)
+    work = Collapser(mesh, pixels, vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT), in_plane, progress)
     count = work.alive
     if work.alive > max(MARGIN * target, TILE):
         work.in_tiles(target, limit)
@@ -84,7 +86,7 @@ def collapse(
     return Collapsed(count - work.alive, work.largest)
 
 
-class _Collapsing:
+class Collapser:
     """A mesh whose edges are being collapsed.
 
     Attributes
@@ -123,13 +125,8 @@ class _Collapsing:
         self.extent = np.array([high - low for low, high in spans])
 
     @property
-    def _costing(self) -> tuple[Array, Array, Array, Array, int, Array, Array, Array, Array, bool]:
-        return (*self.mesh.topology, self.quadrics, self.mesh.flags, self.stamp, self.mask, self.in_plane)
-
-    @property
-    def _outline(self) -> tuple[Array, Array, Array, Array]:
-        outline = self.mesh.outline
-        return self.mesh.outline_of, outline.next_point, outline.points, self.mesh.covered
+    def _costs(self) -> CostArrays:
+        return CostArrays(self.quadrics, self.mask, self.in_plane)
 
     def in_tiles(self, target: int, limit: float) -> None:
         """Collapse tile by tile, to levels of cost that rise up to the limit, while far more vertices are left."""
@@ -149,42 +146,40 @@ class _Collapsing:
                 self._compact()
 
     def _sweep(self, level: float, kept: float, shift: float) -> None:
-        """Bring all tiles to one level of cost; ``shift`` moves the tiles by a part of their side."""
-        vertices = self.mesh.vertices
+        """Collapse all tiles to one level of cost; ``shift`` moves the tiles by a share of their side."""
+        count = len(self.mesh.vertices)
         side = math.ceil(math.sqrt(self.extent.prod() * TILE / self.alive))
-        origin = self.origin - int(shift * side)
-        wide, high = ((self.origin + self.extent - origin) // side).astype(int) + 1
-        tile_of, members = np.empty(len(vertices), np.int32), np.empty(len(vertices), np.int32)
-        starts = np.zeros(wide * high + 2, np.int64)
-        _collapse.tiles(vertices, self.mesh.corner_of, *origin, side, wide, high, tile_of, members, starts)
-        starts = starts[:-1]
-        rows, columns = np.divmod(np.arange(wide * high), wide)
-        squares = np.stack([origin[0] + side * columns, origin[1] + side * rows, np.full(len(rows), side)], axis=1)
-        mark = np.zeros(len(vertices), np.int32)
+        left, top = origin = self.origin - int(shift * side)
+        wide, high = (int(tiles) + 1 for tiles in (self.origin + self.extent - origin) // side)
+        starts, members, tile_of = (
+            np.zeros(wide * high + 2, np.int64),
+            np.empty(count, np.int32),
+            np.empty(count, np.int32),
+        )
+        tiles = Tiles(0, starts, members, tile_of, float(left), float(top), float(side), wide)
+        _collapse.fill_tiles(self.mesh.arrays, tiles, high)
+        mark = np.zeros(count, np.int32)
         if self.clock + self.alive > LAST_STAMP:
             self._renumber_stamps()
-        for first in range(0, len(starts) - 1, TILES_AT_ONCE):
-            part = starts[first : first + TILES_AT_ONCE + 1]
+        for first in range(0, wide * high, TILES_AT_ONCE):
+            part = starts[first : min(first + TILES_AT_ONCE, wide * high) + 1]
             most = ((1.0 - kept) * np.diff(part)).astype(np.int64)
-            self._collapse(first, part, members, most, tile_of, squares, mark, level)
-        self.clock += int(starts[-1])
+            self._collapse(tiles._replace(first=first, starts=part), most, mark, level)
+        self.clock += int(starts[wide * high])
 
-    def _collapse(
-        self, first: int, starts: Array, members: Array, most: Array, tile_of: Array, squares: Array, mark: Array,
-        limit: float,
-    ) -> int:  # fmt: skip
-        """Collapse in tiles as :func:`normalmesh.decimation._collapse.collapse_tiles` says; the number of collapses."""
-        collapses, costs = np.zeros(len(most), np.int64), np.zeros(len(most))
-        in_parallel(
-            _collapse.collapse_tiles, len(most), first, starts, members, most, self.bounds, tile_of, squares,
-            *self._costing, *self._outline, mark, self.clock, limit, collapses, costs, grain=1,
-        )  # fmt: skip
-        done = int(collapses.sum())
-        self._done(done, float(costs.max()))
-        return done
+    def _collapse(self, tiles: Tiles, most: NDArray[np.int64], mark: NDArray[np.int32], limit: float) -> int:
+        """Collapse at most ``most`` (T,) edges in each tile; return the number of collapses."""
+        sweep = Sweep(limit, most, self.clock, np.zeros(len(most), np.int64), np.zeros(len(most)))
+        queue = QueueArrays(self.stamp, self.bounds, mark)
+        mesh, outline = self.mesh.arrays, self.mesh.outline_arrays
+        in_parallel(_collapse.collapse_tiles, len(most), mesh, outline, self._costs, queue, tiles, sweep, grain=1)
+        collapses = int(sweep.collapses.sum())
+        self._count(collapses, float(sweep.costs.max()))
+        return collapses
 
     def _renew_bounds(self) -> None:
-        in_parallel(_collapse.lower_bounds, len(self.bounds), *self._costing, self.bounds, grain=GRAIN)
+        arrays = (self.mesh.arrays, self._costs, self.stamp)
+        in_parallel(_collapse.lower_bounds, len(self.bounds), *arrays, self.bounds, grain=GRAIN)
 
     def in_order(self, target: int, limit: float) -> None:
         """Collapse in the order of cost over the whole mesh."""
@@ -199,12 +194,10 @@ class _Collapsing:
         """Collapse what costs less than the limit, by the bounds as they are, in one queue."""
         members = np.flatnonzero(self.bounds < limit).astype(np.int32)
         mark = np.zeros(len(self.stamp), np.int32)
-        most = np.array([self.alive - target])
-        self.clock += self._collapse(
-            -1, np.array([0, len(members)]), members, most, mark, np.empty((0, 3)), mark, limit
-        )
+        tiles = Tiles(-1, np.array([0, len(members)]), members, mark, 0.0, 0.0, 0.0, 1)
+        self.clock += self._collapse(tiles, np.array([self.alive - target]), mark, limit)
 
-    def _done(self, collapses: int, largest: float) -> None:
+    def _count(self, collapses: int, largest: float) -> None:
         self.alive -= collapses
         self.largest = max(self.largest, largest)
         if self.progress is not None:

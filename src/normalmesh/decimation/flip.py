@@ -9,48 +9,31 @@ from normalmesh.decimation.quadrics import GRAIN, FaceRecords, Pixels
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Flips change the metric of their neighbours, so that in rare cases a ring of edges could turn for ever.
-MOST_SWEEPS = 10
+#: Sweeps, at most: flips change the metric of their neighbours, so in rare cases a ring of edges could turn for ever.
+MAX_SWEEPS = 10
 
 
 def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
-    """Flip edges while that lowers the lifted diagonal, worst first; the number of flips.
+    """Flip edges while that lowers the lifted diagonal, largest gain first.
 
     Afterwards no edge is left whose flip would be an improvement both by the metric before it and by the one after it,
     up to the limit of sweeps. The records must be up to date, and are so afterwards.
+
+    Returns
+    -------
+    int
+        The number of flips.
     """
     gains = np.empty(3 * mesh.real_faces)
     active = np.ones(len(mesh.faces), np.bool_)
+    arrays, normal_map = mesh.arrays, pixels.normal_map.arrays
     flips = 0
-    for _ in range(MOST_SWEEPS):
-        in_parallel(
-            _flip.gains_of_flips,
-            len(gains),
-            mesh.vertices,
-            mesh.faces,
-            mesh.real_faces,
-            mesh.opposite,
-            mesh.flags,
-            records.table,
-            active,
-            *pixels.camera,
-            gains,
-            grain=GRAIN,
-        )
+    for _ in range(MAX_SWEEPS):
+        judged_by = (records.table, active, normal_map.camera)
+        in_parallel(_flip.gains_of_flips, len(gains), arrays, *judged_by, gains, grain=GRAIN)
         candidates = np.flatnonzero(gains > 0)
         order = candidates[np.argsort(-gains[candidates], kind="stable")]
-        flipped = _flip.flip_in_order(
-            order,
-            mesh.vertices,
-            mesh.faces,
-            mesh.real_faces,
-            mesh.opposite,
-            mesh.corner_of,
-            mesh.flags,
-            records.table,
-            *pixels.arguments,
-            active,
-        )
+        flipped = _flip.flip_in_order(order, arrays, records.table, normal_map, pixels.regularisation, active)
         flips += flipped
         if flipped == 0:
             break

@@ -12,14 +12,19 @@ from normalmesh.runtime.threads import in_parallel
 
 
 def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) -> int:
-    """Move vertices by ``step``·argmin of their quadrics, eq. (16); the number of moves.
+    """Move vertices by ``step``·argmin of their quadrics, eq. (16).
 
-    Steps are shortened where a face would turn over. Boundary vertices instead fit their two edges to the outline, and
+    Steps are shortened if a face would turn over. Boundary vertices instead fit their two edges to the outline, and
     stay within a pixel of it. The records must be up to date; the faces that changed are marked in them.
+
+    Returns
+    -------
+    int
+        The number of moves.
     """
     steps = np.empty((len(mesh.vertices), 2))
     quadrics = vertex_quadrics(mesh, pixels, records)
     in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps, grain=GRAIN)
-    outline = (mesh.outline_of, mesh.outline.next_point, mesh.outline.smooth)
-    in_parallel(_outline.outline_steps, len(steps), *mesh.topology, mesh.flags, *outline, step, steps, grain=GRAIN)
-    return _move.take_steps(steps, *mesh.topology, mesh.flags, pixels.normal_map.mask, mesh.covered, records.changed)
+    in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline_arrays, step, steps, grain=GRAIN)
+    moves: int = _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.covered, records.changed)
+    return moves

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.decimation._quadrics import normal_at, sample_pixel
 from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixel
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
-from normalmesh.normals._normal_map import ray
+from normalmesh.normals._camera import ray
+from normalmesh.normals._normal_map import normal_at, sample_pixel
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Columns of the table of means. COUNT is the number of samples; the others up to TIGHT_V are means over the samples:

@@ -12,7 +12,7 @@ import numpy as np
 from normalmesh.integration._face_means import MIN_FACING
 from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
-from normalmesh.normals._normal_map import ray
+from normalmesh.normals._camera import ray
 from normalmesh.runtime.kernels import inner
 
 #: Rows of the table: position; unit normal; 1, or 0 for a column that pads the last vector; slopes ∂_u z, ∂_v z and

@@ -128,25 +128,23 @@ def still_gains(
 
 
 @kernel
-def flip_in_order(
-    order, vertices, unknown, strain, faces, real_faces, opposite, corner_of, flags, noise, normals, mask, frame,
-    perspective,
-):  # fmt: skip
+def flip_in_order(order, mesh, unknown, strain, noise, normals, mask, frame, perspective):
     """Flip the edges across from the given corners, all of which gain by it, if they still do; the number of flips."""
+    vertices, faces, opposite = mesh.vertices, mesh.faces, mesh.opposite
     flips = 0
-    changed = np.zeros(real_faces, np.bool_)
+    changed = np.zeros(mesh.real_faces, np.bool_)
     pixels = np.empty((ROWS, 1024), np.float32)
     for corner in order:
         one, two = corner // 3, opposite[corner] // 3
         if (changed[one] or changed[two]) and not still_gains(
-            corner, vertices, unknown, strain, faces, real_faces, opposite, flags, noise, normals, mask, frame,
-            perspective, pixels,
+            corner, vertices, unknown, strain, faces, mesh.real_faces, opposite, mesh.flags, noise, normals, mask,
+            frame, perspective, pixels,
         ):  # fmt: skip
             continue
-        if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), faces, opposite, corner_of):
+        if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), mesh):
             continue
         carry_corners(corner, opposite, unknown, strain)
-        flip_edge(corner, faces, opposite, corner_of)
+        flip_edge(corner, mesh)
         changed[one] = changed[two] = True
         flips += 1
     return flips

@@ -59,7 +59,7 @@ def refine(
     in_parallel(_refinement_flips.gains_of_flips, len(gains), state[0], *state[2:], *judged, gains, grain=GRAIN)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
-    flips = _refinement_flips.flip_in_order(order, *state, mesh.corner_of, mesh.flags, *looking)
+    flips = _refinement_flips.flip_in_order(order, mesh.arrays, unknown, strain, *looking)
 
     colour = colours(mesh)
     moves = 0

@@ -4,12 +4,47 @@ All work on a corner table (:mod:`normalmesh.mesh._topology`) without boundary: 
 every boundary edge. So every vertex but the ghost has a closed ring of faces.
 """
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Bits of a vertex's flags.
 BOUNDARY = 1
 LOCKED = 2
+
+
+class MeshArrays(NamedTuple):
+    """The arrays of a :class:`.closed_mesh.ClosedMesh`, as kernels take them.
+
+    Attributes
+    ----------
+    vertices : (N, 2) float64
+        Screen positions in pixels.
+    faces : (F, 3) int32
+        Real faces first, then ghost faces. Collapsed faces have −1 as first vertex.
+    opposite : (3F,) int32
+        The corner on the other side of the edge across from each corner.
+    corner_of : (N + 1,) int32
+        One corner of each vertex, −1 for collapsed vertices.
+    flags : (N,) uint8
+        ``BOUNDARY`` and ``LOCKED``.
+    ghost : int
+        Index of the ghost vertex, N.
+    real_faces : int
+        Number of real faces.
+    """
+
+    vertices: NDArray[np.float64]
+    faces: NDArray[np.int32]
+    opposite: NDArray[np.int32]
+    corner_of: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    ghost: int
+    real_faces: int
 
 
 @inner
@@ -63,10 +98,11 @@ def compact_faces(alive, number, renumber, faces, opposite, kept, across):
 
 
 @inner
-def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
+def boundary_neighbours(vertex, mesh):
     """The boundary vertices before and after a boundary vertex, with the foreground on the left of the boundary."""
-    corner = corner_of[vertex]
-    while vertex_at(next_corner(corner), faces) != ghost:
+    faces, opposite = mesh.faces, mesh.opposite
+    corner = mesh.corner_of[vertex]
+    while vertex_at(next_corner(corner), faces) != mesh.ghost:
         corner = turn(corner, opposite)
     before = vertex_at(opposite[previous_corner(corner)], faces)
     after = vertex_at(previous_corner(corner), faces)
@@ -74,21 +110,22 @@ def boundary_neighbours(vertex, faces, opposite, corner_of, ghost):
 
 
 @inner
-def are_neighbours(one, two, faces, opposite, corner_of):
+def are_neighbours(one, two, mesh):
     """Whether two vertices share an edge."""
-    start = corner_of[one]
+    start = mesh.corner_of[one]
     corner = start
     while True:
-        if vertex_at(next_corner(corner), faces) == two:
+        if vertex_at(next_corner(corner), mesh.faces) == two:
             return True
-        corner = turn(corner, opposite)
+        corner = turn(corner, mesh.opposite)
         if corner == start:
             return False
 
 
 @inner(forceinline=True)
-def collapse_edge(corner, faces, opposite, corner_of):
+def collapse_edge(corner, mesh):
     """Collapse the edge across from a corner: its end becomes its start. Both faces of the edge die (vertex −1)."""
+    faces, opposite, corner_of = mesh.faces, mesh.opposite, mesh.corner_of
     keep, drop = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     other = opposite[corner]
     start = corner_of[drop]
@@ -98,15 +135,16 @@ def collapse_edge(corner, faces, opposite, corner_of):
         walk = turn(walk, opposite)
         if walk == start:
             break
-    _close_face(corner, keep, faces, opposite, corner_of)
-    _close_face(other, keep, faces, opposite, corner_of)
+    _close_face(corner, keep, mesh)
+    _close_face(other, keep, mesh)
     faces[corner // 3, 0] = faces[other // 3, 0] = -1
     corner_of[drop] = -1
 
 
 @inner
-def _close_face(corner, keep, faces, opposite, corner_of):
+def _close_face(corner, keep, mesh):
     """Join the two neighbours of a dying face along its edges at the corner's vertex."""
+    faces, opposite, corner_of = mesh.faces, mesh.opposite, mesh.corner_of
     one, two = opposite[next_corner(corner)], opposite[previous_corner(corner)]
     _join(one, two, opposite)
     corner_of[vertex_at(corner, faces)] = next_corner(one)
@@ -114,11 +152,12 @@ def _close_face(corner, keep, faces, opposite, corner_of):
 
 
 @inner
-def flip_edge(corner, faces, opposite, corner_of):
+def flip_edge(corner, mesh):
     """Replace the edge across from a corner by the other diagonal of its two faces.
 
     Faces (apex, start, end) and (far, end, start) become (apex, start, far) and (far, end, apex).
     """
+    faces, opposite, corner_of = mesh.faces, mesh.opposite, mesh.corner_of
     other = opposite[corner]
     at_start, at_end = next_corner(corner), next_corner(other)
     apex, far = vertex_at(corner, faces), vertex_at(other, faces)
@@ -134,16 +173,17 @@ def flip_edge(corner, faces, opposite, corner_of):
 
 
 @inner
-def split_edge(corner, middle, face, other_face, faces, opposite, corner_of):
+def split_edge(corner, middle, face, other_face, mesh):
     """Put the vertex ``middle`` on the edge across from a corner; two unused faces take the far halves.
 
     Faces (apex, start, end) and (far, end, start) become (apex, start, middle) and (far, end, middle); the new ones are
     ``face``, (apex, middle, end), and ``other_face``, (far, middle, start). Corners keep their places in a face.
     """
+    faces, opposite, corner_of = mesh.faces, mesh.opposite, mesh.corner_of
     other = opposite[corner]
     start, end = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-    half = _cut_off_half(corner, middle, face, faces, opposite)
-    other_half = _cut_off_half(other, middle, other_face, faces, opposite)
+    half = _cut_off_half(corner, middle, face, mesh)
+    other_half = _cut_off_half(other, middle, other_face, mesh)
     _join(corner, other_half, opposite)
     _join(other, half, opposite)
     corner_of[middle] = previous_corner(corner)
@@ -152,8 +192,9 @@ def split_edge(corner, middle, face, other_face, faces, opposite, corner_of):
 
 
 @inner
-def _cut_off_half(corner, middle, face, faces, opposite):
+def _cut_off_half(corner, middle, face, mesh):
     """Give the half of a face behind the middle of its edge to an unused face; the corner there of the same vertex."""
+    faces, opposite = mesh.faces, mesh.opposite
     before, after = next_corner(corner), previous_corner(corner)
     half = 3 * face + corner % 3
     faces[face, corner % 3] = vertex_at(corner, faces)

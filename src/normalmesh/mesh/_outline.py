@@ -5,8 +5,10 @@ them, ``outline_of[vertex]``, and an edge between two boundary vertices for the 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours
 from normalmesh.mesh._raster import edge, first_column, first_row
@@ -14,6 +16,30 @@ from normalmesh.runtime.kernels import inner, kernel
 
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
 INERTIA = 0.01
+
+
+class OutlineArrays(NamedTuple):
+    """The arrays of the outline that a :class:`.closed_mesh.ClosedMesh` keeps, as kernels take them.
+
+    Attributes
+    ----------
+    point_of : (N,) int32
+        The point of the outline that a boundary vertex stands for, −1 for inner vertices.
+    next_point : (P,) int32
+        The next point along the boundary, with the foreground on the left.
+    points : (P, 2) float64
+        Boundary vertices of the start mesh, in pixels.
+    smooth : (P, 2) float64
+        The same points without the staircase of the pixel grid.
+    covered : (H, W) bool
+        Pixels whose centres lie in the mesh.
+    """
+
+    point_of: NDArray[np.int32]
+    next_point: NDArray[np.int32]
+    points: NDArray[np.float64]
+    smooth: NDArray[np.float64]
+    covered: NDArray[np.bool_]
 
 
 @inner
@@ -33,20 +59,19 @@ def near_outline(u, v, mask):
 
 
 @kernel
-def add_outline_quadrics(
-    first, last, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, weight, quadrics
-):  # fmt: skip
+def add_outline_quadrics(first, last, mesh, outline, weight, quadrics):
     """Add to quadrics (N, 6) of boundary vertices the squared distance to the outline that their edges stand for."""
+    point_of, next_point, smooth = outline.point_of, outline.next_point, outline.smooth
     for vertex in range(first, last):
-        if outline_of[vertex] < 0:
+        if point_of[vertex] < 0:
             continue
-        before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
-        point = outline_of[before]
+        before, after = boundary_neighbours(vertex, mesh)
+        point = point_of[before]
         while True:
             end = next_point[point]
-            _add_line(smooth[point], smooth[end], vertices[vertex], weight, quadrics[vertex])
+            _add_line(smooth[point], smooth[end], mesh.vertices[vertex], weight, quadrics[vertex])
             point = end
-            if point == outline_of[after]:
+            if point == point_of[after]:
                 break
 
 
@@ -68,18 +93,17 @@ def _add_line(start, end, position, weight, quadric):
 
 
 @kernel
-def outline_steps(
-    first, last, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, step, steps
-):  # fmt: skip
+def outline_steps(first, last, mesh, outline, step, steps):
     """Fill the steps (N, 2) that fit the boundary edges of free boundary vertices to the outline, by least squares."""
+    vertices, point_of = mesh.vertices, outline.point_of
     for vertex in range(first, last):
-        if flags[vertex] != BOUNDARY:
+        if mesh.flags[vertex] != BOUNDARY:
             continue
-        before, after = boundary_neighbours(vertex, faces, opposite, corner_of, ghost)
-        here = outline_of[vertex]
+        before, after = boundary_neighbours(vertex, mesh)
+        here = point_of[vertex]
         system = np.zeros(5)
-        _fit_edge(vertices[vertex], vertices[before], outline_of[before], here, next_point, smooth, system)
-        _fit_edge(vertices[vertex], vertices[after], here, outline_of[after], next_point, smooth, system)
+        _fit_edge(vertices[vertex], vertices[before], point_of[before], here, outline, system)
+        _fit_edge(vertices[vertex], vertices[after], here, point_of[after], outline, system)
         inertia = INERTIA * (system[0] + system[2])
         uu, uv, vv = system[0] + inertia, system[1], system[2] + inertia
         determinant = uu * vv - uv * uv
@@ -89,11 +113,12 @@ def outline_steps(
 
 
 @inner
-def _fit_edge(moving, fixed, start, end, next_point, smooth, system):
+def _fit_edge(moving, fixed, start, end, outline, system):
     """Add the distances of the outline from start to end to an edge, as linear functions of the edge's moving end.
 
     ``system`` holds the normal equations: the matrix as uu, uv, vv and the right side.
     """
+    next_point, smooth = outline.next_point, outline.smooth
     du, dv = moving[0] - fixed[0], moving[1] - fixed[1]
     squared = du * du + dv * dv
     if squared == 0.0:

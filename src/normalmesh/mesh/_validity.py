@@ -38,12 +38,13 @@ def crossing(a, b, c, d, vertices):
 
 
 @inner
-def keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_of, ghost):
+def keeps_faces_upright(vertex, other, u, v, mesh):
     """Whether all faces of a vertex, but those with the other one, stay fit when the vertex moves to (u, v).
 
     A face that is not fit already must stay counter-clockwise and not lose area.
     """
-    start = corner_of[vertex]
+    vertices, faces, ghost = mesh.vertices, mesh.faces, mesh.ghost
+    start = mesh.corner_of[vertex]
     corner = start
     while True:
         b, c = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
@@ -56,19 +57,20 @@ def keeps_faces_upright(vertex, other, u, v, vertices, faces, opposite, corner_o
                 before = (bv - av) * (cu - au) - (bu - au) * (cv - av)
                 if double_area < before or orientation(u, v, bu, bv, cu, cv) <= 0:
                     return False
-        corner = turn(corner, opposite)
+        corner = turn(corner, mesh.opposite)
         if corner == start:
             return True
 
 
 @inner(forceinline=True)
-def link_is_simple(a, b, faces, opposite, corner_of, ghost, mark, token):
+def link_is_simple(a, b, mesh, mark, token):
     """The link condition: only the two vertices across from the edge ab are neighbours of both its ends.
 
     With the ghost among the vertices this also refuses to pinch the mesh between two boundary vertices and to close a
     hole. A lone triangle, whose ends both have three neighbours, is refused as well. ``mark`` (N,) is scratch space in
     which ``token`` has not been used.
     """
+    faces, corner_of, ghost = mesh.faces, mesh.corner_of, mesh.ghost
     valence_a, ghosts_a = 0, 0
     corner = corner_of[a]
     while True:
@@ -78,7 +80,7 @@ def link_is_simple(a, b, faces, opposite, corner_of, ghost, mark, token):
         else:
             mark[other] = token
         valence_a += 1
-        corner = turn(corner, opposite)
+        corner = turn(corner, mesh.opposite)
         if corner == corner_of[a]:
             break
     valence_b, shared = 0, 0
@@ -87,7 +89,7 @@ def link_is_simple(a, b, faces, opposite, corner_of, ghost, mark, token):
         other = vertex_at(next_corner(corner), faces)
         shared += ghosts_a > 0 if other == ghost else mark[other] == token
         valence_b += 1
-        corner = turn(corner, opposite)
+        corner = turn(corner, mesh.opposite)
         if corner == corner_of[b]:
             break
     return shared == 2 and (valence_a > 3 or valence_b > 3)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.mesh import _closed_mesh
-from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
+from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
+from normalmesh.mesh._outline import OutlineArrays
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
@@ -79,9 +80,17 @@ class ClosedMesh:
         return len(self.vertices)
 
     @property
-    def topology(self) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], int]:
-        """Vertices, faces, opposite, corner_of and ghost: what most kernels begin with."""
-        return self.vertices, self.faces, self.opposite, self.corner_of, self.ghost
+    def arrays(self) -> MeshArrays:
+        """The mesh as kernels take it; no longer valid once the mesh is made compact or larger."""
+        return MeshArrays(
+            self.vertices, self.faces, self.opposite, self.corner_of, self.flags, self.ghost, self.real_faces
+        )
+
+    @property
+    def outline_arrays(self) -> OutlineArrays:
+        """The outline as kernels take it; no longer valid once the mesh is made compact or larger."""
+        outline = self.outline
+        return OutlineArrays(self.outline_of, outline.next_point, outline.points, outline.smooth, self.covered)
 
     @classmethod
     def from_screen(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from normalmesh.normals._normal_map import ray
+from normalmesh.normals._camera import ray
 from normalmesh.runtime.kernels import inner, kernel
 
 

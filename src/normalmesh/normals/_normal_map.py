@@ -1,33 +1,48 @@
 """Kernels of :mod:`normalmesh.normals.normal_map`."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from normalmesh.normals._camera import CLAMP_COSINE, CLAMP_SINE, to_viewer
+from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Normals closer than 5° to grazing carry no usable slope: they are clamped to this angle from the viewing ray.
-CLAMP_COSINE = math.cos(math.radians(85))
-CLAMP_SINE = math.sin(math.radians(85))
 
+class NormalMapArrays(NamedTuple):
+    """The arrays of a :class:`.normal_map.NormalMap`, as kernels take them.
 
-@inner(forceinline=True)
-def ray(u, v, frame):
-    """r(u, v), as three numbers."""
-    return (
-        frame[2, 0] + u * frame[3, 0] + v * frame[4, 0],
-        frame[2, 1] + u * frame[3, 1] + v * frame[4, 1],
-        frame[2, 2] + u * frame[3, 2] + v * frame[4, 2],
-    )
+    Attributes
+    ----------
+    normals : (H, W, 3) float32
+        Unit normals, zero outside the mask.
+    mask : (H, W) bool
+    camera : CameraArrays
+    """
+
+    normals: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+    camera: CameraArrays
 
 
 @inner
-def to_viewer(u, v, frame, towards_viewer):
-    """Unit direction from the surface at the screen position (u, v) to the viewer."""
-    rx, ry, rz = ray(u, v, frame)
-    x, y, z = towards_viewer * rx, towards_viewer * ry, towards_viewer * rz
-    length = math.sqrt(x * x + y * y + z * z)
-    return x / length, y / length, z / length
+def sample_pixel(mask, u, v):
+    """Return the foreground pixel nearest to the one under (u, v), within two pixels; (−1, −1) where there is none."""
+    row, column = math.floor(v), math.floor(u)
+    for reach in range(3):
+        for i in range(row - reach, row + reach + 1):
+            for j in range(column - reach, column + reach + 1):
+                if 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]:
+                    return i, j
+    return -1, -1
+
+
+@inner(forceinline=True)
+def normal_at(normals, row, column):
+    """Return the normal of a pixel as three float64."""
+    return np.float64(normals[row, column, 0]), np.float64(normals[row, column, 1]), np.float64(normals[row, column, 2])
 
 
 @kernel

@@ -18,6 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from os import PathLike
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +46,24 @@ PIXEL_CENTRES = {"integer": 0.5, "half": 0.0}
 MAX_COORDINATE = 3e38
 #: Largest logarithm of a depth, which leaves a margin for points far off the optical axis.
 MAX_LOGARITHM = 70.0
+
+
+class CameraArrays(NamedTuple):
+    """What kernels know of a camera.
+
+    Attributes
+    ----------
+    frame : (5, 3) float64
+        See :attr:`Camera.frame`.
+    towards_viewer : float
+        +1 if rays point towards the viewer, −1 if they point away from the viewer.
+    scale : float
+        Pixels in one unit of length, 1/ℓ.
+    """
+
+    frame: Float
+    towards_viewer: float
+    scale: float
 
 
 class Camera(ABC):
@@ -124,6 +143,11 @@ class Camera(ABC):
     def pixel_length(self) -> float:
         """ℓ = √‖τ_u × τ_v‖, the length that counts as one pixel."""
         return float(np.sqrt(np.linalg.norm(np.cross(*self.tangents))))
+
+    @property
+    def arrays(self) -> CameraArrays:
+        """The camera as kernels take it."""
+        return CameraArrays(self.frame, self.towards_viewer, 1.0 / self.pixel_length)
 
     def rays(self, u: ArrayLike, v: ArrayLike) -> Float:
         """Return the rays r(u, v), (..., 3), not normalised."""

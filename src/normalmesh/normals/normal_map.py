@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
-from normalmesh.normals._normal_map import clean_normals
+from normalmesh.normals._normal_map import NormalMapArrays, clean_normals
 from normalmesh.normals.camera import Camera, Orthographic, checked_camera
 from normalmesh.runtime.threads import in_parallel
 
@@ -93,6 +93,11 @@ class NormalMap:
         """Rows and columns."""
         rows, columns = self.mask.shape
         return rows, columns
+
+    @property
+    def arrays(self) -> NormalMapArrays:
+        """The map as kernels take it."""
+        return NormalMapArrays(self.normals, self.mask, self.camera.arrays)
 
     @property
     def foreground(self) -> int:

@@ -2,10 +2,7 @@
 
 import math
 
-import numpy as np
-from numba import prange
-
-from normalmesh.decimation._quadrics import facing, jacobian
+from normalmesh.normals._camera import facing, jacobian
 from normalmesh.runtime.kernels import inner, kernel
 
 
@@ -38,10 +35,10 @@ def slope_between(smooth, mask, i, j, down, right):
     )
 
 
-@kernel(parallel=True)
-def normalise(normals, mask):
-    """Unit length inside the mask, in place."""
-    for i in prange(mask.shape[0]):
+@kernel
+def normalise(first, last, normals, mask):
+    """Scale rows of normals inside the mask to unit length, in place."""
+    for i in range(first, last):
         for j in range(mask.shape[1]):
             if mask[i, j]:
                 x, y, z = normals[i, j, 0], normals[i, j, 1], normals[i, j, 2]
@@ -49,22 +46,20 @@ def normalise(normals, mask):
                 normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x / length, y / length, z / length
 
 
-@kernel(parallel=True)
-def fill_curvature(smooth, mask, frame, towards_viewer, scale, curvature):
-    """Curvature (H, W) in 1/px of unit normals (H, W, 3); zero outside the mask."""
-    for i in prange(mask.shape[0]):
+@kernel
+def fill_curvature(first, last, smooth, mask, camera, curvature):
+    """Fill rows of the curvature (H, W) in 1/px of unit normals (H, W, 3); zero outside the mask."""
+    for i in range(first, last):
         for j in range(mask.shape[1]):
             curvature[i, j] = 0.0
             if not mask[i, j]:
                 continue
             u, v = j + 0.5, i + 0.5
-            nx, ny, nz = facing(smooth[i, j, 0], smooth[i, j, 1], smooth[i, j, 2], u, v, frame, towards_viewer)
-            tangents = jacobian(nx, ny, nz, u, v, frame, scale)
-            ux, uy, uz = tangents[0], tangents[1], tangents[2]
-            vx, vy, vz = tangents[3], tangents[4], tangents[5]
-            # Parallel indices are unsigned.
-            by_u = slope_between(smooth, mask, np.int64(i), j, 0, 1)
-            by_v = slope_between(smooth, mask, np.int64(i), j, 1, 0)
+            nx, ny, nz = facing(smooth[i, j, 0], smooth[i, j, 1], smooth[i, j, 2], u, v, camera)
+            tangents = jacobian(nx, ny, nz, u, v, camera)
+            ux, uy, uz, vx, vy, vz = tangents
+            by_u = slope_between(smooth, mask, i, j, 0, 1)
+            by_v = slope_between(smooth, mask, i, j, 1, 0)
             curvature[i, j] = largest_normal_curvature(
                 ux * ux + uy * uy + uz * uz,
                 ux * vx + uy * vy + uz * vz,

@@ -6,14 +6,17 @@ times the larger density of its ends: 1 where it is as long as the shorter of bo
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import prange
+from numpy.typing import NDArray
 
-from normalmesh.decimation._quadrics import facing, jacobian, sample_pixel
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.mesh._topology import next_corner, previous_corner
+from normalmesh.normals._camera import facing, jacobian
+from normalmesh.normals._normal_map import sample_pixel
+from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Target edge lengths lie between these (px).
@@ -24,6 +27,23 @@ FLAT = 1e-12
 LONG, SHORT = 16.0 / 9.0, 16.0 / 25.0
 #: Edges not longer than this on the screen (px) are never split: there is nothing to see between pixels.
 UNSPLIT = 2.0
+
+
+class LengthArrays(NamedTuple):
+    """What kernels measure edges with.
+
+    Attributes
+    ----------
+    samples : (F, 4) float32
+        Samples of the faces.
+    densities : (N,) float32
+        Mean density over the faces of each vertex.
+    camera : CameraArrays
+    """
+
+    samples: NDArray[np.float32]
+    densities: NDArray[np.float32]
+    camera: CameraArrays
 
 
 @inner
@@ -37,30 +57,30 @@ def target_squared(curvature, error):
     return min(max(3.0 * error * max(2.0 * radius - error, radius), SHORTEST * SHORTEST), LONGEST * LONGEST)
 
 
-@kernel(parallel=True)
-def fill_density(curvature, error, density):
-    """Density h⁻² (H, W) float32 at all pixels."""
-    for i in prange(curvature.shape[0]):
+@kernel
+def fill_density(first, last, curvature, error, density):
+    """Fill rows of the density h⁻² (H, W) float32."""
+    for i in range(first, last):
         for j in range(curvature.shape[1]):
             density[i, j] = 1.0 / target_squared(curvature[i, j], error)
 
 
-@kernel(parallel=True)
-def expected_vertices(normals, curvature, mask, step, frame, scale, error):
-    """Vertices of equilateral triangles of the target lengths, ∫ 2/(√3 h²) over the surface; every ``step``-th row."""
-    # Row by row, so that the sum does not depend on the threads.
-    totals = np.zeros((mask.shape[0] + step - 1) // step)
-    for k in prange(totals.size):
+@kernel
+def expected_vertices(first, last, normal_map, curvature, step, error, counts):
+    """Fill ``counts`` with the vertices of equilateral triangles of the target lengths, for every ``step``-th row.
+
+    These are 2/(√3 h²) summed over the surface seen in the row.
+    """
+    normals, mask = normal_map.normals, normal_map.mask
+    for k in range(first, last):
         i = k * step
+        total = 0.0
         for j in range(mask.shape[1]):
             if mask[i, j]:
                 u, v = j + 0.5, i + 0.5
-                t = jacobian(normals[i, j, 0], normals[i, j, 1], normals[i, j, 2], u, v, frame, scale)
-                totals[k] += surface_share(t) / target_squared(curvature[i, j], error)
-    total = 0.0
-    for k in range(totals.size):
-        total += totals[k]
-    return total * step * 2.0 / math.sqrt(3.0)
+                t = jacobian(normals[i, j, 0], normals[i, j, 1], normals[i, j, 2], u, v, normal_map.camera)
+                total += surface_share(t) / target_squared(curvature[i, j], error)
+        counts[k] = total * 2.0 / math.sqrt(3.0)
 
 
 @inner
@@ -72,14 +92,16 @@ def surface_share(t):
     return math.sqrt(max(uu * vv - uv * uv, 0.0))
 
 
-@kernel(parallel=True)
-def sample_faces(vertices, faces, real_faces, normals, density, mask, frame, towards_viewer, scale, samples):
-    """Samples (F, 4) float32 of all faces from their pixels; zero for ghosts.
+@kernel
+def sample_faces(first, last, mesh, normal_map, density, samples):
+    """Fill the samples (F, 4) float32 of faces from their pixels; zero for ghosts.
 
     Faces without a pixel centre sample the pixel under their centroid.
     """
+    vertices, faces, real_faces = mesh.vertices, mesh.faces, mesh.real_faces
+    normals, mask, camera = normal_map.normals, normal_map.mask, normal_map.camera
     rows, columns = mask.shape
-    for f in prange(faces.shape[0]):
+    for f in range(first, last):
         samples[f] = 0.0
         if f >= real_faces:
             continue
@@ -107,19 +129,19 @@ def sample_faces(vertices, faces, real_faces, normals, density, mask, frame, tow
             ny += normals[row, column, 1]
             nz += normals[row, column, 2]
             total += density[row, column]
-        nx, ny, nz = facing(nx, ny, nz, u, v, frame, towards_viewer)
+        nx, ny, nz = facing(nx, ny, nz, u, v, camera)
         area = 0.5 * abs((b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1]))
-        area *= surface_share(jacobian(nx, ny, nz, u, v, frame, scale))
+        area *= surface_share(jacobian(nx, ny, nz, u, v, camera))
         samples[f, 0], samples[f, 1], samples[f, 2] = area * nx, area * ny, area * nz
         samples[f, 3] = area * total / pixels
 
 
-@kernel(parallel=True)
-def vertex_densities(opposite, corner_of, samples, densities):
-    """Mean density (N,) float32 over the faces of each vertex."""
-    for vertex in prange(densities.size):
+@kernel
+def vertex_densities(first, last, mesh, samples, densities):
+    """Fill the mean density (N,) float32 over the faces of each vertex."""
+    for vertex in range(first, last):
         densities[vertex] = 1.0 / (LONGEST * LONGEST)
-        start = corner_of[vertex]
+        start = mesh.corner_of[vertex]
         if start < 0:
             continue
         area = density = 0.0
@@ -128,7 +150,7 @@ def vertex_densities(opposite, corner_of, samples, densities):
             s = samples[corner // 3]
             area += math.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2])
             density += s[3]
-            corner = turn(corner, opposite)
+            corner = turn(corner, mesh.opposite)
             if corner == start:
                 break
         if area > 0.0:
@@ -136,64 +158,61 @@ def vertex_densities(opposite, corner_of, samples, densities):
 
 
 @inner
-def surface_length_squared(u, v, du, dv, one, two, samples, frame, towards_viewer, scale):
+def surface_length_squared(u, v, du, dv, one, two, lengths):
     """‖J δu‖² (px²) of the step (du, dv) from (u, v), with J of the mean normal of two faces."""
     mid_u, mid_v = u + 0.5 * du, v + 0.5 * dv
-    p, q = samples[one], samples[two]
-    nx, ny, nz = facing(p[0] + q[0], p[1] + q[1], p[2] + q[2], mid_u, mid_v, frame, towards_viewer)
-    t = jacobian(nx, ny, nz, mid_u, mid_v, frame, scale)
+    p, q = lengths.samples[one], lengths.samples[two]
+    nx, ny, nz = facing(p[0] + q[0], p[1] + q[1], p[2] + q[2], mid_u, mid_v, lengths.camera)
+    t = jacobian(nx, ny, nz, mid_u, mid_v, lengths.camera)
     x, y, z = t[0] * du + t[3] * dv, t[1] * du + t[4] * dv, t[2] * du + t[5] * dv
     return x * x + y * y + z * z
 
 
 @inner
-def can_be_long(corner, vertices, faces):
+def can_be_long(corner, mesh):
     """Whether the edge across from a corner is long enough on the screen to be split."""
+    vertices, faces = mesh.vertices, mesh.faces
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     du, dv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
     return du * du + dv * dv > UNSPLIT * UNSPLIT
 
 
 @inner
-def stretch_of(corner, vertices, faces, opposite, samples, densities, frame, towards_viewer, scale):
+def stretch_of(corner, mesh, lengths):
     """Stretch of the edge across from a corner."""
+    vertices, faces, densities = mesh.vertices, mesh.faces, lengths.densities
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     u, v = vertices[a, 0], vertices[a, 1]
     return max(densities[a], densities[b]) * surface_length_squared(
-        u, v, vertices[b, 0] - u, vertices[b, 1] - v, corner // 3, opposite[corner] // 3, samples, frame,
-        towards_viewer, scale,
-    )  # fmt: skip
+        u, v, vertices[b, 0] - u, vertices[b, 1] - v, corner // 3, mesh.opposite[corner] // 3, lengths
+    )
 
 
-@kernel(parallel=True)
-def stretches_of_long_edges(
-    vertices, faces, real_faces, opposite, samples, densities, frame, towards_viewer, scale, stretches
-):  # fmt: skip
-    """Stretches (3M,) float32 of the edges that are to be split, each at one of its corners; zero elsewhere."""
-    for corner in prange(3 * real_faces):
+@kernel
+def stretches_of_long_edges(first, last, mesh, lengths, stretches):
+    """Fill the stretches (3M,) float32 of edges that are too long, each at one of its corners; zero elsewhere."""
+    for corner in range(first, last):
         stretches[corner] = 0.0
-        if corner < opposite[corner] and can_be_long(corner, vertices, faces):
-            stretch = stretch_of(corner, vertices, faces, opposite, samples, densities, frame, towards_viewer, scale)
+        if corner < mesh.opposite[corner] and can_be_long(corner, mesh):
+            stretch = stretch_of(corner, mesh, lengths)
             if stretch > LONG:
                 stretches[corner] = stretch
 
 
 @inner
-def stays_short(vertex, other, u, v, density, vertices, faces, opposite, corner_of, ghost, samples, densities, frame,
-                towards_viewer, scale):  # fmt: skip
+def stays_short(vertex, other, u, v, density, mesh, lengths):
     """Whether no edge of a vertex, but that to the other one, is to be split when the vertex moves to (u, v)."""
-    start = corner_of[vertex]
+    vertices, faces, opposite = mesh.vertices, mesh.faces, mesh.opposite
+    start = mesh.corner_of[vertex]
     corner = start
     while True:
         end = vertex_at(next_corner(corner), faces)
-        if end != ghost and end != other:
+        if end != mesh.ghost and end != other:
             du, dv = vertices[end, 0] - u, vertices[end, 1] - v
             if du * du + dv * dv > UNSPLIT * UNSPLIT:
                 two = opposite[previous_corner(corner)] // 3
-                length = surface_length_squared(
-                    u, v, du, dv, corner // 3, two, samples, frame, towards_viewer, scale
-                )  # fmt: skip
-                if length * max(density, densities[end]) > LONG:
+                length = surface_length_squared(u, v, du, dv, corner // 3, two, lengths)
+                if length * max(density, lengths.densities[end]) > LONG:
                     return False
         corner = turn(corner, opposite)
         if corner == start:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from normalmesh.decimation._collapse import boundary_order, edge_on_boundary, outline_follows
+from normalmesh.decimation._edge_collapse import boundary_order, edge_on_boundary, outline_follows
 from normalmesh.evaluation.isotropic._edge_lengths import LONG, SHORT, can_be_long, stays_short, stretch_of
 from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours, collapse_edge, split_edge, turn, vertex_at
 from normalmesh.mesh._outline import change_outline, deviation_squared, near_outline, nearest_point
@@ -18,22 +18,22 @@ IDLE, ACTIVE, CHANGED = 0, 1, 2
 
 
 @kernel
-def split_in_order(
-    order, vertices, faces, opposite, corner_of, ghost, real_faces, flags, outline_of, next_point, smooth, mask,
-    covered, samples, densities, frame, towards_viewer, scale, vertex, face, ghost_face,
-):  # fmt: skip
+def split_in_order(order, mesh, outline, mask, lengths, firsts):
     """Split the edges across from the given corners that still are long in the middle; the number of splits.
 
-    New vertices and faces are taken from ``vertex``, ``face`` and ``ghost_face`` on.
+    New vertices, faces and ghost faces are taken from the three of ``firsts`` on.
     """
+    vertices, faces, opposite, point_of = mesh.vertices, mesh.faces, mesh.opposite, outline.point_of
+    samples, densities = lengths.samples, lengths.densities
+    vertex, face, ghost_face = firsts
     splits = 0
     for corner in order:
-        if not can_be_long(corner, vertices, faces):
+        if not can_be_long(corner, mesh):
             continue
-        if stretch_of(corner, vertices, faces, opposite, samples, densities, frame, towards_viewer, scale) <= LONG:
+        if stretch_of(corner, mesh, lengths) <= LONG:
             continue
         other = opposite[corner]
-        on_boundary = other // 3 >= real_faces
+        on_boundary = other // 3 >= mesh.real_faces
         if not halves_are_fit(corner, vertices, faces) or not (on_boundary or halves_are_fit(other, vertices, faces)):
             continue
         a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
@@ -43,10 +43,10 @@ def split_in_order(
             polygon = np.empty((3, 2))
             polygon[0], polygon[2] = vertices[a], vertices[b]
             polygon[1, 0], polygon[1, 1] = u, v
-            if not near_outline(u, v, mask) or not change_outline(polygon, covered, True):
+            if not near_outline(u, v, mask) or not change_outline(polygon, outline.covered, True):
                 continue
-            flags[vertex] = BOUNDARY
-            outline_of[vertex] = nearest_point(outline_of[a], outline_of[b], u, v, next_point, smooth)
+            mesh.flags[vertex] = BOUNDARY
+            point_of[vertex] = nearest_point(point_of[a], point_of[b], u, v, outline.next_point, outline.smooth)
         vertices[vertex, 0], vertices[vertex, 1] = u, v
         densities[vertex] = 0.5 * (densities[a] + densities[b])
         far_face = face + 1
@@ -56,7 +56,7 @@ def split_in_order(
         samples[corner // 3] *= 0.5
         samples[other // 3] *= 0.5
         samples[face], samples[far_face] = samples[corner // 3], samples[other // 3]
-        split_edge(corner, vertex, face, far_face, faces, opposite, corner_of)
+        split_edge(corner, vertex, face, far_face, mesh)
         vertex += 1
         face += 1 if on_boundary else 2
         splits += 1
@@ -73,15 +73,14 @@ def halves_are_fit(corner, vertices, faces):
 
 
 @inner
-def place_on_outline(
-    first, second, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, mask, place
-):  # fmt: skip
+def place_on_outline(first, second, mesh, outline, mask, place):
     """Where a boundary edge may collapse to: its middle or an end, whichever keeps closest to the outline.
 
     Written into ``place``; whether that is close enough.
     """
-    before, _ = boundary_neighbours(first, faces, opposite, corner_of, ghost)
-    _, after = boundary_neighbours(second, faces, opposite, corner_of, ghost)
+    vertices, point_of, next_point, smooth = mesh.vertices, outline.point_of, outline.next_point, outline.smooth
+    before, _ = boundary_neighbours(first, mesh)
+    _, after = boundary_neighbours(second, mesh)
     least = DEVIATION * DEVIATION
     found = False
     for share in (0.5, 0.0, 1.0):
@@ -89,13 +88,13 @@ def place_on_outline(
         v = (1.0 - share) * vertices[first, 1] + share * vertices[second, 1]
         if not near_outline(u, v, mask):
             continue
-        point = nearest_point(outline_of[first], outline_of[second], u, v, next_point, smooth)
+        point = nearest_point(point_of[first], point_of[second], u, v, next_point, smooth)
         off = max(
             deviation_squared(
-                outline_of[before], point, vertices[before, 0], vertices[before, 1], u, v, next_point, smooth
+                point_of[before], point, vertices[before, 0], vertices[before, 1], u, v, next_point, smooth
             ),
             deviation_squared(
-                point, outline_of[after], u, v, vertices[after, 0], vertices[after, 1], next_point, smooth
+                point, point_of[after], u, v, vertices[after, 0], vertices[after, 1], next_point, smooth
             ),
         )  # fmt: skip
         # An end must be clearly better than the middle, which spaces vertices more evenly.
@@ -107,21 +106,18 @@ def place_on_outline(
 
 
 @inner
-def may_collapse(
-    vertex, other, corner, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, mask,
-    covered, samples, densities, frame, towards_viewer, scale, mark, token, place,
-):  # fmt: skip
-    """Whether the edge from a corner's vertex to another one may collapse; where to is written into ``place``."""
+def may_collapse(corner, mesh, outline, mask, lengths, mark, token, place):
+    """Whether the edge from a corner's vertex to the next one may collapse; where to is written into ``place``."""
+    vertices, flags, densities = mesh.vertices, mesh.flags, lengths.densities
+    vertex, other = vertex_at(corner, mesh.faces), vertex_at(next_corner(corner), mesh.faces)
     both = flags[vertex] & flags[other] & BOUNDARY
-    if both and not edge_on_boundary(corner, faces, opposite, ghost):
+    if both and not edge_on_boundary(corner, mesh):
         return False
-    if not link_is_simple(vertex, other, faces, opposite, corner_of, ghost, mark, token):
+    if not link_is_simple(vertex, other, mesh, mark, token):
         return False
     if both:
-        first, second = boundary_order(vertex, other, corner, faces, ghost)
-        if not place_on_outline(
-            first, second, vertices, faces, opposite, corner_of, ghost, outline_of, next_point, smooth, mask, place
-        ):
+        first, second = boundary_order(corner, mesh)
+        if not place_on_outline(first, second, mesh, outline, mask, place):
             return False
     else:
         # An inner vertex moves onto one of the boundary.
@@ -131,51 +127,41 @@ def may_collapse(
     u, v = place[0], place[1]
     density = 0.5 * (densities[vertex] + densities[other])
     for one, two in ((vertex, other), (other, vertex)):
-        if not keeps_faces_upright(one, two, u, v, vertices, faces, opposite, corner_of, ghost):
+        if not keeps_faces_upright(one, two, u, v, mesh):
             return False
-        if not stays_short(
-            one, two, u, v, density, vertices, faces, opposite, corner_of, ghost, samples, densities, frame,
-            towards_viewer, scale,
-        ):  # fmt: skip
+        if not stays_short(one, two, u, v, density, mesh, lengths):
             return False
     if both:
-        return outline_follows(first, second, u, v, vertices, faces, opposite, corner_of, ghost, covered, False)
+        return outline_follows(first, second, u, v, mesh, outline.covered, False)
     return True
 
 
 @inner
-def shortest_edge(
-    vertex, vertices, faces, opposite, corner_of, ghost, samples, densities, frame, towards_viewer, scale, states,
-    beyond, beyond_end,
-):  # fmt: skip
+def shortest_edge(vertex, mesh, lengths, states, beyond, beyond_end):
     """The shortest edge of a vertex that is to be collapsed, after ``beyond`` in the order of stretch, then of end.
 
     Its corner at the vertex, −1 if there is none, its stretch and end, and whether one leads to a changed vertex.
     """
     found, least, least_end, waits = -1, SHORT, -1, False
-    start = corner_of[vertex]
+    start = mesh.corner_of[vertex]
     corner = start
     while True:
-        end = vertex_at(next_corner(corner), faces)
-        if end != ghost:
-            back = previous_corner(corner)
-            stretch = stretch_of(back, vertices, faces, opposite, samples, densities, frame, towards_viewer, scale)
+        end = vertex_at(next_corner(corner), mesh.faces)
+        if end != mesh.ghost:
+            stretch = stretch_of(previous_corner(corner), mesh, lengths)
             if stretch < SHORT and states[end] == CHANGED:
                 waits = True
             else:
                 untried = stretch > beyond or (stretch == beyond and end > beyond_end)
                 if untried and (stretch < least or (stretch == least and end < least_end)):
                     found, least, least_end = corner, stretch, end
-        corner = turn(corner, opposite)
+        corner = turn(corner, mesh.opposite)
         if corner == start:
             return found, least, least_end, waits
 
 
 @kernel
-def collapse_sweep(
-    vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth, mask, covered, samples,
-    densities, frame, towards_viewer, scale, mark, token, states,
-):  # fmt: skip
+def collapse_sweep(mesh, outline, mask, lengths, mark, token, states):
     """Collapse the shortest edge of each active vertex, no two at one vertex; collapses and the last token used.
 
     Vertices around a collapse become active, those without an edge to collapse idle.
@@ -183,28 +169,19 @@ def collapse_sweep(
     collapses = 0
     place = np.empty(2)
     for vertex in range(states.size):
-        if states[vertex] != ACTIVE or corner_of[vertex] < 0:
+        if states[vertex] != ACTIVE or mesh.corner_of[vertex] < 0:
             continue
         beyond, end, waits = -1.0, -1, False
         while True:
-            corner, beyond, end, waits = shortest_edge(
-                vertex, vertices, faces, opposite, corner_of, ghost, samples, densities, frame, towards_viewer, scale,
-                states, beyond, end,
-            )  # fmt: skip
+            corner, beyond, end, waits = shortest_edge(vertex, mesh, lengths, states, beyond, end)
             if corner < 0:
                 if not waits:
                     states[vertex] = IDLE
                 break
             token += 1
-            if may_collapse(
-                vertex, end, corner, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth,
-                mask, covered, samples, densities, frame, towards_viewer, scale, mark, token, place,
-            ):  # fmt: skip
-                merge(
-                    vertex, end, corner, place[0], place[1], vertices, faces, opposite, corner_of, ghost, flags,
-                    outline_of, next_point, smooth, covered, densities,
-                )  # fmt: skip
-                wake_neighbours(vertex, faces, opposite, corner_of, ghost, states)
+            if may_collapse(corner, mesh, outline, mask, lengths, mark, token, place):
+                merge(corner, place[0], place[1], mesh, outline, lengths.densities)
+                wake_neighbours(vertex, mesh, states)
                 states[vertex] = CHANGED
                 collapses += 1
                 break
@@ -215,32 +192,31 @@ def collapse_sweep(
 
 
 @inner
-def merge(
-    vertex, other, corner, u, v, vertices, faces, opposite, corner_of, ghost, flags, outline_of, next_point, smooth,
-    covered, densities,
-):  # fmt: skip
-    """Collapse the edge from a corner's vertex to another one; the vertex then lies at (u, v)."""
+def merge(corner, u, v, mesh, outline, densities):
+    """Collapse the edge from a corner's vertex to the next one; the vertex then lies at (u, v)."""
+    vertices, flags, point_of = mesh.vertices, mesh.flags, outline.point_of
+    vertex, other = vertex_at(corner, mesh.faces), vertex_at(next_corner(corner), mesh.faces)
     if flags[vertex] & flags[other] & BOUNDARY:
-        first, second = boundary_order(vertex, other, corner, faces, ghost)
-        outline_follows(first, second, u, v, vertices, faces, opposite, corner_of, ghost, covered, True)
-        outline_of[vertex] = nearest_point(outline_of[first], outline_of[second], u, v, next_point, smooth)
+        first, second = boundary_order(corner, mesh)
+        outline_follows(first, second, u, v, mesh, outline.covered, True)
+        point_of[vertex] = nearest_point(point_of[first], point_of[second], u, v, outline.next_point, outline.smooth)
     elif flags[other] & BOUNDARY:
-        outline_of[vertex] = outline_of[other]
+        point_of[vertex] = point_of[other]
     densities[vertex] = 0.5 * (densities[vertex] + densities[other])
     flags[vertex] |= flags[other]
-    collapse_edge(previous_corner(corner), faces, opposite, corner_of)
+    collapse_edge(previous_corner(corner), mesh)
     vertices[vertex, 0], vertices[vertex, 1] = u, v
 
 
 @inner
-def wake_neighbours(vertex, faces, opposite, corner_of, ghost, states):
+def wake_neighbours(vertex, mesh, states):
     """Neighbours of a vertex that are idle become active."""
-    start = corner_of[vertex]
+    start = mesh.corner_of[vertex]
     corner = start
     while True:
-        end = vertex_at(next_corner(corner), faces)
-        if end != ghost and states[end] == IDLE:
+        end = vertex_at(next_corner(corner), mesh.faces)
+        if end != mesh.ghost and states[end] == IDLE:
             states[end] = ACTIVE
-        corner = turn(corner, opposite)
+        corner = turn(corner, mesh.opposite)
         if corner == start:
             return

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from normalmesh.decimation.quadrics import Pixels
 from normalmesh.evaluation.isotropic import _curvature
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.threads import in_parallel
 
 #: The Gaussian window that normals are averaged over before derivatives are taken: deviation and reach in pixels.
 WIDTH, REACH = math.sqrt(2), 2
+#: Rows of pixels, at least, that a thread works on at once.
+ROWS = 64
 
 
 def curvature(normal_map: NormalMap) -> NDArray[np.float32]:
@@ -27,6 +29,7 @@ def curvature(normal_map: NormalMap) -> NDArray[np.float32]:
     # Normals are zero outside the mask, and only directions count: this is the mean over the foreground.
     smooth = ndimage.gaussian_filter(normal_map.normals, WIDTH, mode="constant", radius=REACH, axes=(0, 1))
     found = np.empty(normal_map.shape, np.float32)
-    _curvature.normalise(smooth, normal_map.mask)
-    _curvature.fill_curvature(smooth, normal_map.mask, *Pixels(normal_map).camera, found)
+    mask, camera = normal_map.mask, normal_map.camera.arrays
+    in_parallel(_curvature.normalise, len(mask), smooth, mask, grain=ROWS)
+    in_parallel(_curvature.fill_curvature, len(mask), smooth, mask, camera, found, grain=ROWS)
     return found

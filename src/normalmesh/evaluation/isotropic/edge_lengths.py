@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.decimation.quadrics import Pixels
+from normalmesh.decimation.quadrics import GRAIN, Pixels
 from normalmesh.evaluation.isotropic import _edge_lengths
+from normalmesh.evaluation.isotropic._edge_lengths import LengthArrays
 from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.runtime.threads import in_parallel
 
 Float32 = NDArray[np.float32]
-Int32 = NDArray[np.int32]
 
 
 #: About so many pixels are looked at to predict a vertex count.
 SAMPLED = 2**20
+#: Rows of pixels, at least, that a thread works on at once.
+ROWS = 64
 
 
 class EdgeLengths:
@@ -41,7 +44,7 @@ class EdgeLengths:
     def __init__(self, pixels: Pixels, curvature: Float32, error: float) -> None:
         self.pixels = pixels
         self.density = np.empty_like(curvature)
-        _edge_lengths.fill_density(curvature, error, self.density)
+        in_parallel(_edge_lengths.fill_density, len(curvature), curvature, error, self.density, grain=ROWS)
         self.samples = np.empty((0, 4), np.float32)
         self.densities = np.empty(0, np.float32)
 
@@ -49,24 +52,19 @@ class EdgeLengths:
         """Evaluate all faces and vertices of a compact mesh from the pixels."""
         self.samples = np.empty((len(mesh.faces), 4), np.float32)
         self.densities = np.empty(len(mesh.vertices), np.float32)
-        normal_map = self.pixels.normal_map
-        _edge_lengths.sample_faces(
-            mesh.vertices,
-            mesh.faces,
-            mesh.real_faces,
-            normal_map.normals,
-            self.density,
-            normal_map.mask,
-            *self.pixels.camera,
-            self.samples,
+        arrays, normal_map = mesh.arrays, self.pixels.normal_map.arrays
+        in_parallel(
+            _edge_lengths.sample_faces, len(mesh.faces), arrays, normal_map, self.density, self.samples, grain=GRAIN
         )
-        _edge_lengths.vertex_densities(mesh.opposite, mesh.corner_of, self.samples, self.densities)
+        in_parallel(
+            _edge_lengths.vertex_densities, len(mesh.vertices), arrays, self.samples, self.densities, grain=GRAIN
+        )
 
     def long_edges(self, mesh: ClosedMesh) -> NDArray[np.int64]:
         """Corners across from the edges that are too long, longest first."""
         stretches = np.empty(3 * mesh.real_faces, np.float32)
-        _edge_lengths.stretches_of_long_edges(
-            mesh.vertices, mesh.faces, mesh.real_faces, mesh.opposite, *self.measure, stretches
+        in_parallel(
+            _edge_lengths.stretches_of_long_edges, len(stretches), mesh.arrays, self.arrays, stretches, grain=GRAIN
         )
         corners = np.flatnonzero(stretches)
         return corners[np.argsort(-stretches[corners], kind="stable")]
@@ -86,21 +84,17 @@ class EdgeLengths:
         mesh.compact()
 
     @property
-    def measure(self) -> tuple[Float32, Float32, NDArray[np.float64], float, float]:
-        """What kernels measure edges with: samples, densities and the camera."""
-        return self.samples, self.densities, *self.pixels.camera
-
-    def outline(
-        self, mesh: ClosedMesh
-    ) -> tuple[NDArray[np.uint8], Int32, Int32, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """What kernels keep the outline with: flags, outline_of, next_point, smooth, mask and covered."""
-        kept = mesh.outline
-        return mesh.flags, mesh.outline_of, kept.next_point, kept.smooth, self.pixels.normal_map.mask, mesh.covered
+    def arrays(self) -> LengthArrays:
+        """What kernels measure edges with."""
+        return LengthArrays(self.samples, self.densities, self.pixels.normal_map.camera.arrays)
 
 
 def expected_vertices(pixels: Pixels, curvature: Float32, error: float) -> float:
     """Vertices of equilateral triangles of the target lengths: ∫ 2/(√3 h²) over the surface; large maps are sampled."""
     normal_map = pixels.normal_map
-    frame, _, scale = pixels.camera
     step = max(1, normal_map.mask.size // SAMPLED)
-    return _edge_lengths.expected_vertices(normal_map.normals, curvature, normal_map.mask, step, frame, scale, error)
+    counts = np.zeros(-(-len(curvature) // step))
+    in_parallel(
+        _edge_lengths.expected_vertices, len(counts), normal_map.arrays, curvature, step, error, counts, grain=ROWS
+    )
+    return step * float(counts.sum())

@@ -225,7 +225,7 @@ def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
             break
         first = lengths.make_room(mesh, len(order))
         splits = _isotropic.split_in_order(
-            order, *mesh.topology, mesh.real_faces, *lengths.outline(mesh), *lengths.measure, *first
+            order, mesh.arrays, mesh.outline_arrays, lengths.pixels.normal_map.mask, lengths.arrays, first
         )
         lengths.compact(mesh)
         total += splits
@@ -254,7 +254,7 @@ def collapse(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
             mark = np.zeros(mesh.ghost + 1, np.int32)
             stale = token = 0
         collapses, token = _isotropic.collapse_sweep(
-            *mesh.topology, *lengths.outline(mesh), *lengths.measure, mark, token, states
+            mesh.arrays, mesh.outline_arrays, lengths.pixels.normal_map.mask, lengths.arrays, mark, token, states
         )
         total += collapses
         stale += collapses

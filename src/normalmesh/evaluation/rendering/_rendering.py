@@ -4,7 +4,7 @@ import math
 
 from numba import prange
 
-from normalmesh.normals._normal_map import to_viewer
+from normalmesh.normals._camera import to_viewer
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Normals of faces seen edge-on keep this cosine to the viewing ray, so that rounding does not turn them away.

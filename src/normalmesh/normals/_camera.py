@@ -1,0 +1,81 @@
+"""Kernels of :mod:`normalmesh.normals.camera`: rays, and tangents of the surface from its normals.
+
+``camera`` is :attr:`normalmesh.normals.camera.Camera.arrays`.
+"""
+
+import math
+from typing import NamedTuple
+
+from normalmesh.runtime.kernels import inner
+
+#: Normals closer than 5° to grazing carry no usable slope: they are clamped to this angle from the viewing ray.
+CLAMP_COSINE = math.cos(math.radians(85))
+CLAMP_SINE = math.sin(math.radians(85))
+
+
+class Tangents(NamedTuple):
+    """The columns of a matrix J (3, 2): steps on the surface for steps along u and along v on the screen."""
+
+    ux: float
+    uy: float
+    uz: float
+    vx: float
+    vy: float
+    vz: float
+
+
+@inner(forceinline=True)
+def ray(u, v, frame):
+    """Return the ray r(u, v) as three numbers."""
+    return (
+        frame[2, 0] + u * frame[3, 0] + v * frame[4, 0],
+        frame[2, 1] + u * frame[3, 1] + v * frame[4, 1],
+        frame[2, 2] + u * frame[3, 2] + v * frame[4, 2],
+    )
+
+
+@inner
+def to_viewer(u, v, frame, towards_viewer):
+    """Return the unit direction from the surface at the screen position (u, v) to the viewer."""
+    rx, ry, rz = ray(u, v, frame)
+    x, y, z = towards_viewer * rx, towards_viewer * ry, towards_viewer * rz
+    length = math.sqrt(x * x + y * y + z * z)
+    return x / length, y / length, z / length
+
+
+@inner(error_model="numpy")
+def jacobian(nx, ny, nz, u, v, camera):
+    """Return the tangents J(n) in pixels at the screen position (u, v), eqs. (7) and (8)."""
+    frame, scale = camera.frame, camera.scale
+    rx, ry, rz = ray(u, v, frame)
+    # One division for both slopes.
+    inverse = 1.0 / (nx * rx + ny * ry + nz * rz)
+    slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) * inverse
+    slope_v = (nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) * inverse
+    return Tangents(
+        (frame[0, 0] - slope_u * rx) * scale,
+        (frame[0, 1] - slope_u * ry) * scale,
+        (frame[0, 2] - slope_u * rz) * scale,
+        (frame[1, 0] - slope_v * rx) * scale,
+        (frame[1, 1] - slope_v * ry) * scale,
+        (frame[1, 2] - slope_v * rz) * scale,
+    )
+
+
+@inner(error_model="numpy")
+def facing(nx, ny, nz, u, v, camera):
+    """Normalise a sum of normals and clamp it to at most 85° from the viewing ray."""
+    rx, ry, rz = to_viewer(u, v, camera.frame, camera.towards_viewer)
+    length = math.sqrt(nx * nx + ny * ny + nz * nz)
+    if length < 1e-12:
+        return rx, ry, rz
+    nx, ny, nz = nx / length, ny / length, nz / length
+    cosine = nx * rx + ny * ry + nz * rz
+    if cosine < CLAMP_COSINE:
+        nx, ny, nz = nx - cosine * rx, ny - cosine * ry, nz - cosine * rz
+        length = math.sqrt(nx * nx + ny * ny + nz * nz)
+        if length < 1e-12:
+            return rx, ry, rz
+        scale = CLAMP_SINE / length
+        nx, ny, nz = CLAMP_COSINE * rx + scale * nx, CLAMP_COSINE * ry + scale * ny, CLAMP_COSINE * rz + scale * nz
+    return nx, ny, nz
