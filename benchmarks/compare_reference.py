@@ -17,7 +17,7 @@ TAGS = ("c0.25", "c1", "c4")
 SETTINGS = {
     "default": {},
     "unrefined": {"refine": 0},
-    "mesh": PRESETS["paper"][1],  # our mesh, integrated as the paper does it
+    "mesh": vars(PRESETS["paper"].integration),  # our mesh, integrated as the paper does it
     "paper": {"preset": "paper"},
 }
 

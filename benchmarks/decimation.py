@@ -11,13 +11,13 @@ from normalmesh.paper.tables import geometric_mean
 from normalmesh.reconstruction.pipeline import PRESETS
 
 #: Each with the paper's rounds and three passes in each of them; the last line is our default.
-SCHEDULE = {**PRESETS["paper"][0], "passes": 3}
+SCHEDULE = {**vars(PRESETS["paper"].decimation), "passes": 3}
 ABLATION = {
     "collapse": {**SCHEDULE, "flips": False, "moves": False},
     "+ flips": {**SCHEDULE, "moves": False},
     "+ moves": {**SCHEDULE, "flips": False},
     "full": SCHEDULE,
-    "full, ten passes (paper)": PRESETS["paper"][0],
+    "full, ten passes (paper)": vars(PRESETS["paper"].decimation),
     "default": {},
 }
 
@@ -48,7 +48,7 @@ def thresholds(cases: list[Case]) -> None:
 
 def ablation(cases: list[Case]) -> None:
     """MAE and RMSE of the parts of the algorithm, geometric means of ratios to the authors' program."""
-    _, paper = PRESETS["paper"]
+    paper = vars(PRESETS["paper"].integration)
     for name, options in ABLATION.items():
         angles, errors = [], []
         for case in cases:

@@ -7,7 +7,6 @@ again to go on where it was interrupted.
 from __future__ import annotations
 
 import argparse
-import inspect
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -77,13 +76,12 @@ def main() -> None:
 
 def default_mesh() -> dict[str, Any]:
     """The options of :data:`MESHES` as reconstruct() has them unless others are asked for."""
-    defaults = {name: each.default for name, each in inspect.signature(decimate).parameters.items()}
     used = {name for mesh in MESHES for name in mesh}
-    return {**{name: defaults[name] for name in sorted(used, reverse=True)}, **PRESETS["default"][0]}
+    return {name: getattr(PRESETS["default"].decimation, name) for name in sorted(used, reverse=True)}
 
 
 def default_refinement() -> int:
-    return PRESETS["default"][1].get("refine", inspect.signature(integrate).parameters["refine"].default)
+    return PRESETS["default"].integration.refine
 
 
 def name_of(mesh: dict[str, Any]) -> str:
@@ -99,10 +97,10 @@ def tasks(sources: Sequence[Source], folder: Path, compression: float, repeats: 
     meshes = {name_of(mesh): mesh for mesh in [*MESHES, default_mesh()]}
     refinements = sorted({*REFINEMENTS, default_refinement()})
     variants: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
-        name: (mesh, [{**PRESETS["default"][1], "refine": count} for count in refinements])
-        for name, mesh in meshes.items()
+        name: (mesh, [{"refine": count} for count in refinements]) for name, mesh in meshes.items()
     }
-    variants[PAPER] = PRESETS["paper"][0], [PRESETS["paper"][1]]
+    paper = PRESETS["paper"]
+    variants[PAPER] = vars(paper.decimation), [vars(paper.integration)]
     return [
         Task((source.name, name), partial(run, source, compression, repeats, mesh, integrations))
         for source in sources

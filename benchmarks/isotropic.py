@@ -18,7 +18,7 @@ from normalmesh.reconstruction.pipeline import PRESETS
 
 NAMES = ("relief_igea512", "relief_bunny512", "terrain_corsica_1024x1024", "terrain_sthelens_327x466")
 TAGS = ("c0.25", "c1", "c4")
-INTEGRATIONS = {"facets": {"refine": 0, "discontinuities": False}, "paper": PRESETS["paper"][1]}
+INTEGRATIONS = {"facets": {"refine": 0, "discontinuities": False}, "paper": vars(PRESETS["paper"].integration)}
 
 
 def main() -> None:

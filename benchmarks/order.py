@@ -79,7 +79,7 @@ def measured(case: Case, vertices: int, options: dict[str, Any]) -> tuple[float,
     seconds = time.process_time() - start
     if len(mesh.vertices) != vertices:
         raise SystemExit(f"{case.name}: {len(mesh.vertices)} vertices are left instead of {vertices}, cannot compare")
-    surface = integrate(mesh, case.normal_map, **PRESETS["paper"][1])
+    surface = integrate(mesh, case.normal_map, **vars(PRESETS["paper"].integration))
     return evaluate(surface, case, each_component=False).mae, seconds
 
 

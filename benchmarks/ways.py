@@ -21,7 +21,7 @@ from normalmesh import NormalMap, Orthographic, Surface, evaluate, integrate_pix
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.lifting import exact_case
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.runtime.stopwatch import Stopwatch
+from normalmesh.runtime.monitor import Monitor
 
 Float = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ def in_own_process(function: Callable[..., Any], *arguments: object, threads: in
 
 def warm_up(job: Job, size: int) -> None:
     """Compile what the way uses, or load it where it is cached, on a map of size × size pixels."""
-    WAYS[job.way](Medallion(size).normal_map, job, Stopwatch(*STAGES))
+    WAYS[job.way](Medallion(size).normal_map, job, Monitor(stages=STAGES))
 
 
 def measure(job: Job) -> Measured:
@@ -122,9 +122,9 @@ def measure(job: Job) -> Measured:
     )
 
 
-def run_way(job: Job, normal_map: NormalMap) -> tuple[Surface | Float, Stopwatch]:
+def run_way(job: Job, normal_map: NormalMap) -> tuple[Surface | Float, Monitor]:
     """What the way makes of the map, and the seconds of its stages and in total."""
-    clock = Stopwatch(*STAGES, "total")
+    clock = Monitor(stages=(*STAGES, "total"))
     with clock.stage("total"):
         return WAYS[job.way](normal_map, job, clock), clock
 
@@ -134,7 +134,7 @@ def load_map(folder: Path) -> Case:
     return exact_case("medallion", np.load(folder / "depth.npy"), np.load(folder / "normals.npy"), Orthographic())
 
 
-def mesh_way(normal_map: NormalMap, clock: Stopwatch, **stop: float) -> Surface:
+def mesh_way(normal_map: NormalMap, clock: Monitor, **stop: float) -> Surface:
     """Decimate, integrate and refine: all of our own."""
     surface = reconstruct(normal_map, **stop)
     for report in (surface.decimation, surface.integration):
@@ -144,13 +144,13 @@ def mesh_way(normal_map: NormalMap, clock: Stopwatch, **stop: float) -> Surface:
     return surface
 
 
-def pixel_way(normal_map: NormalMap, clock: Stopwatch) -> Float:
+def pixel_way(normal_map: NormalMap, clock: Monitor) -> Float:
     """Our integration on the pixel grid, heights (H, W)."""
     with clock.stage("integration"):
         return integrate_pixels(normal_map)
 
 
-def classical_way(normal_map: NormalMap, job: Job, clock: Stopwatch) -> Surface:
+def classical_way(normal_map: NormalMap, job: Job, clock: Monitor) -> Surface:
     """Integrate all pixels, then decimate the surface by its own quadrics, with the package fast-simplification."""
     from fast_simplification import simplify
 
@@ -180,7 +180,7 @@ def _pixel_mesh(heights: Float) -> tuple[Float, NDArray[np.int32]]:
     return points, np.stack([corners[k] for k in (0, 1, 2, 0, 2, 3)], axis=1).reshape(-1, 3)
 
 
-def cosine_way(normal_map: NormalMap, job: Job, clock: Stopwatch) -> Float:
+def cosine_way(normal_map: NormalMap, job: Job, clock: Monitor) -> Float:
     """Poisson's equation on the whole rectangle by cosine transforms; outside the mask normals face the viewer."""
     with clock.stage("integration"):
         right, down = _steps(normal_map)
@@ -194,7 +194,7 @@ def cosine_way(normal_map: NormalMap, job: Job, clock: Stopwatch) -> Float:
         return heights
 
 
-def jacobi_way(normal_map: NormalMap, clock: Stopwatch) -> Float:
+def jacobi_way(normal_map: NormalMap, clock: Monitor) -> Float:
     """The equations of our pixel integration by scipy's conjugate gradients with the diagonal, to 1e-8 as well."""
     with clock.stage("integration"):
         right, down = _steps(normal_map)
@@ -242,7 +242,7 @@ def _laplacian(mask: NDArray[np.bool_], weight_right: Float, weight_down: Float)
 
 
 #: Name in the table → from a map, what is asked for, and a clock to a surface or heights (H, W).
-WAYS: dict[str, Callable[[NormalMap, Job, Stopwatch], Surface | Float]] = {
+WAYS: dict[str, Callable[[NormalMap, Job, Monitor], Surface | Float]] = {
     "mesh": lambda normal_map, job, clock: mesh_way(normal_map, clock, compression=job.compression),
     "mesh, threshold": lambda normal_map, job, clock: mesh_way(normal_map, clock, threshold=job.threshold),
     "pixels": lambda normal_map, _, clock: pixel_way(normal_map, clock),

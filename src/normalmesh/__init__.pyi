@@ -1,6 +1,7 @@
 """The public names of normalmesh, and where they live."""
 
-from .decimation.rounds import DecimatedMesh, decimate
+from .decimation.decimated_mesh import DecimatedMesh
+from .decimation.rounds import decimate
 from .errors import NormalMeshError, NormalMeshWarning
 from .evaluation.isotropic.isotropic import IsotropicMesh, remesh_isotropic
 from .evaluation.metrics import Evaluation, evaluate
@@ -20,12 +21,13 @@ from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
 from .normals.normal_map import NormalMap, Repairs
 from .pictures.plots import plot_density, plot_error, plot_wireframe
+from .reconstruction.estimates import estimate_memory
 from .reconstruction.levels import reconstruct_levels
 from .reconstruction.pipeline import reconstruct
 from .reconstruction.within import reconstruct_within
 from .report.page import write_report
-from .runtime.memory import available_memory, estimate_memory
-from .runtime.progress import Step
+from .runtime.memory import available_memory
+from .runtime.monitor import Step
 
 __all__ = [
     "Camera",

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from inspect import Parameter, signature
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 #: Number of pixels that no memory can hold.
 MAX_PIXELS = 2**40
 
 T = TypeVar("T")
+D = TypeVar("D", bound="DataclassInstance")
 
 
 def checked_bool(value: object, name: str) -> bool:
@@ -135,19 +139,15 @@ def checked_path(given: object, name: str = "path") -> Path:
     return Path(text)
 
 
-def options_of(
-    function: Callable[..., object], given: object, name: str, without: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Keyword options of a function, all of them known; or an error that lists those that there are."""
+def replaced_options(options: D, given: object, name: str) -> D:
+    """Return options (a frozen dataclass) with fields replaced from a mapping, or ``given`` if it is such options."""
     if given is None:
-        return {}
+        return options
+    if isinstance(given, type(options)):
+        return given
     if not isinstance(given, Mapping):
         raise NormalMeshError(f"{name} must be a dictionary of options, not {repr_for_error(given)}")
-    every = signature(function).parameters.values()
-    known = [each.name for each in every if each.kind is Parameter.KEYWORD_ONLY and each.name not in set(without)]
+    known = [field.name for field in fields(options)]
     if unknown := [option for option in given if option not in known]:
-        raise NormalMeshError(
-            f"{name}: {repr_for_error(unknown[0])} is no option of {function.__name__} here; "
-            f"there are {', '.join(known)}"
-        )
-    return dict(given)
+        raise NormalMeshError(f"{name}: {repr_for_error(unknown[0])} is no option; there are {', '.join(known)}")
+    return replace(options, **given)

@@ -12,7 +12,7 @@ from invocation import write_medallion
 from normalmesh.cli import normalmesh
 from normalmesh.cli.console import Console
 from normalmesh.cli.inputs import tasks_of
-from normalmesh.runtime.progress import Step
+from normalmesh.runtime.monitor import Step
 from terminal import with_terminal
 
 

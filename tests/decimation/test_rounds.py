@@ -10,7 +10,7 @@ from decimated_meshes import assert_valid, bumpy, masks
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, Step, decimate, pixel_faces
 from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
-from normalmesh.decimation.rounds import THRESHOLD_FACTOR
+from normalmesh.decimation.stopping import THRESHOLD_FACTOR
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.closed_mesh import ClosedMesh
 

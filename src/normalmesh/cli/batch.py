@@ -19,7 +19,7 @@ from normalmesh.cli.results import check_targets, written
 from normalmesh.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from normalmesh.runtime.progress import Progress
+    from normalmesh.runtime.monitor import OnProgress
 
 
 def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
@@ -48,7 +48,7 @@ class _Batch:
     as_json: bool
     several: bool
 
-    def outcome_of(self, task: Task, progress: Progress) -> Outcome:
+    def outcome_of(self, task: Task, progress: OnProgress) -> Outcome:
         """Carry out a task, whatever comes of it."""
         outcome = Outcome(task.source)
         try:
@@ -70,7 +70,7 @@ class _Batch:
         elif outcome.error is None:
             self.console.result(outcome.line() if self.several else "\n".join(outcome.lines()))
 
-    def _carry_out(self, task: Task, outcome: Outcome, progress: Progress) -> None:
+    def _carry_out(self, task: Task, outcome: Outcome, progress: OnProgress) -> None:
         """Read, reconstruct and write one input; the outcome learns of each step."""
         from normalmesh import read_normal_map
         from normalmesh.files.mesh_files import check_texture

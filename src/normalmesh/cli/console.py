@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from normalmesh.cli.interruption import cleanups
-from normalmesh.runtime.progress import DONE, Progress, Step
+from normalmesh.runtime.monitor import DONE, OnProgress, Step
 
 #: Seconds between two lines; terminals are slow.
 INTERVAL = 0.1
@@ -84,7 +84,7 @@ class Console:
             self._width = len(line)
             click.echo(line, err=True, nl=False)
 
-    def part(self, number: int, count: int, name: str) -> Progress:
+    def part(self, number: int, count: int, name: str) -> OnProgress:
         """A callback for one of several pieces of work, of which the line shows the whole."""
         if count == 1:
             return self.progress

@@ -133,7 +133,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
 
 def _needs(found: Inspection) -> Needs:
     """Of a reconstruction at the usual compression."""
-    from normalmesh.decimation.stopping import expected_vertices
+    from normalmesh.decimation.stopping import StoppingRule
 
-    vertices = expected_vertices(found.mask.foreground, compression=DEFAULT_COMPRESSION)
+    vertices = StoppingRule(compression=DEFAULT_COMPRESSION).expected_vertices(found.mask.foreground)
     return Needs.of(found.mask.pixels, found.mask.foreground, vertices)

@@ -18,8 +18,7 @@ class Needs:
     @classmethod
     def of(cls, pixels: int, foreground: int, vertices: int) -> Needs:
         """For an image of so many pixels."""
-        from normalmesh.runtime.memory import estimate_memory
-        from normalmesh.runtime.progress import estimate_seconds
+        from normalmesh.reconstruction.estimates import estimate_memory, estimate_seconds
 
         memory = estimate_memory(pixels, foreground, vertices)
         return cls(vertices, memory, sum(estimate_seconds(foreground, vertices)))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.camera import Camera
     from normalmesh.normals.normal_map import NormalMap
-    from normalmesh.runtime.progress import Progress
+    from normalmesh.runtime.monitor import OnProgress
 
 DEFAULT_COMPRESSION = 0.98
 #: Options of which one may be given.
@@ -76,13 +76,13 @@ class Settings:
 
     def aimed_at(self, foreground: int) -> tuple[int, bool]:
         """Vertices of the finest mesh on so many pixels, and whether that is a mere guess."""
-        from normalmesh.decimation.stopping import expected_vertices
+        from normalmesh.decimation.stopping import StoppingRule
 
         if self.lod is not None:
             return self.levels(foreground)[0], False
         guessed = not self.rule.keys() & {"vertices", "compression"}
         rule = {"threshold": 1.0} if guessed else self.rule
-        return expected_vertices(foreground, **rule), guessed
+        return StoppingRule(**rule).expected_vertices(foreground), guessed
 
     def levels(self, foreground: int) -> list[int]:
         """Vertices of the levels of detail on so many pixels, finest first."""
@@ -90,7 +90,7 @@ class Settings:
         counts = [level if isinstance(level, int) else max(round(level * foreground), 3) for level in shares]
         return sorted(counts, reverse=True)
 
-    def surfaces(self, normal_map: NormalMap, prior: Any, progress: Progress) -> list[Surface]:
+    def surfaces(self, normal_map: NormalMap, prior: Any, progress: OnProgress) -> list[Surface]:
         """The surface of a normal map, or those of its levels."""
         import normalmesh as nm
 

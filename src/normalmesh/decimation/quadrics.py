@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.decimation import _quadrics
+from normalmesh.decimation.decimation_options import REGULARISATION
 from normalmesh.mesh import _outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
 Float = NDArray[np.float64]
-
-#: λ of eq. (13): weight of an even distribution of vertices relative to the shape.
-REGULARISATION = 1e-5
 
 #: Weight of the outline relative to the shape: px of outline × px² of distance, as px⁴.
 OUTLINE_WEIGHT = 1.0

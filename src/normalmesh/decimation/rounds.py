@@ -1,76 +1,33 @@
-"""Decimation: rounds of collapses and alignment, from two triangles a pixel to a sparse, feature-aligned mesh."""
+"""Decimation in rounds: from the pixel grid to a sparse, feature-aligned mesh (Sections 3 and 4 of the paper)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from normalmesh.arguments import (
-    checked_array,
-    checked_bool,
-    checked_choice,
-    checked_instance,
-    checked_int,
-    checked_positive,
-    options_of,
-)
+from normalmesh.arguments import checked_instance, checked_int
 from normalmesh.decimation.collapse import Collapsed, collapse
+from normalmesh.decimation.decimated_mesh import DecimatedMesh
+from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.move import move
-from normalmesh.decimation.quadrics import REGULARISATION, FaceRecords, Pixels
-from normalmesh.decimation.start_mesh import STARTS, start_mesh
-from normalmesh.decimation.stopping import MOST_VERTICES, RULES, vertex_target
-from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
-from normalmesh.mesh._closed_mesh import LOCKED
+from normalmesh.decimation.quadrics import FaceRecords, Pixels
+from normalmesh.decimation.start_mesh import start_mesh
+from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, falling_targets
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh.origin import Decimation, Round
-from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.progress import Progress, Teller
-from normalmesh.runtime.stopwatch import Stopwatch
+from normalmesh.runtime.monitor import Monitor, OnProgress
 
-#: κ: an edge collapses below the threshold T when κ·cost < T. Fitted once, so that the thresholds of the paper's tables
-#: give the vertex counts of the authors' program.
-THRESHOLD_FACTOR = 2.0
-
-#: Vertices that the first round leaves, for one of the result, by the start.
+#: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
 
-#: Rounds, passes in each, and λ: far beyond what changes anything.
-MOST_ROUNDS, MOST_REGULAR = 10_000, 1e12
-
-#: Time of the stages, in passes of flips and moves: what progress is told by.
+#: Work of the stages, in passes of flips and moves, for the progress.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DecimatedMesh(ScreenMesh):
-    """A mesh that :func:`decimate` made.
-
-    Attributes
-    ----------
-    locked : (N,) bool
-        Vertices that were asked to stay as they are.
-    report : Decimation
-    """
-
-    locked: NDArray[np.bool_]
-    report: Decimation
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        locked = checked_array(self.locked, "locked", "booleans", "b")
-        if locked.shape != (len(self.vertices),):
-            raise NormalMeshError(
-                f"locked must be one boolean for each of the {len(self.vertices)} vertices, "
-                f"not {shape_text(locked.shape)}"
-            )
-        object.__setattr__(self, "locked", locked)
-        checked_instance(self.report, Decimation, "report")
 
 
 def decimate(
@@ -79,71 +36,77 @@ def decimate(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
-    rounds: int = 4,
-    passes: int = 2,
-    align: str = "last",
-    flips: bool = True,
-    moves: bool = True,
-    step: float = 0.5,
-    regularisation: float = REGULARISATION,
-    in_plane: bool = False,
-    start: str = "adaptive",
+    rounds: int = DecimationOptions.rounds,
+    passes: int = DecimationOptions.passes,
+    align: str = DecimationOptions.align,
+    flips: bool = DecimationOptions.flips,
+    moves: bool = DecimationOptions.moves,
+    step: float = DecimationOptions.step,
+    regularisation: float = DecimationOptions.regularisation,
+    in_plane: bool = DecimationOptions.in_plane,
+    start: str = DecimationOptions.start,
     locked: ArrayLike | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
 
-    Rounds of collapses, and passes of edge flips and vertex moves: sections 3 and 4 of the paper.
-    Exactly one of ``vertices``, ``threshold`` and ``compression`` says where to stop.
+    Rounds of edge collapses are followed by passes of edge flips and vertex moves: Sections 3 and 4 of the paper.
+    Exactly one of ``vertices``, ``threshold`` and ``compression`` sets where to stop.
 
     Parameters
     ----------
     normal_map
-        Any mask: all components and holes are kept.
+        The normal map. The mask may have any shape: all components and holes are kept.
     vertices
-        Number of vertices of the result, at least 3. Rounds aim at targets that fall exponentially from four times
-        this, or ten times from a start with all pixels; rounds without alignment may leave a tenth more.
+        Number of vertices of the result, at least 3. The targets of the rounds fall exponentially from four times this
+        number, or from ten times with ``start="pixels"``; rounds without alignment may leave 10 % more.
     threshold
-        Each round collapses all edges below this cost in px⁴, as the thresholds of the paper count it.
+        Each round collapses all edges below this cost in px⁴, in the scale of the paper's thresholds.
     compression
-        Share of vertices to save, between 0 and 1: 0.98 leaves 2 vertices for 100 foreground pixels.
+        Fraction of vertices to save, between 0 and 1: 0.98 leaves 2 vertices per 100 foreground pixels.
     rounds, passes
-        Rounds of collapses, with quadrics evaluated afresh, and passes of flips and moves. The paper takes 5 and 10;
-        refinement after integration makes most of them superfluous, see docs/results.md.
+        Number of rounds of collapses, each with newly evaluated quadrics, and of passes of flips and moves. The paper
+        uses 5 and 10; refinement after integration makes most of them unnecessary, see docs/results.md.
     align
-        Which rounds the passes follow: the ``"last"`` one, or ``"each"`` as in the paper.
+        The rounds that passes follow: ``"last"``, or ``"each"`` as in the paper.
     flips, moves
-        Switch off one kind of alignment.
+        Whether passes flip edges, and whether they move vertices.
     step
-        α: share of the way to its best position by which a vertex moves in a pass.
+        α: fraction of the way to its optimal position that a vertex moves in a pass.
     regularisation
         λ: weight of an even distribution of vertices.
     in_plane
-        Place collapsed vertices at the best point of the plane instead of the edge.
+        Whether a collapsed edge becomes the optimal point of the plane instead of the optimal point of the edge.
     start
-        ``"pixels"``: from two triangles a pixel, as the paper does. ``"adaptive"``: from a mesh that leaves out pixel
-        corners where that costs next to nothing, as far as there are far more vertices than wanted; several times as
-        fast, and a little more accurate.
+        ``"pixels"``: start with two triangles per pixel, as the paper does. ``"adaptive"``: start with a mesh that
+        leaves out pixel corners where the normals hardly change, provided that far fewer vertices are wanted than there
+        are pixels; several times as fast and slightly more accurate.
     locked
-        What must stay as it is: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2) as
-        u, v. Edges between locked vertices stay, too.
+        Vertices and edges to keep: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2)
+        as u, v. Edges between locked vertices are kept, too.
     progress
-        Called with a :class:`Step` again and again; what it raises ends the work.
+        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
 
     Returns
     -------
     DecimatedMesh
-        Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
-        pixel of the mask's outline. The same for any number of threads.
+        A manifold mesh without inverted faces. Every pixel centre lies in at most one face; boundary vertices lie
+        within a pixel of the outline of the mask. The mesh does not depend on the number of threads.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
-    way = _Way(rounds, passes, align, flips, moves, step, regularisation, in_plane, start)
-    final = vertex_target(normal_map.foreground, vertices, threshold, compression)
-    limit = np.inf if threshold is None else checked_positive(threshold, "threshold") / THRESHOLD_FACTOR
-    clock = _Clock(progress, way.rounds, way.all_passes)
-    work = _Decimating(normal_map, way, final or 0, limit, locked, clock)
-    mesh = work.down_to(work.schedule(final) if final else [_Goal(limit=limit)] * way.rounds)
-    clock.teller.finish()
+    options = DecimationOptions(rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked)
+    rule = StoppingRule(vertices, threshold, compression)
+    return decimate_with(checked_instance(normal_map, NormalMap, "normal_map"), rule, options, progress)
+
+
+def decimate_with(
+    normal_map: NormalMap, rule: StoppingRule, options: DecimationOptions, on_progress: OnProgress | None = None
+) -> DecimatedMesh:
+    """Decimate as :func:`decimate` does, with options that have been checked."""
+    target = rule.target(normal_map.foreground)
+    decimator = Decimator(normal_map, options, target or 0, rule.max_cost, on_progress)
+    goals = decimator.goals(target) if target else [Goal(max_cost=rule.max_cost)] * options.rounds
+    mesh = decimator.run(goals)
+    decimator.monitor.finish()
     return mesh
 
 
@@ -151,198 +114,151 @@ def decimate_levels(
     normal_map: NormalMap,
     vertices: Sequence[int],
     *,
-    locked: ArrayLike | None = None,
-    progress: Progress | None = None,
-    **options: Any,
+    progress: OnProgress | None = None,
+    **options: Unpack[DecimationKeywords],
 ) -> Iterator[DecimatedMesh]:
-    """Ever coarser meshes from one decimation: each goes on where the one before stopped.
+    """Decimate to several vertex counts, finest first; each mesh continues from the one before.
 
     Parameters
     ----------
     normal_map
     vertices
-        Of the meshes, finest first, each fewer than the one before.
-    locked, progress, **options
+        Decreasing numbers of vertices.
+    progress, **options
         As for :func:`decimate`.
 
     Yields
     ------
     DecimatedMesh
-        The first is what :func:`decimate` makes. Seconds of a report count from the beginning.
+        The first is the same as from :func:`decimate`. The seconds of a report count from the beginning.
     """
-    targets = level_targets(vertices)
-    way = _Way(**options)
-    clock = _Clock(progress, len(targets) * way.rounds, len(targets) * way.all_passes)
-    work = _Decimating(normal_map, way, targets[0], np.inf, locked, clock)
+    return decimate_levels_with(normal_map, checked_levels(vertices), DecimationOptions(**options), progress)
+
+
+def decimate_levels_with(
+    normal_map: NormalMap, targets: list[int], options: DecimationOptions, on_progress: OnProgress | None = None
+) -> Iterator[DecimatedMesh]:
+    """Decimate as :func:`decimate_levels` does, with arguments that have been checked."""
+    decimator = Decimator(normal_map, options, targets[0], np.inf, on_progress, len(targets))
     for target in targets:
-        yield work.down_to(work.schedule(target))
-    clock.teller.finish()
+        yield decimator.run(decimator.goals(target))
+    decimator.monitor.finish()
 
 
-def level_targets(vertices: Sequence[int]) -> list[int]:
-    """Vertices of levels, finest first, or an error."""
+def checked_levels(vertices: Sequence[int]) -> list[int]:
+    """Return decreasing numbers of vertices, or raise an error."""
     given = vertices.tolist() if isinstance(vertices, np.ndarray) else vertices
     if not isinstance(given, list | tuple | range):
         raise NormalMeshError(f"vertices must be a list of numbers of vertices, not {repr_for_error(vertices)}")
-    targets = [checked_int(each, 3, "vertices", MOST_VERTICES) for each in given]
+    targets = [checked_int(each, 3, "vertices", MAX_VERTICES) for each in given]
     if not targets or any(first <= second for first, second in pairwise(targets)):
         raise NormalMeshError(f"vertices of levels must fall from one to the next, not {repr_for_error(targets)}")
     return targets
 
 
-def checked_decimation(options: dict[str, Any] | None, preset: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Options of :func:`decimate` without its stopping rules, over those of a preset; or an error."""
-    chosen = {**(preset or {}), **options_of(decimate, options, "decimation", (*RULES, "progress"))}
-    _Way(**{name: value for name, value in chosen.items() if name != "locked"})
-    return chosen
+class Decimator:
+    """A mesh under decimation.
 
-
-@dataclass(frozen=True)
-class _Way:
-    """How to decimate: options of :func:`decimate`, checked."""
-
-    rounds: int = 4
-    passes: int = 2
-    align: str = "last"
-    flips: bool = True
-    moves: bool = True
-    step: float = 0.5
-    regularisation: float = REGULARISATION
-    in_plane: bool = False
-    start: str = "adaptive"
-
-    def __post_init__(self) -> None:
-        checked_int(self.rounds, 1, "rounds", MOST_ROUNDS)
-        checked_int(self.passes, 0, "passes", MOST_ROUNDS)
-        for name in ("flips", "moves", "in_plane"):
-            checked_bool(getattr(self, name), name)
-        # Kernels are compiled for floats.
-        for name, most in (("step", 1.0), ("regularisation", MOST_REGULAR)):
-            number = checked_positive(getattr(self, name), name)
-            if number > most:
-                raise NormalMeshError(f"{name} must be at most {most:g}, not {number:g}")
-            object.__setattr__(self, name, number)
-        checked_choice(self.align, ("last", "each"), "align")
-        checked_choice(self.start, STARTS, "start")
-
-    @property
-    def all_passes(self) -> int:
-        return self.passes * (self.rounds if self.align == "each" else 1)
-
-
-class _Decimating:
-    """A mesh under decimation, with what its faces say about their pixels."""
+    Parameters
+    ----------
+    normal_map, options
+    target, max_cost
+        Number of vertices, or cost (px⁴), at which the first run ends: the start mesh depends on it.
+    on_progress
+    levels
+        Number of runs to come.
+    """
 
     def __init__(
-        self, normal_map: NormalMap, way: _Way, target: int, limit: float, locked: ArrayLike | None, clock: _Clock
+        self,
+        normal_map: NormalMap,
+        options: DecimationOptions,
+        target: int,
+        max_cost: float,
+        on_progress: OnProgress | None,
+        levels: int = 1,
     ) -> None:
-        self.way, self.clock = way, clock
-        self.foreground = normal_map.foreground
-        self.pixels = Pixels(normal_map, way.regularisation)
-        with clock.stage("start"):
-            self.mesh, coarse = start_mesh(normal_map, way.start, target, limit, locked)
-        clock.teller.advance(_START, len(self.mesh.vertices))
+        self.options, self.foreground = options, normal_map.foreground
+        work = _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
+        self.monitor = Monitor(on_progress, work, ("start", "collapse", "evaluate", "flip", "move"))
+        self.pixels = Pixels(normal_map, options.regularisation)
+        with self.monitor.stage("start", _START):
+            self.mesh, coarse = start_mesh(normal_map, options.start, target, max_cost, options.locked)
+        self.monitor.advance(0.0, len(self.mesh.vertices))
         self.records: FaceRecords | None = None
         if coarse:
-            self._renew()
+            self.records = FaceRecords(self.mesh)
+            self._evaluate(self.records)
 
-    def schedule(self, final: int) -> list[_Goal]:
-        """Goals of the rounds that lead to so many vertices."""
-        return _falling_targets(final, self.foreground, self.way.rounds, FIRST_TARGET[self.way.start])
+    def goals(self, target: int) -> list[Goal]:
+        """Return the goals of the rounds that lead to a number of vertices."""
+        return falling_targets(target, self.foreground, self.options.rounds, FIRST_TARGET[self.options.start])
 
-    def down_to(self, schedule: list[_Goal]) -> DecimatedMesh:
-        """The mesh after rounds with these goals."""
-        way, mesh, clock = self.way, self.mesh, self.clock
-        history: list[Round] = []
-        for goal in schedule:
-            clock.teller.begin("collapse")
-            # Between rounds of collapses alone no exact number is needed.
-            exact = goal is schedule[-1] or way.align == "each"
-            done = self._collapse(goal, exact, clock.left)
-            clock.teller.advance(_COLLAPSE, len(mesh.vertices))
-            self.records = FaceRecords(mesh)
-            last = len(history) == len(schedule) - 1 or (goal.target == 0 and done.collapses == 0)
-            repeats = way.passes if (way.flips or way.moves) and (last or way.align == "each") else 0
-            flipped, moved = self._align(self.records, repeats)
-            history.append(Round(len(mesh.vertices), done.collapses, flipped, moved, done.largest_cost))
-            if last:
+    def run(self, goals: list[Goal]) -> DecimatedMesh:
+        """Run one round for each goal, and return the mesh."""
+        rounds: list[Round] = []
+        for goal in goals:
+            rounds.append(self.round(goal, last=len(rounds) == len(goals) - 1))
+            if goal.target == 0 and rounds[-1].collapses == 0:
                 break
-        if np.isfinite(schedule[-1].limit):
-            history += self._finish(schedule[-1])
-        target = schedule[-1].target or None
-        met = target in (None, len(mesh.vertices))
-        report = Decimation(tuple(history), target, met, dict(clock.seconds), dict(clock.cpu_seconds))
-        locked = (mesh.flags & LOCKED).astype(np.bool_)
-        decimated = DecimatedMesh(mesh.vertices.copy(), mesh.faces[: mesh.real_faces].copy(), locked, report)
-        decimated.keep_opposite(mesh.real_opposite())
-        return decimated
+        if np.isfinite(goals[-1].max_cost):
+            rounds += self._collapse_rest(goals[-1])
+        target = goals[-1].target or None
+        met = target in (None, len(self.mesh.vertices))
+        report = Decimation(tuple(rounds), target, met, dict(self.monitor.seconds), dict(self.monitor.cpu_seconds))
+        return DecimatedMesh.from_closed(self.mesh, report)
 
-    def _collapse(self, goal: _Goal, exact: bool = True, progress: Callable[[int], None] | None = None) -> Collapsed:
-        with self.clock.stage("collapse"):
+    def round(self, goal: Goal, last: bool) -> Round:
+        """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""
+        collapsed = self._collapse(goal, exact=last or self.options.align == "each")
+        self.records = records = FaceRecords(self.mesh)
+        self.monitor.begin("align", len(self.mesh.vertices))
+        flips = moves = 0
+        passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
+        for _ in range(passes):
+            self._evaluate(records)
+            flips += self._flip(records)
+            moves += self._move(records)
+            self.monitor.advance(_PASS)
+        self._evaluate(records)
+        if passes:
+            flips += self._flip(records)
+        return Round(len(self.mesh.vertices), collapsed.collapses, flips, moves, collapsed.largest_cost)
+
+    def _collapse(self, goal: Goal, exact: bool) -> Collapsed:
+        """Collapse edges. Without ``exact``, 10 % more vertices than the target may be left."""
+        with self.monitor.stage("collapse", _COLLAPSE):
             return collapse(
                 self.mesh,
                 self.pixels,
                 self.records,
                 target=goal.target,
-                limit=goal.limit,
+                limit=goal.max_cost,
                 exact=exact,
-                in_plane=self.way.in_plane,
-                progress=progress,
+                in_plane=self.options.in_plane,
+                progress=lambda vertices: self.monitor.advance(0.0, vertices),
             )
 
-    def _renew(self) -> None:
-        self.records = FaceRecords(self.mesh)
-        with self.clock.stage("evaluate"):
-            self.records.renew(self.mesh, self.pixels)
+    def _evaluate(self, records: FaceRecords) -> None:
+        """Evaluate the quadrics of faces that changed from their pixels."""
+        with self.monitor.timed("evaluate"):
+            records.renew(self.mesh, self.pixels)
 
-    def _align(self, records: FaceRecords, passes: int) -> tuple[int, int]:
-        """Passes of flips and moves, with flips at the end; the numbers of both. Quadrics are evaluated afresh."""
-        flipped = moved = 0
-        self.clock.teller.begin("align")
-        for k in range(passes + 1):
-            with self.clock.stage("evaluate"):
-                records.renew(self.mesh, self.pixels)
-            if self.way.flips and passes:
-                with self.clock.stage("flip"):
-                    flipped += flip(self.mesh, self.pixels, records)
-            if self.way.moves and k < passes:
-                with self.clock.stage("move"):
-                    moved += move(self.mesh, self.pixels, records, self.way.step)
-            if k < passes:
-                self.clock.teller.advance(_PASS)
-        return flipped, moved
+    def _flip(self, records: FaceRecords) -> int:
+        if not self.options.flips:
+            return 0
+        with self.monitor.timed("flip"):
+            return flip(self.mesh, self.pixels, records)
 
-    def _finish(self, goal: _Goal) -> Iterator[Round]:
-        """Collapse what alignment has made cheaper than the limit, until nothing is."""
-        while (done := self._collapse(goal)).collapses:
-            self._renew()
-            yield Round(len(self.mesh.vertices), done.collapses, 0, 0, done.largest_cost)
+    def _move(self, records: FaceRecords) -> int:
+        if not self.options.moves:
+            return 0
+        with self.monitor.timed("move"):
+            return move(self.mesh, self.pixels, records, self.options.step)
 
-
-@dataclass(frozen=True)
-class _Goal:
-    """Where a round's collapses stop: at so many vertices, or at this cost (px⁴)."""
-
-    target: int = 0
-    limit: float = np.inf
-
-
-def _falling_targets(final: int, foreground: int, rounds: int, multiple: int) -> list[_Goal]:
-    """Goals that fall exponentially from a multiple of the final number of vertices."""
-    # A pixel has at most four vertices of its own.
-    first = min(multiple * final, 4 * foreground)
-    shares = np.linspace(0, 1, rounds) if rounds > 1 else np.ones(1)
-    return [_Goal(target=max(round(first * (final / first) ** share), final)) for share in shares]
-
-
-class _Clock(Stopwatch):
-    """Adds up the seconds of stages, and tells progress."""
-
-    def __init__(self, progress: Progress | None, rounds: int, passes: int) -> None:
-        super().__init__("start", "collapse", "evaluate", "flip", "move")
-        self.teller = Teller(progress, _START + rounds * _COLLAPSE + passes * _PASS)
-        self.teller.begin("start")
-
-    def left(self, vertices: int) -> None:
-        """So many vertices are left in the midst of a stage."""
-        self.teller.advance(0.0, vertices)
+    def _collapse_rest(self, goal: Goal) -> Iterator[Round]:
+        """Collapse edges that alignment has made cheaper than the maximal cost, until there are none."""
+        while (collapsed := self._collapse(goal, exact=True)).collapses:
+            self.records = FaceRecords(self.mesh)
+            self._evaluate(self.records)
+            yield Round(len(self.mesh.vertices), collapsed.collapses, 0, 0, collapsed.largest_cost)

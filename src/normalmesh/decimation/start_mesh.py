@@ -14,8 +14,6 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 
-STARTS = ("adaptive", "pixels")
-
 #: Vertices off the outline with which an adaptive mesh starts: for one of the result, and for one pixel of the side of
 #: the foreground, so that the edges of features are there pixel by pixel.
 OVERSAMPLING, FEATURES = 8, 25

@@ -1,48 +1,83 @@
-"""Where a decimation stops: at a number of vertices, a cost, or a share of vertices saved."""
+"""Stopping rules: a decimation ends at a number of vertices, at a cost, or at a fraction of vertices saved."""
 
 from __future__ import annotations
 
-import numbers
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
 
 from normalmesh.arguments import checked_int, checked_positive
 from normalmesh.errors import NormalMeshError, repr_for_error
 
-#: Where to stop, one of these says.
+#: The stopping rules, of which exactly one is given.
 RULES = ("vertices", "threshold", "compression")
 
 #: Vertices are numbered in 32 bits.
-MOST_VERTICES = 2**31 - 1
+MAX_VERTICES = 2**31 - 1
 
-#: Vertices for each foreground pixel that are expected where a threshold leaves them open.
+#: Estimated number of vertices per foreground pixel that a threshold leads to.
 EXPECTED_SHARE = 0.05
 
-
-def expected_vertices(
-    foreground: int, vertices: int | None = None, threshold: float | None = None, compression: float | None = None
-) -> int:
-    """Vertices that the one rule given leads to on so many foreground pixels; a guess for a threshold."""
-    target = vertex_target(foreground, vertices, threshold, compression)
-    # A pixel has four corners.
-    return max(round(EXPECTED_SHARE * foreground), 3) if target is None else min(target, 4 * foreground)
+#: κ: an edge is collapsed below the threshold T if κ·cost < T. Fitted once, so that the thresholds of the paper's
+#: tables give the vertex counts of the authors' program.
+THRESHOLD_FACTOR = 2.0
 
 
-def vertex_target(
-    foreground: int, vertices: int | None, threshold: float | None, compression: float | None
-) -> int | None:
-    """Vertices that the one rule given asks for on so many foreground pixels; None for a threshold."""
-    given = (vertices, threshold, compression)
-    named = [name for name, value in zip(RULES, given, strict=True) if value is not None]
-    if len(named) != 1:
-        raise NormalMeshError(
-            f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
-        )
-    if threshold is not None:
-        checked_positive(threshold, "threshold")
-        return None
-    if compression is not None:
-        if not (isinstance(compression, numbers.Real) and 0 < compression < 1):
+@dataclass(frozen=True)
+class StoppingRule:
+    """Where a decimation ends; exactly one of the three is given. See :func:`normalmesh.decimate`."""
+
+    vertices: int | None = None
+    threshold: float | None = None
+    compression: float | None = None
+
+    def __post_init__(self) -> None:
+        named = [name for name in RULES if getattr(self, name) is not None]
+        if len(named) != 1:
             raise NormalMeshError(
-                f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {repr_for_error(compression)}"
+                f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
             )
-        return max(round((1 - compression) * foreground), 3)
-    return checked_int(vertices, 3, "vertices", MOST_VERTICES)
+        if self.vertices is not None:
+            checked_int(self.vertices, 3, "vertices", MAX_VERTICES)
+        if self.threshold is not None:
+            checked_positive(self.threshold, "threshold")
+        share = self.compression
+        if share is not None and not (isinstance(share, Real) and 0 < share < 1):
+            raise NormalMeshError(
+                f"compression must lie between 0 and 1, such as 0.98 for 98 %, not {repr_for_error(share)}"
+            )
+
+    def target(self, foreground: int) -> int | None:
+        """Return the number of vertices to reach on ``foreground`` pixels; None for a threshold."""
+        if self.compression is not None:
+            return max(round((1 - self.compression) * foreground), 3)
+        return None if self.vertices is None else int(self.vertices)
+
+    @property
+    def max_cost(self) -> float:
+        """The cost (px⁴) below which edges are collapsed; infinite without a threshold."""
+        return math.inf if self.threshold is None else float(self.threshold) / THRESHOLD_FACTOR
+
+    def expected_vertices(self, foreground: int) -> int:
+        """Return the number of vertices to expect on ``foreground`` pixels; a rough estimate for a threshold."""
+        target = self.target(foreground)
+        # A pixel has four corners.
+        return max(round(EXPECTED_SHARE * foreground), 3) if target is None else min(target, 4 * foreground)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where the collapses of one round end: at a number of vertices (0: none), or at a cost (px⁴)."""
+
+    target: int = 0
+    max_cost: float = math.inf
+
+
+def falling_targets(final: int, foreground: int, rounds: int, multiple: int) -> list[Goal]:
+    """Return the goals of rounds: vertex counts that fall exponentially from a multiple of the final one."""
+    # A pixel has at most four vertices of its own.
+    first = min(multiple * final, 4 * foreground)
+    fractions = np.linspace(0, 1, rounds) if rounds > 1 else np.ones(1)
+    return [Goal(target=max(round(first * (final / first) ** fraction), final)) for fraction in fractions]

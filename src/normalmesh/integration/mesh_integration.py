@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 from functools import partial
-from inspect import signature
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import checked_bool, checked_choice, checked_instance, options_of
-from normalmesh.decimation.rounds import MOST_ROUNDS, DecimatedMesh
-from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.integration.cotangent import CotangentSystem, check_system
+from normalmesh.arguments import checked_instance
+from normalmesh.decimation.decimated_mesh import DecimatedMesh
+from normalmesh.errors import NormalMeshError
+from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.gluing import Gluing
+from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.mesh_solver import MeshSolver
-from normalmesh.integration.prior import Prior, check_prior
+from normalmesh.integration.prior import Prior
 from normalmesh.integration.refinement import refine as refine_once
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.mesh.surface import Surface, check_units
-from normalmesh.normals.camera import checked_distance
-from normalmesh.normals.noise import checked_noise, closure_error, estimate_noise, without_noise
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.noise import closure_error, estimate_noise, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.progress import Progress, Teller
-from normalmesh.runtime.stopwatch import Stopwatch
+from normalmesh.runtime.monitor import Monitor, OnProgress
 
 Float = NDArray[np.float64]
 
-FORMULATIONS = ("facets", "vertices")
-
-#: Rounds of refinement, how many of them go by before the mesh is integrated anew, and the share of vertices that must
-#: still improve for others to follow.
-ROUNDS = 4
+#: Rounds of refinement between two solves, and the fraction of vertices that must change for more rounds to follow.
 ROUNDS_A_SOLVE = 2
 LEAST_CHANGE = 0.005
 
-#: Time of a round of refinement, of its solves, and of the noise estimate, in solves: what progress is told by.
+#: Work of a round of refinement, of a later solve, and of the noise estimate, in first solves, for the progress.
 _REFINE, _RESOLVE, _NOISE = 3.0, 2.0, 2.0
-#: Solves of the first system; more of them are not told apart.
+#: Expected number of solves with the first system; later ones are not reported.
 _SOLVES = 20
 
 
@@ -48,104 +41,111 @@ def integrate(
     mesh: ScreenMesh,
     normal_map: NormalMap,
     *,
-    formulation: str = "facets",
-    parameters: str = "gradient",
-    metric: str = "screen",
+    formulation: str = IntegrationOptions.formulation,
+    parameters: str = IntegrationOptions.parameters,
+    metric: str = IntegrationOptions.metric,
     clamp: tuple[float, float] | None = None,
     discontinuities: bool | None = None,
     noise: float | None = None,
-    refine: int = ROUNDS,
+    refine: int = IntegrationOptions.refine,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
-    distance: float = 1.0,
-    units: str = "px",
-    progress: Progress | None = None,
+    distance: float = IntegrationOptions.distance,
+    units: str = IntegrationOptions.units,
+    progress: OnProgress | None = None,
 ) -> Surface:
-    """Depth for a mesh, so that its faces fit the normals of the pixels that they cover.
+    """Compute the depth of a mesh so that its faces fit the normals of the pixels that they cover.
 
-    Minimises ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` (eq. 10) over the mesh; then, with depths known, improves it.
+    Minimises ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` (eq. 10) over the mesh, then refines the mesh with the depths
+    known.
 
     Parameters
     ----------
     mesh
-        On the screen; from :func:`decimate`, or any other sound mesh.
+        A mesh on the screen, from :func:`decimate` or elsewhere. It must be valid.
+    normal_map
     formulation
-        ``"facets"``: every face is a plane with the mean gradient of its pixels, and neighbours agree where they meet.
-        ``"vertices"``: the paper's cotangent system (supplement A).
+        ``"facets"``: every face is a plane with the mean gradient of its pixels, and neighbouring planes agree at
+        their common edge. ``"vertices"``: the cotangent system of the paper (supplement A).
     parameters, metric, clamp
-        Of the vertex formulation, see :class:`normalmesh.integration.cotangent.CotangentSystem`.
+        Options of the formulation ``"vertices"``, see :class:`normalmesh.integration.cotangent.CotangentSystem`.
     discontinuities
-        Cut the mesh where depth jumps, instead of bending the surface from one side to the other. Facets only, and
-        their default: where nothing jumps the surface is the continuous one.
+        Whether to cut the mesh where the depth jumps, instead of bridging the jump. Only with ``"facets"``, and the
+        default there: if there is no jump, the surface is the continuous one.
     noise
-        Deviation of the normals' noise in degrees; default: estimated. Above 1° normals are averaged before gradients
-        are taken from them.
+        Standard deviation of the noise of the normals in degrees; estimated by default. Above 1°, normals are averaged
+        before gradients are computed.
     refine
-        Rounds of flips and moves that lower the angle between the normals of pixels and faces, at most; 0: none.
-        Boundary vertices, and locked ones of a :class:`DecimatedMesh`, stay.
+        Maximal number of rounds of flips and moves that reduce the angle between the normals of pixels and faces; 0
+        for none. Boundary vertices and the locked vertices of a :class:`DecimatedMesh` are kept.
     prior
-        Control points (K, 3 or 4) as u, v, depth[, weight], or a depth map (H, W), NaN where unknown. Depth as
-        ``Surface.depth_map`` counts it. Added as a quadratic term.
+        Control points (K, 3 or 4) as u, v, depth[, weight], or a depth map (H, W) with NaN where it is unknown, in the
+        convention of ``Surface.depth_map``. It is added as a quadratic term.
     prior_weight
-        Weight of each point (default 100) or pixel of the depth map (default 0.01).
+        Weight of a control point (default 100) or of a pixel of the depth map (default 0.01).
     distance
-        Mean distance along the optical axis behind a perspective camera, of each component without prior.
+        Mean distance along the optical axis of each component without prior; perspective cameras only.
     units
         Name of the unit of the surface.
     progress
-        Called with a :class:`Step` again and again; what it raises ends the work.
+        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
 
     Returns
     -------
     Surface
-        Components without prior: orthographic, mean height zero; perspective, mean distance ``distance``; means are
-        taken over the area on the screen. Where depth jumps vertices are split, and new ones follow those of the mesh.
-        ``surface.integration`` says how it was made, ``surface.discontinuities`` where it is cut.
+        Components without prior have mean height zero (orthographic) or mean distance ``distance`` (perspective),
+        averaged over the area on the screen. Vertices are split where the mesh is cut; the new ones follow those of
+        the mesh. ``surface.integration`` describes the integration, ``surface.discontinuities`` the cuts.
     """
+    options = IntegrationOptions(
+        formulation, parameters, metric, clamp, discontinuities, noise, refine, prior, prior_weight, distance, units
+    )
     checked_instance(mesh, ScreenMesh, "mesh")
-    checked_instance(normal_map, NormalMap, "normal_map")
-    _check_options(formulation, parameters, metric, clamp, discontinuities, noise, refine, distance, units)
-    if discontinuities is None:
-        discontinuities = formulation == "facets"
+    return integrate_with(mesh, checked_instance(normal_map, NormalMap, "normal_map"), options, progress)
+
+
+def integrate_with(
+    mesh: ScreenMesh, normal_map: NormalMap, options: IntegrationOptions, on_progress: OnProgress | None = None
+) -> Surface:
+    """Integrate as :func:`integrate` does, with options that have been checked."""
     if not isinstance(mesh, DecimatedMesh):
         _check_mesh(mesh)
-    points = None if prior is None else Prior.of(prior, prior_weight, normal_map)
-    seconds = Stopwatch("noise", "solve", "refine")
+    prior = None if options.prior is None else Prior.of(options.prior, options.prior_weight, normal_map)
     solved = _NOISE + _SOLVES
-    teller = Teller(progress, solved + refine * _REFINE + -(-refine // ROUNDS_A_SOLVE) * _RESOLVE)
-    teller.begin("noise", len(mesh.vertices))
-    with seconds.stage("noise"):
-        noise = estimate_noise(normal_map) if noise is None else float(noise)
+    work = solved + options.refine * _REFINE + -(-options.refine // ROUNDS_A_SOLVE) * _RESOLVE
+    monitor = Monitor(on_progress, work, ("noise", "solve", "refine"))
+    monitor.vertices = len(mesh.vertices)
+    with monitor.stage("noise", _NOISE):
+        noise = estimate_noise(normal_map) if options.noise is None else options.noise
         clean = without_noise(normal_map, noise)
     vertex_system = None
-    if formulation == "vertices":
-        vertex_system = partial(CotangentSystem.of, parameters=parameters, metric=metric, clamp=clamp)
-    gluing = Gluing.against(closure_error(normal_map, noise)) if discontinuities else None
-    solver = MeshSolver(clean, vertex_system, gluing, points, lambda: teller.reach(min(teller.done + 1, solved)))
-    teller.advance(_NOISE)
-    teller.begin("solve")
-    with seconds.stage("solve"):
-        cut, unknown = solver.solve(mesh, last=refine == 0)
-    teller.reach(solved)
-    history: tuple[tuple[int, int], ...] = ()
-    if refine:
+    if options.formulation == "vertices":
+        vertex_system = partial(
+            CotangentSystem.of, parameters=options.parameters, metric=options.metric, clamp=options.clamp
+        )
+    gluing = Gluing.against(closure_error(normal_map, noise)) if options.cuts else None
+    solver = MeshSolver(clean, vertex_system, gluing, prior, lambda: monitor.reach(min(monitor.done + 1, solved)))
+    with monitor.stage("solve"):
+        cut, unknown = solver.solve(mesh, last=options.refine == 0)
+    monitor.reach(solved)
+    rounds: tuple[tuple[int, int], ...] = ()
+    if options.refine:
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
-        cut, unknown, history = _refined(closed, cut, unknown, solver, refine, noise, seconds, teller)
-    shift = _gauge(cut, unknown, solver.fixed, normal_map, float(distance))
+        cut, unknown, rounds = _refined(closed, cut, unknown, solver, options.refine, noise, monitor)
+    shift = _gauge(cut, unknown, solver.fixed, normal_map, options.distance)
     unknown = unknown - shift[cut.mesh.components[cut.origin]]
     _refuse_out_of_range(unknown, normal_map)
-    made = Integration(noise, solver.method, solver.residual, history, seconds.seconds, seconds.cpu_seconds)
     surface = Surface.from_unknown(
         cut.screen(),
         unknown,
         normal_map.camera,
         normal_map.shape,
-        units,
-        integration=made,
+        options.units,
+        integration=Integration(noise, solver.method, solver.residual, rounds, monitor.seconds, monitor.cpu_seconds),
         decimation=getattr(mesh, "report", None),
         discontinuities=solver.discontinuities(cut, shift),
     )
-    teller.finish(len(surface.vertices))
+    monitor.finish(len(surface.vertices))
     return surface
 
 
@@ -154,66 +154,30 @@ def _refined(
     cut: CutMesh,
     unknown: Float,
     solver: MeshSolver,
-    rounds: int,
+    max_rounds: int,
     noise: float,
-    seconds: Stopwatch,
-    teller: Teller,
+    monitor: Monitor,
 ) -> tuple[CutMesh, Float, tuple[tuple[int, int], ...]]:
-    """Rounds of refinement, with solves between them: the mesh, the unknown, and the flips and moves of each round."""
-    history: list[tuple[int, int]] = []
+    """Refine the mesh in rounds, and solve again after every second one.
+
+    Returns
+    -------
+    The cut mesh, the unknown at its vertices, and the flips and moves of each round.
+    """
+    rounds: list[tuple[int, int]] = []
     last = False
     while not last:
-        teller.begin("refine")
         corners = unknown[cut.faces.ravel()]
         for _ in range(ROUNDS_A_SOLVE):
-            with seconds.stage("refine"):
-                history.append(refine_once(mesh, corners, cut.strain, solver.normal_map, len(history), noise))
-            teller.advance(_REFINE)
-            last = len(history) == rounds or sum(history[-1]) < LEAST_CHANGE * len(mesh.vertices)
+            with monitor.stage("refine", _REFINE):
+                rounds.append(refine_once(mesh, corners, cut.strain, solver.normal_map, len(rounds), noise))
+            last = len(rounds) == max_rounds or sum(rounds[-1]) < LEAST_CHANGE * len(mesh.vertices)
             if last:
                 break
-        with seconds.stage("solve"):
+        with monitor.timed("solve"):
             cut, unknown = solver.solve(mesh.to_screen(), cut.strain, last)
-        teller.advance(_RESOLVE)
-    return cut, unknown, tuple(history)
-
-
-def checked_integration(
-    normal_map: NormalMap, options: dict[str, Any], preset: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """Options of :func:`integrate`, over those of a preset; or the error that it would raise, before longer work."""
-    chosen = {**(preset or {}), **options_of(integrate, options, "integration", ("progress",))}
-    names = signature(_check_options).parameters
-    defaults = {name: each.default for name, each in signature(integrate).parameters.items() if name in names}
-    _check_options(**{**defaults, **{name: value for name, value in chosen.items() if name in names}})
-    if chosen.get("prior") is not None:
-        check_prior(chosen["prior"], chosen.get("prior_weight"), normal_map)
-    return chosen
-
-
-def _check_options(
-    formulation: str,
-    parameters: str,
-    metric: str,
-    clamp: tuple[float, float] | None,
-    discontinuities: bool | None,
-    noise: float | None,
-    refine: int,
-    distance: float,
-    units: str,
-) -> None:
-    checked_choice(formulation, FORMULATIONS, "formulation")
-    check_system(parameters, metric, clamp)
-    if discontinuities is not None and checked_bool(discontinuities, "discontinuities") and formulation != "facets":
-        raise NormalMeshError('discontinuities need formulation="facets"')
-    if noise is not None:
-        checked_noise(noise)
-    checked_distance(distance)
-    check_units(units)
-    if isinstance(refine, bool) or not isinstance(refine, int | np.integer) or not 0 <= refine <= MOST_ROUNDS:
-        raise NormalMeshError(
-            f"refine must be a number of rounds from 0 to {MOST_ROUNDS}, not {repr_for_error(refine)}"
-        )
+        monitor.advance(_RESOLVE)
+    return cut, unknown, tuple(rounds)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

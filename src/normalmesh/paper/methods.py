@@ -20,7 +20,9 @@ from normalmesh.paper.benchmark import Row
 from normalmesh.paper.sources import Source
 from normalmesh.reconstruction.pipeline import PRESETS, reconstruct
 
-PAPER_DECIMATION, PAPER_INTEGRATION = PRESETS["paper"]
+#: The options of the preset ``"paper"`` as keyword arguments.
+PAPER_DECIMATION: dict[str, Any] = vars(PRESETS["paper"].decimation)
+PAPER_INTEGRATION: dict[str, Any] = vars(PRESETS["paper"].integration)
 
 #: Makes a surface or a depth map.
 Maker: TypeAlias = Callable[[], Surface | NDArray[np.float64]]

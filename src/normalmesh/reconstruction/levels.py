@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Unpack
 
 from normalmesh.arguments import checked_instance
-from normalmesh.decimation.rounds import checked_decimation, decimate_levels, level_targets
-from normalmesh.integration.mesh_integration import checked_integration, integrate
+from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
+from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.normals.noise import without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.memory import estimate_memory, refuse_too_large
-from normalmesh.runtime.progress import Progress, Teller, estimate_seconds
+from normalmesh.reconstruction.estimates import check_memory, estimate_seconds
+from normalmesh.reconstruction.pipeline import checked_options, estimate_memory_of, noise_of
+from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
 
@@ -20,48 +24,47 @@ def reconstruct_levels(
     normal_map: NormalMap,
     vertices: Sequence[int],
     *,
-    decimation: dict[str, Any] | None = None,
+    decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
-    progress: Progress | None = None,
-    **integration: Any,
+    progress: OnProgress | None = None,
+    **integration: Unpack[IntegrationKeywords],
 ) -> list[Surface]:
-    """Surfaces of ever fewer vertices, as viewers exchange them with distance.
+    """Reconstruct surfaces with ever fewer vertices, for viewers that choose one by its distance.
 
-    One decimation passes through all of them, so that a coarse mesh goes back to the one before; each is integrated
-    on its own.
+    One decimation passes through all of them, so that each mesh is a coarser version of the one before. Each mesh is
+    integrated separately.
 
     Parameters
     ----------
     normal_map
     vertices
-        Of the surfaces, finest first, each fewer than the one before. Those split where depth jumps come on top.
+        Decreasing numbers of vertices. Vertices that are split where the depth jumps are added to them.
     decimation, threads, memory_limit, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
     -------
     list of Surface
-        Finest first; the first is what :func:`reconstruct` makes.
+        Finest first; the first is the same as from :func:`reconstruct`.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
-    targets, meshing = level_targets(vertices), checked_decimation(decimation)
-    options = checked_integration(normal_map, integration)
+    targets = checked_levels(vertices)
+    options = checked_options(normal_map, "default", decimation, integration)
     finest = min(targets[0], 4 * normal_map.foreground)
-    needed = estimate_memory(normal_map.mask.size, normal_map.foreground, finest, meshing.get("start", "adaptive"))
-    refuse_too_large(needed, memory_limit)
-    decimating, _ = estimate_seconds(normal_map.foreground, 0)
-    integrating = [estimate_seconds(normal_map.foreground, count)[1] for count in targets]
-    teller = Teller(progress, decimating + sum(integrating))
+    check_memory(estimate_memory_of(normal_map, finest, options.decimation), memory_limit)
+    decimation_work, _ = estimate_seconds(normal_map.foreground, 0)
+    integration_work = [estimate_seconds(normal_map.foreground, target)[1] for target in targets]
+    monitor = Monitor(progress, decimation_work + sum(integration_work))
     with limited_threads(threads):
-        teller.begin("noise")
-        if options.get("noise") is None:
-            options["noise"] = estimate_noise(normal_map)
-        clean = without_noise(normal_map, options["noise"])
-        meshes = list(decimate_levels(clean, targets, progress=teller.part(decimating), **meshing))
+        monitor.begin("noise")
+        noise = noise_of(normal_map, options.integration)
+        smooth = without_noise(normal_map, noise)
+        meshes = list(decimate_levels_with(smooth, targets, options.decimation, monitor.part(decimation_work)))
+        integrating = replace(options.integration, noise=noise)
         surfaces = [
-            integrate(mesh, normal_map, progress=teller.part(work), **options)
-            for mesh, work in zip(meshes, integrating, strict=True)
+            integrate_with(mesh, normal_map, integrating, monitor.part(work))
+            for mesh, work in zip(meshes, integration_work, strict=True)
         ]
-        teller.finish(len(surfaces[-1].vertices))
+    monitor.finish(len(surfaces[-1].vertices))
     return surfaces

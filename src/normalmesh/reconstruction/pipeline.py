@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Unpack
 
-from normalmesh.arguments import checked_choice, checked_instance
-from normalmesh.decimation.rounds import checked_decimation, decimate
-from normalmesh.decimation.stopping import expected_vertices
+from normalmesh.arguments import checked_choice, checked_instance, replaced_options
+from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.rounds import decimate_with
+from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.cotangent import PAPER_CLAMP
-from normalmesh.integration.mesh_integration import checked_integration, integrate
+from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
+from normalmesh.integration.mesh_integration import integrate_with
+from normalmesh.integration.prior import check_prior
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import estimate_noise, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.memory import estimate_memory, refuse_too_large
-from normalmesh.runtime.progress import Progress, Teller, estimate_seconds
+from normalmesh.reconstruction.estimates import check_memory, estimate_memory, estimate_seconds
+from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
-#: Options of decimate() and integrate() under one word. ``paper``: all as the authors do it.
-PRESETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "default": ({}, {}),
-    "paper": (
-        {"start": "pixels", "rounds": 5, "passes": 10, "align": "each"},
-        {
-            "formulation": "vertices",
-            "parameters": "tight",
-            "metric": "surface",
-            "clamp": PAPER_CLAMP,
-            "noise": 0.0,
-            "refine": 0,
-        },
+
+@dataclass(frozen=True)
+class Preset:
+    """Options of both stages under one name."""
+
+    decimation: DecimationOptions
+    integration: IntegrationOptions
+
+
+#: The presets; ``"paper"`` is the method as published.
+PRESETS = {
+    "default": Preset(DecimationOptions(), IntegrationOptions()),
+    "paper": Preset(
+        DecimationOptions(start="pixels", rounds=5, passes=10, align="each"),
+        IntegrationOptions(
+            formulation="vertices", parameters="tight", metric="surface", clamp=PAPER_CLAMP, noise=0.0, refine=0
+        ),
     ),
 }
 
@@ -40,30 +48,33 @@ def reconstruct(
     threshold: float | None = None,
     compression: float | None = None,
     preset: str = "default",
-    decimation: dict[str, Any] | None = None,
+    decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
-    progress: Progress | None = None,
-    **integration: Any,
+    progress: OnProgress | None = None,
+    **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
-    """From a normal map to a surface.
+    """Reconstruct a surface from a normal map.
 
     Parameters
     ----------
     normal_map
-        From :func:`read_normal_map`, :func:`photometric_stereo` or an array: any mask, either camera.
+        From :func:`read_normal_map`, :func:`photometric_stereo` or an array, with any mask and camera.
     vertices, threshold, compression
-        Where to stop, exactly one of them; see :func:`decimate`. Vertices that are split where depth jumps come on top.
+        Where to stop: exactly one of them, see :func:`decimate`. Vertices that are split where the depth jumps are
+        added to the count.
     preset
         ``"default"``, or ``"paper"`` for the method exactly as published.
     decimation
-        Further options of :func:`decimate`.
+        Further options of :func:`decimate`, as a dictionary.
     threads
-        Threads to use; default: as many as Numba may (all cores, or ``NUMBA_NUM_THREADS``). The surface is the same.
+        Number of threads; by default as many as Numba may use (all cores, or ``NUMBA_NUM_THREADS``). The surface does
+        not depend on it.
     memory_limit
-        Bytes that may be used beside the normal map, by estimate; default: what is available. ``math.inf``: any number.
+        Maximal estimated number of bytes to use beside the normal map; by default what is available. ``math.inf``
+        switches the check off.
     progress
-        Called with a :class:`Step` again and again; what it raises ends the work.
+        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
     **integration
         Options of :func:`integrate`: ``discontinuities``, ``refine``, ``prior``, ``distance``, ``noise``, ``units``, …
 
@@ -74,29 +85,48 @@ def reconstruct(
     Raises
     ------
     NormalMeshError
-        Options that make no sense, or, before work begins, more memory needed than there is.
+        An option is invalid, or the reconstruction needs more memory than there is. Both are found before work begins.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
-    aimed_at = expected_vertices(normal_map.foreground, vertices, threshold, compression)
-    for_decimation, for_integration = PRESETS[checked_choice(preset, PRESETS, "preset")]
-    meshing = checked_decimation(decimation, for_decimation)
-    options = checked_integration(normal_map, integration, for_integration)
-    needed = estimate_memory(normal_map.mask.size, normal_map.foreground, aimed_at, meshing.get("start", "adaptive"))
-    refuse_too_large(needed, memory_limit)
-    decimating, integrating = estimate_seconds(normal_map.foreground, aimed_at)
-    teller = Teller(progress, decimating + integrating)
+    rule = StoppingRule(vertices, threshold, compression)
+    options = checked_options(normal_map, preset, decimation, integration)
+    expected = rule.expected_vertices(normal_map.foreground)
+    check_memory(estimate_memory_of(normal_map, expected, options.decimation), memory_limit)
+    decimation_work, integration_work = estimate_seconds(normal_map.foreground, expected)
+    monitor = Monitor(progress, decimation_work + integration_work)
     with limited_threads(threads):
-        teller.begin("noise")
-        if options.get("noise") is None:
-            options["noise"] = estimate_noise(normal_map)
-        mesh = decimate(
-            without_noise(normal_map, options["noise"]),
-            vertices=vertices,
-            threshold=threshold,
-            compression=compression,
-            progress=teller.part(decimating),
-            **meshing,
-        )
-        surface = integrate(mesh, normal_map, progress=teller.part(integrating), **options)
-        teller.finish(len(surface.vertices))
+        monitor.begin("noise")
+        noise = noise_of(normal_map, options.integration)
+        smooth = without_noise(normal_map, noise)
+        mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work))
+        integrating = replace(options.integration, noise=noise)
+        surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work))
+    monitor.finish(len(surface.vertices))
     return surface
+
+
+def checked_options(
+    normal_map: NormalMap,
+    preset: str,
+    decimation: DecimationOptions | DecimationKeywords | None,
+    integration: IntegrationKeywords,
+) -> Preset:
+    """Return the options of a preset with some of them replaced, or raise an error before work begins."""
+    base = PRESETS[checked_choice(preset, PRESETS, "preset")]
+    options = Preset(
+        replaced_options(base.decimation, decimation, "decimation"),
+        replaced_options(base.integration, integration, "integration"),
+    )
+    if options.integration.prior is not None:
+        check_prior(options.integration.prior, options.integration.prior_weight, normal_map)
+    return options
+
+
+def estimate_memory_of(normal_map: NormalMap, vertices: int, decimation: DecimationOptions) -> int:
+    """Return the estimated number of bytes that a reconstruction of a normal map needs."""
+    return estimate_memory(normal_map.mask.size, normal_map.foreground, vertices, decimation.start)
+
+
+def noise_of(normal_map: NormalMap, integration: IntegrationOptions) -> float:
+    """Return the noise of the normals in degrees, as given or estimated."""
+    return estimate_noise(normal_map) if integration.noise is None else integration.noise

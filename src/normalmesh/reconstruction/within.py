@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import checked_choice, checked_instance, checked_positive
+from normalmesh.arguments import checked_instance, checked_positive
+from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_components
+from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import estimate_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.reconstruction.pipeline import PRESETS, reconstruct
-from normalmesh.runtime.progress import Progress, Teller
+from normalmesh.reconstruction.pipeline import checked_options, noise_of, reconstruct
+from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
 #: Vertices for each foreground pixel: of the first surface tried, of the finest one, and of the finest one that is
@@ -36,16 +37,27 @@ _LONGEST, _SHORTEST = 8.0, 1.3
 _WORST = 1e6
 
 
+class _Further(TypedDict):
+    """Arguments of every trial beside its number of vertices."""
+
+    preset: str
+    decimation: DecimationOptions | DecimationKeywords | None
+    memory_limit: float | None
+
+
 def reconstruct_within(
     normal_map: NormalMap,
     *,
     max_angle: float | None = None,
     max_error: float | None = None,
+    preset: str = "default",
+    decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Any,
+    memory_limit: float | None = None,
+    progress: OnProgress | None = None,
+    **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
-    """The surface with the fewest vertices, to about 5 %, that stays within one or two bounds.
+    """Reconstruct the surface with the fewest vertices, to about 5 %, that stays within one or two bounds.
 
     Each trial is a :func:`reconstruct` with another number of vertices; most searches take five to nine.
 
@@ -53,56 +65,52 @@ def reconstruct_within(
     ----------
     normal_map
     max_angle
-        Largest mean angle in degrees between faces and the normals of their pixels: the MAE of :func:`evaluate`. Noise
-        of the normals counts, so it cannot be far below that.
+        Maximal mean angle in degrees between faces and the normals of their pixels: the MAE of :func:`evaluate`. It
+        includes the noise of the normals, so it cannot be far below that.
     max_error
-        Largest RMS deviation in depth from the surface with a vertex for every four pixels, in the unit of the surface
-        (pixels unless the camera has a pixel size); at most half as many vertices are tried. It is what sparsity
-        costs: errors that the fine surface has as well, such as those of the normals, are not in it. Pixels beside a
-        cut do not count; a constant or scale is taken out for each component, and for each part whose distance
-        normals leave open.
-    threads
-        Threads to use; default: as many as Numba may. The surface is the same.
-    progress
-        Called with a :class:`Step` again and again; what it raises ends the work.
-    **options
-        Of :func:`reconstruct`, without its stopping rules.
+        Maximal RMS deviation in depth from the surface with one vertex per four pixels, in the unit of the surface
+        (pixels unless the camera has a pixel size); trials have at most half as many vertices. It measures the cost of
+        sparsity: errors that the fine surface shares, such as those of the normals, are not included. Pixels beside a
+        cut do not count. A constant or scale is removed for each component, and for each part whose distance the
+        normals do not determine.
+    preset, decimation, threads, memory_limit, progress, **integration
+        As for :func:`reconstruct`.
 
     Returns
     -------
     Surface
-        As ``reconstruct(normal_map, vertices=…)`` makes it.
+        As from ``reconstruct(normal_map, vertices=…)``.
 
     Raises
     ------
     NormalMeshError
-        No bound, or one that not even the finest surface keeps.
+        No bound is given, or not even the finest surface satisfies it.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     bounds = {"max_angle": max_angle, "max_error": max_error}
     given = {name: checked_positive(value, name) for name, value in bounds.items() if value is not None}
     if not given:
         raise NormalMeshError("give max_angle, max_error or both")
-    if rules := [name for name in RULES if name in options]:
+    if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
-    teller = Teller(progress, _USUAL_TRIALS)
+    options = checked_options(normal_map, preset, decimation, integration)
+    monitor = Monitor(progress, _USUAL_TRIALS)
     with limited_threads(threads):
-        if (
-            options.get("noise") is None
-            and checked_choice(options.get("preset", "default"), PRESETS, "preset") == "default"
-        ):
-            options["noise"] = estimate_noise(normal_map)
-        best = _fewest(normal_map, given, teller, options)
-    teller.finish(len(best.vertices))
+        integration["noise"] = noise_of(normal_map, options.integration)
+        further: _Further = {"preset": preset, "decimation": decimation, "memory_limit": memory_limit}
+        best = _fewest(
+            normal_map,
+            given,
+            lambda vertices: reconstruct(
+                normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
+            ),
+        )
+    monitor.finish(len(best.vertices))
     return best
 
 
-def _fewest(normal_map: NormalMap, bounds: dict[str, float], teller: Teller, options: dict[str, Any]) -> Surface:
-    """The surface with the fewest vertices within bounds by their names, or an error."""
-
-    def surface_of(vertices: int) -> Surface:
-        return reconstruct(normal_map, vertices=vertices, progress=teller.part(1.0), **options)
-
+def _fewest(normal_map: NormalMap, bounds: dict[str, float], surface_of: Callable[[int], Surface]) -> Surface:
+    """Return the surface with the fewest vertices within the named bounds, or raise an error."""
     finest = max(round(FINEST * normal_map.foreground), 3)
     measures: list[Callable[[Surface], float]] = []
     if "max_angle" in bounds:

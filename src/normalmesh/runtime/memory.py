@@ -1,66 +1,18 @@
-"""Memory: what a reconstruction needs, what there is, and an error where one exceeds the other."""
+"""Memory: how much this process can use."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
-from numbers import Real
 from pathlib import Path
 
-from normalmesh.arguments import checked_choice, checked_int
-from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.errors import NormalMeshError
 
-#: Bytes above the normal map, measured by ``python -m benchmarks.memory``: for each pixel of the image; by the start of
-#: the decimation, for each of the rectangle around the foreground or each of the foreground; and for each vertex of the
-#: result. Some depend on nothing.
-IMAGE_BYTES = 1.5
-RECTANGLE_BYTES, FOREGROUND_BYTES = 20, 180
-VERTEX_BYTES = 3600
-BASE_BYTES = 16 << 20
 #: Addresses for the code of kernels, compiling them, and threads: LLVM ends the process where it finds none.
 CODE_BYTES = 200 << 20
 #: Addresses without which not even the libraries can be loaded.
 LEAST_ADDRESSES = 1 << 30
-
-
-def estimate_memory(pixels: int, foreground: int, vertices: int, start: str = "adaptive") -> int:
-    """Bytes that :func:`reconstruct` needs at its peak, above the normal map itself.
-
-    Parameters
-    ----------
-    pixels, foreground
-        Of the image, and of its mask.
-    vertices
-        Aimed at.
-    start
-        Of :func:`decimate`.
-    """
-    given = {"pixels": pixels, "foreground": foreground, "vertices": vertices}
-    pixels, foreground, vertices = (checked_int(count, 0, name, 2**60) for name, count in given.items())
-    checked_choice(start, ("adaptive", "pixels"), "start")
-    meshing = FOREGROUND_BYTES * foreground
-    if start == "adaptive":
-        # The rectangle may be the whole image; where it is far larger than the foreground all pixels are the start.
-        meshing = min(RECTANGLE_BYTES * pixels, meshing)
-    return round(BASE_BYTES + IMAGE_BYTES * pixels + meshing + VERTEX_BYTES * vertices)
-
-
-def refuse_too_large(needed: int, limit: float | None = None) -> None:
-    """Raise where so many bytes exceed the limit; by default, what is available."""
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0):
-        raise NormalMeshError(
-            f"memory_limit must be a positive number of bytes, or math.inf, not {repr_for_error(limit)}"
-        )
-    available = available_memory() if limit is None else limit
-    if available is None or needed <= available:
-        return
-    there = "are available" if limit is None else "are allowed (memory_limit)"
-    raise NormalMeshError(
-        f"the reconstruction needs about {bytes_text(needed)} of memory but {bytes_text(available)} {there}; "
-        "mask or crop what you do not need, halve the resolution, reconstruct in tiles, or ask for fewer vertices "
-        "if there are many; a larger memory_limit (--memory-limit) lets it try"
-    )
 
 
 def refuse_tight_limit() -> None:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from normalmesh.arguments import checked_instance, checked_int, checked_positive
+from normalmesh.decimation.decimation_options import MAX_ROUNDS
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.move import move
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
-from normalmesh.decimation.rounds import MOST_ROUNDS
-from normalmesh.decimation.stopping import MOST_VERTICES
+from normalmesh.decimation.stopping import MAX_VERTICES
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.isotropic import _isotropic
 from normalmesh.evaluation.isotropic.curvature import curvature
@@ -24,8 +24,7 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.origin import Remeshing, RemeshingRound
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.progress import DONE, Progress, Step, checked_progress
-from normalmesh.runtime.stopwatch import Stopwatch
+from normalmesh.runtime.monitor import Monitor, OnProgress
 
 #: λ so large that shape no longer counts: flips are Delaunay on the surface, moves lead to the centroid of the faces.
 EVEN = 1e6
@@ -63,7 +62,7 @@ def remesh_isotropic(
     error: float | None = None,
     vertices: int | None = None,
     rounds: int = 10,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> IsotropicMesh:
     """Replace the pixel grid by triangles that are nearly equilateral on the surface, small where it is curved.
 
@@ -100,18 +99,16 @@ def remesh_isotropic(
     split. Beside the map, about 160 bytes are needed for each foreground pixel.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
-    checked_progress(progress)
     if (error is None) == (vertices is None):
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
-    target = None if vertices is None else checked_int(vertices, 3, "vertices", MOST_VERTICES)
+    target = None if vertices is None else checked_int(vertices, 3, "vertices", MAX_VERTICES)
     error = None if error is None else checked_positive(error, "error")
-    remesher = _Remesher(normal_map, checked_int(rounds, 1, "rounds", MOST_ROUNDS), progress)
+    remesher = _Remesher(normal_map, checked_int(rounds, 1, "rounds", MAX_ROUNDS), progress)
     meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
     best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
     met = target is None or abs(best.count - target) <= TOLERANCE * target
-    report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.clock.seconds)
-    if progress is not None:
-        progress(Step(1.0, DONE, best.count))
+    report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.monitor.seconds)
+    remesher.monitor.finish(best.count)
     return IsotropicMesh(best.mesh.vertices, best.mesh.faces, report)
 
 
@@ -131,12 +128,12 @@ class _Trial:
 class _Remesher:
     """Meshes of one normal map for any error."""
 
-    def __init__(self, normal_map: NormalMap, rounds: int, progress: Progress | None) -> None:
+    def __init__(self, normal_map: NormalMap, rounds: int, progress: OnProgress | None) -> None:
         self.rounds = rounds
-        self.progress = progress
-        self.clock = Stopwatch("start", "split", "collapse", "flip", "move")
+        self.monitor = Monitor(progress, stages=("start", "split", "collapse", "flip", "move"))
+        self.monitor.name = "remesh"
         self.pixels = Pixels(normal_map, EVEN)
-        with self.clock.stage("start"):
+        with self.monitor.timed("start"):
             self.curvature = curvature(normal_map)
             self.head_start = self.predict(HEAD_START * normal_map.foreground)
         self.begin: ClosedMesh | None = None
@@ -152,19 +149,18 @@ class _Remesher:
 
     def remesh(self, error: float, done: float = 0.0, share: float = 1.0) -> _Trial:
         """All rounds. The mesh depends on nothing but the error; progress goes on by a share of the whole."""
-        with self.clock.stage("start"):
+        with self.monitor.timed("start"):
             mesh = self._begin(error)
         lengths = EdgeLengths(self.pixels, self.curvature, error)
         history = []
         for k in range(self.rounds):
-            with self.clock.stage("split"):
+            with self.monitor.timed("split"):
                 splits = split(mesh, lengths)
-            with self.clock.stage("collapse"):
+            with self.monitor.timed("collapse"):
                 collapses = collapse(mesh, lengths)
             flips, moves = self._align(mesh, last=k == self.rounds - 1)
             history.append(RemeshingRound(len(mesh.vertices), splits, collapses, flips, moves))
-            if self.progress is not None:
-                self.progress(Step(min(done + share * (k + 1) / self.rounds, 0.99), "remesh", len(mesh.vertices)))
+            self.monitor.reach(done + share * (k + 1) / self.rounds, len(mesh.vertices))
         return _Trial(error, mesh.to_screen(), tuple(history))
 
     def search(self, target: int) -> list[_Trial]:
@@ -199,14 +195,14 @@ class _Remesher:
 
     def _align(self, mesh: ClosedMesh, last: bool) -> tuple[int, int]:
         """Flip edges until they are Delaunay on the surface, then move vertices; the numbers of both."""
-        with self.clock.stage("flip"):
+        with self.monitor.timed("flip"):
             records = FaceRecords(mesh)
             records.renew(mesh, self.pixels)
             flips = flip(mesh, self.pixels, records)
-        with self.clock.stage("move"):
+        with self.monitor.timed("move"):
             moves = move(mesh, self.pixels, records, STEP)
         if last:
-            with self.clock.stage("flip"):
+            with self.monitor.timed("flip"):
                 records.renew(mesh, self.pixels)
                 flips += flip(mesh, self.pixels, records)
         return flips, moves

@@ -4,7 +4,8 @@ import pytest
 
 from normalmesh import Step, decimate, integrate, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.runtime.progress import Teller, estimate_seconds
+from normalmesh.reconstruction.estimates import estimate_seconds
+from normalmesh.runtime.monitor import Monitor
 
 
 def assert_sound(steps, vertices):
@@ -57,9 +58,9 @@ def test_what_the_callback_raises_ends_the_work(stage):
 
 def test_parts_make_up_the_whole():
     told = []
-    whole = Teller(told.append, 4.0)
+    whole = Monitor(told.append, 4.0)
     whole.begin("first")
-    inner = Teller(whole.part(2.0), 2.0)
+    inner = Monitor(whole.part(2.0), 2.0)
     inner.advance(1.0, 7)
     inner.finish()
     whole.begin("last")

@@ -1,0 +1,49 @@
+"""DecimatedMesh: a mesh on the screen with the record of its decimation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.arguments import checked_array, checked_instance
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.mesh._closed_mesh import LOCKED
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.origin import Decimation
+from normalmesh.mesh.screen_mesh import ScreenMesh
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecimatedMesh(ScreenMesh):
+    """A mesh that :func:`decimate` made.
+
+    Attributes
+    ----------
+    locked : (N,) bool
+        Vertices that were locked.
+    report : Decimation
+    """
+
+    locked: NDArray[np.bool_]
+    report: Decimation
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        locked = checked_array(self.locked, "locked", "booleans", "b")
+        if locked.shape != (len(self.vertices),):
+            raise NormalMeshError(
+                f"locked must be one boolean for each of the {len(self.vertices)} vertices, "
+                f"not {shape_text(locked.shape)}"
+            )
+        object.__setattr__(self, "locked", locked)
+        checked_instance(self.report, Decimation, "report")
+
+    @classmethod
+    def from_closed(cls, mesh: ClosedMesh, report: Decimation) -> DecimatedMesh:
+        """Return a copy of the real faces of a compact closed mesh."""
+        locked = (mesh.flags & LOCKED).astype(np.bool_)
+        decimated = cls(mesh.vertices.copy(), mesh.faces[: mesh.real_faces].copy(), locked, report)
+        decimated.keep_opposite(mesh.real_opposite())
+        return decimated

@@ -1,0 +1,81 @@
+"""Options of the decimation, with their defaults and checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from numpy.typing import ArrayLike
+
+from normalmesh.arguments import checked_bool, checked_choice, checked_int, checked_positive
+from normalmesh.errors import NormalMeshError
+
+#: λ of eq. (13): weight of an even distribution of vertices beside the shape.
+REGULARISATION = 1e-5
+
+#: Start meshes; see :func:`normalmesh.decimate`.
+STARTS = ("adaptive", "pixels")
+
+#: Upper bounds of the numbers of rounds and of passes, and of λ: far beyond what changes anything.
+MAX_ROUNDS, MAX_REGULARISATION = 10_000, 1e12
+
+
+class DecimationKeywords(TypedDict, total=False):
+    """The options of :class:`DecimationOptions` as keyword arguments."""
+
+    rounds: int
+    passes: int
+    align: str
+    flips: bool
+    moves: bool
+    step: float
+    regularisation: float
+    in_plane: bool
+    start: str
+    locked: ArrayLike | None
+
+
+@dataclass(frozen=True, eq=False)
+class DecimationOptions:
+    """How to decimate; :func:`normalmesh.decimate` describes the options.
+
+    Raises
+    ------
+    NormalMeshError
+        An option is out of its range.
+    """
+
+    rounds: int = 4
+    passes: int = 2
+    align: str = "last"
+    flips: bool = True
+    moves: bool = True
+    step: float = 0.5
+    regularisation: float = REGULARISATION
+    in_plane: bool = False
+    start: str = "adaptive"
+    locked: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        checked_int(self.rounds, 1, "rounds", MAX_ROUNDS)
+        checked_int(self.passes, 0, "passes", MAX_ROUNDS)
+        for name in ("flips", "moves", "in_plane"):
+            checked_bool(getattr(self, name), name)
+        for name, maximum in (("step", 1.0), ("regularisation", MAX_REGULARISATION)):
+            number = checked_positive(getattr(self, name), name)
+            if number > maximum:
+                raise NormalMeshError(f"{name} must be at most {maximum:g}, not {number:g}")
+            # Kernels are compiled for floats.
+            object.__setattr__(self, name, number)
+        checked_choice(self.align, ("last", "each"), "align")
+        checked_choice(self.start, STARTS, "start")
+
+    def passes_after(self, last_round: bool) -> int:
+        """Return the number of passes of flips and moves that follow the collapses of a round."""
+        follow = (self.flips or self.moves) and (last_round or self.align == "each")
+        return self.passes if follow else 0
+
+    @property
+    def total_passes(self) -> int:
+        """The number of passes in all rounds."""
+        return self.passes * (self.rounds if self.align == "each" else 1)
