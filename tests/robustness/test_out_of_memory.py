@@ -36,8 +36,8 @@ def exhausted(*_: object, **__: object) -> None:
     "place",
     [
         "normalmesh.files.normal_maps.NormalMap",
-        "normalmesh.reconstruction.pipeline.decimate",
-        "normalmesh.reconstruction.pipeline.integrate",
+        "normalmesh.reconstruction.pipeline.decimate_with",
+        "normalmesh.reconstruction.pipeline.integrate_with",
         "normalmesh.files.mesh_files.write_atomically",
     ],
 )
@@ -56,7 +56,7 @@ def test_python_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     normal_map = Medallion(64).normal_map
     expected = reconstruct(normal_map, vertices=100)
     with monkeypatch.context() as patched:
-        patched.setattr("normalmesh.reconstruction.pipeline.integrate", exhausted)
+        patched.setattr("normalmesh.reconstruction.pipeline.integrate_with", exhausted)
         with pytest.raises(MemoryError):
             reconstruct(normal_map, vertices=100)
     assert np.array_equal(reconstruct(normal_map, vertices=100).vertices, expected.vertices)

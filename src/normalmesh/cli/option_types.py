@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-from normalmesh.decimation.stopping import MAX_VERTICES
-
 
 def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     """How a normal map is read: ``mask``, ``camera`` and ``convention``."""
@@ -100,7 +98,7 @@ class Levels(click.ParamType):
 
     def _level(self, word: str, param: click.Parameter | None, ctx: click.Context | None) -> float | int:
         """A share as a float, or a number of vertices."""
-        if re.fullmatch(r"\d{1,10}", word) and 3 <= int(word) <= MAX_VERTICES:
+        if re.fullmatch(r"\d{1,10}", word) and int(word) >= 3:
             return int(word)
         percent = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*%", word)
         if percent is None or not 0 < float(percent[1]) <= 100:
@@ -120,7 +118,7 @@ def stopping(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--max-angle", type=positive, help="Mean angle between faces and normals, in degrees."),
         click.option("--threshold", type=positive, help="Largest cost in px⁴, as in the paper."),
-        click.option("--vertices", type=click.IntRange(3, MAX_VERTICES), help="Number of vertices."),
+        click.option("--vertices", type=click.IntRange(3), help="Number of vertices."),
         click.option("--compression", type=Compression(), help="Vertices to save: 98 or 0.98.  [default: 98]"),
     ):
         command = option(command)
