@@ -13,15 +13,18 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMeshWarning
+from normalmesh.integration import _refinement
 from normalmesh.runtime import kernel_cache, temporary_files
 
 #: A module with kernels like ours, small enough to be compiled again and again.
 MODULE = """
+import constants
+from constants import FACTOR
 from normalmesh.runtime.kernels import inner, kernel
 
 @inner
 def doubled(value):
-    return 2 * value
+    return FACTOR * value + constants.SHIFT
 
 @kernel
 def total(values):
@@ -46,6 +49,7 @@ def tiny(tmp_path: Path) -> Path:
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "tiny.py").write_text(MODULE)
+    (folder / "constants.py").write_text("FACTOR, SHIFT = 2, 0\n")
     return folder
 
 
@@ -91,11 +95,11 @@ def compiled(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
 
 def kernel_of(tiny: Path, cache: Path) -> tuple[str, int, int]:
     """As :func:`run`, in this process: the module is imported anew."""
-    sys.modules.pop("tiny", None)
+    for name in ("tiny", "constants"):
+        sys.modules.pop(name, None)
     from tiny import total  # type: ignore[import-not-found]
 
     sums = f"{total(np.arange(5))} {total(np.arange(5) / 2)}"
-    assert sums == RESULT
     return sums, sum(total.stats.cache_hits.values()), sum(total.stats.cache_misses.values())
 
 
@@ -131,14 +135,39 @@ def test_files_that_belong_to_other_types_are_not_taken(compiled: tuple[Path, Pa
     assert kernel_of(tiny, cache)[1:] == (0, 2)
 
 
-def test_a_change_to_any_file_with_kernels_compiles_all_again(
-    compiled: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("constants.py", "2", "13"),
+        ("constants.py", "0", "44"),
+        ("tiny.py", "FACTOR * value", "FACTOR * (value + 1)"),
+        ("tiny.py", "@inner\n", "@inner(fastmath=True)\n"),
+    ],
+)
+def test_a_change_to_what_becomes_part_of_a_kernel_compiles_it_again(
+    compiled: tuple[Path, Path], file: str, before: str, after: str
 ) -> None:
-    """A compiled kernel contains others, and an update of the package may change only those."""
     tiny, cache = compiled
-    monkeypatch.setattr(kernel_cache, "_kernel_sources", lambda: b"after an update")
-    assert kernel_of(tiny, cache)[1:] == (0, 2)
+    source = (tiny / file).read_text()
+    (tiny / file).write_text(source.replace(before, after))
+    sums, found, made = kernel_of(tiny, cache)
+    assert (found, made) == (0, 2)
+    assert (sums == RESULT) == ("fastmath" in after)
     assert len(files(cache)) == 2
+
+
+def test_a_change_to_anything_else_compiles_nothing(compiled: tuple[Path, Path]) -> None:
+    tiny, cache = compiled
+    source = (tiny / "tiny.py").read_text()
+    (tiny / "tiny.py").write_text(source + "\n# A comment.\nOTHER = 7\n")
+    assert kernel_of(tiny, cache) == (RESULT, 2, 0)
+
+
+def test_a_constant_from_a_module_without_kernels_is_part_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = list(kernel_cache.parts(_refinement.move_vertices))
+    assert before == list(kernel_cache.parts(_refinement.move_vertices))
+    monkeypatch.setattr(_refinement, "CUT", _refinement.CUT + 1)
+    assert before != list(kernel_cache.parts(_refinement.move_vertices))
 
 
 def test_a_folder_that_cannot_be_made_is_passed_over(tiny: Path, tmp_path: Path) -> None:
@@ -163,7 +192,7 @@ def test_without_a_home_no_folder_is_made_where_one_happens_to_be(tiny: Path, tm
     # So expanduser() leaves it where the user is unknown to the system, too.
     result = run(tiny, None, HOME="~", XDG_CACHE_HOME=None, PYTHONDONTWRITEBYTECODE="1")
     assert result[0] == RESULT
-    assert sorted(path.name for path in tiny.iterdir()) == ["__pycache__", "tiny.py"]
+    assert sorted(path.name for path in tiny.iterdir()) == ["__pycache__", "constants.py", "tiny.py"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])

@@ -1,15 +1,14 @@
-"""Kernels compile, with our compiler or Numba's alone, to what they say."""
+"""Kernels compile to what they say, release what they allocate, and refuse to be marked wrongly."""
 
 import sys
 
 import numpy as np
 import pytest
 from numba import njit, prange
-from numba.core import errors
+from numba.core.errors import NumbaError
 from numba.core.runtime import _nrt_python, rtsys
 
-from normalmesh.runtime import kernels
-from normalmesh.runtime.kernels import inner, kernel
+from normalmesh.runtime.kernels import compilation_reported, inner, kernel
 
 
 @inner
@@ -23,12 +22,17 @@ def test_inner_kernels_are_compiled_once_for_whole_numbers_of_all_kinds():
         return doubled(small[0]) + doubled(large[0]) + doubled(3)
 
     assert kernel(np.ones(1, np.int32), np.ones(1, np.int64)) == 10
-    assert len(doubled._kernel.signatures) == 1
+    assert len(doubled.dispatcher.signatures) == 1
 
 
-def test_inner_kernels_are_plain_functions_in_python():
-    assert doubled("ab") == "abab"
-    assert doubled.__name__ == "doubled"
+def test_inner_kernels_run_compiled_when_python_calls_them():
+    @inner
+    def wrapped(value):
+        return value + np.int64(2**63 - 1)
+
+    assert wrapped(1) == -(2**63)
+    assert wrapped.__name__ == "wrapped"
+    assert doubled.py_func("ab") == "abab"
 
 
 @inner(forceinline=True)
@@ -54,18 +58,6 @@ def test_kernels_call_inner_kernels_that_call_others(parallel):
     assert np.array_equal(table, 2 * np.arange(6.0).reshape(2, 3))
 
 
-def test_numbas_messages_keep_their_colours():
-    """They are left out only while a kernel is compiled."""
-    before = errors.termcolor()
-
-    @kernel(cache=False)
-    def same(value):
-        return value
-
-    assert same(1) == 1
-    assert errors.termcolor() is before
-
-
 def test_errors_reach_the_caller():
     @kernel(cache=False)
     def half(whole, parts):
@@ -76,9 +68,14 @@ def test_errors_reach_the_caller():
         half(7, 0)
 
 
-@inner
+@inner(allocates=True)
 def first_row(table):
     return table[0]
+
+
+@inner
+def both_ends(row):
+    return row[:1], row[-1:]
 
 
 @inner
@@ -86,7 +83,8 @@ def summed(row):
     total = row[0] * 0
     for value in row[1:]:
         total += value
-    return total + row[0]
+    first, last = both_ends(row)
+    return total + first[0] + last[0] - row[-1]
 
 
 def borrowing(table):
@@ -126,17 +124,53 @@ def test_no_reference_is_lost_or_left(function):
     assert after.alloc - before.alloc == after.free - before.free
 
 
-def test_only_inner_kernels_are_called_by_kernels():
-    @kernel(cache=False)
-    def outer(value):
-        return value + 1
+@inner
+def makes(table):
+    return np.zeros(len(table))[0]
 
-    @kernel(cache=False)
-    def caller(value):
-        return outer(value)
 
-    with pytest.raises(TypeError, match=r"outer.* called by another kernel"):
-        caller(1)
+@inner
+def copies(table):
+    return table[0][np.array([1, 2])].sum()
+
+
+@inner
+def hands_on(table):
+    return first_row(table)[0]
+
+
+@inner
+def returns_its_own(table):
+    return table
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (makes, "empty"),
+        (copies, "array"),
+        (hands_on, "first_row returns arrays to hands_on"),
+        (returns_its_own, "returns arrays to"),
+        (both_ends, "returns arrays to"),
+    ],
+)
+def test_a_kernel_that_holds_arrays_must_say_that_it_allocates(wrong, message):
+    with pytest.raises((NumbaError, TypeError), match=message):
+        wrong(np.ones((2, 3)))
+
+
+def test_options_are_not_handed_on_to_kernels_that_are_called():
+    """The sum is 0 only if its terms are not reordered."""
+
+    @inner
+    def left_over(a, b):
+        return (a + b) - b
+
+    @kernel(cache=False, fastmath=True)
+    def fast(a, b):
+        return left_over(a, b)
+
+    assert fast(1.0, 1e30) == 0
 
 
 def test_the_same_expression_on_other_types_is_another_one():
@@ -148,18 +182,16 @@ def test_the_same_expression_on_other_types_is_another_one():
     assert total(np.array([1j]), np.array([3.0])) == (1.5 + 1j, 3j)
 
 
-def test_releases_of_numba_that_were_not_tested_compile_alone(monkeypatch):
-    monkeypatch.setattr(kernels, "TESTED", ((0, 1), (0, 2)))
-
-    @inner
-    def tripled(value):
-        return 3 * value
+def test_kernels_that_are_compiled_are_counted():
+    reports = []
 
     @kernel(cache=False)
-    def all_tripled(values):
-        for i in range(values.size):
-            values[i] = tripled(values[i])
+    def twice(value):
+        return doubled(value)
 
-    values = np.arange(4)
-    all_tripled(values)
-    assert np.array_equal(values, 3 * np.arange(4))
+    with compilation_reported(lambda number, total: reports.append((number, total))):
+        assert twice(1) == 2
+        assert twice(2) == 4
+    twice(2.0)
+    assert [number for number, _ in reports] == [1]
+    assert reports[0][1] >= 1

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -78,11 +77,14 @@ class Console:
         if not self._moving or (now - self._shown < INTERVAL and step.share < 1):
             return
         self._shown = now
-        self.clear()
-        if step.stage != DONE:
-            line = step_text(step, now - self._began)
-            self._width = len(line)
-            click.echo(line, err=True, nl=False)
+        self._replace(step_text(step, now - self._began) if step.stage != DONE else "")
+
+    def compilation(self, number: int, total: int) -> None:
+        """Show how many kernels have been compiled; where lines cannot be replaced, say once that they are."""
+        if self._moving:
+            self._replace(f"compiling kernels {number}/{total}, first run only")
+        elif number == 1:
+            self.notice("compiling kernels, first run only")
 
     def part(self, number: int, count: int, name: str) -> OnProgress:
         """A callback for one of several pieces of work, of which the line shows the whole."""
@@ -94,6 +96,11 @@ class Console:
             self.progress(Step(min((number + step.share) / count, 0.999), stage, step.vertices))
 
         return progress
+
+    def _replace(self, line: str) -> None:
+        self.clear()
+        self._width = len(line)
+        click.echo(line, err=True, nl=False)
 
     def clear(self) -> None:
         """Take the line of progress away."""
@@ -136,19 +143,8 @@ def progress_removed(console: Console) -> Iterator[None]:
 
 @contextmanager
 def compilation_announced(console: Console) -> Iterator[None]:
-    """Say once that kernels are being compiled, if they are: later runs find them in Numba's cache."""
-    from numba.core import event
+    """Say how far compiling kernels is, if they are compiled: later runs find them in the cache."""
+    from normalmesh.runtime.kernels import compilation_reported
 
-    class Announcer(event.Listener):
-        announced = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.announced:
-                self.announced = True
-                console.notice("compiling kernels, first run only")
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Announcer()):
+    with compilation_reported(console.compilation):
         yield

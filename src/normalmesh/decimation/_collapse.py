@@ -210,7 +210,7 @@ def fill_heap(members, bounds, limit, keys, items):
     return size
 
 
-@inner(forceinline=True)
+@inner(forceinline=True, allocates=True)
 def collapse_tile(t, mesh, outline, costs, queue, tiles, sweep):
     """Collapse edges of the vertices of a tile, cheapest first; return the number of collapses and the largest cost."""
     number = tiles.first + t

@@ -55,7 +55,7 @@ def take_steps(steps, mesh, mask, covered, changed):
     return moves
 
 
-@inner(forceinline=True)
+@inner(forceinline=True, allocates=True)
 def may_move(vertex, u, v, mesh, mask, covered):
     """Check that the mesh stays valid if a vertex moves to (u, v); if so, let ``covered`` follow a boundary vertex."""
     if not keeps_faces_upright(vertex, -1, u, v, mesh):

@@ -54,7 +54,7 @@ def max_pixels(a, b, c):
     return int(0.5 * abs(bv * cu - bu * cv) + 0.5 * perimeter) + 2
 
 
-@inner
+@inner(allocates=True)
 def reserve(pixels, count):
     """Return the table if it can hold ``count`` pixels, else a new and larger one."""
     return pixels if pixels.shape[1] >= count + VECTOR else np.empty((ROWS, count + count // 2 + VECTOR), np.float32)

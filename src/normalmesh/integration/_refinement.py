@@ -116,7 +116,7 @@ def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspectiv
     return length / valence, area
 
 
-@inner(forceinline=True)
+@inner(forceinline=True, allocates=True)
 def gather_star(here, valence, ring, stride, normals, pixels):
     """Fill the table with the pixels around a vertex, seen from it, and their sectors; the table and their number."""
     room = 1
@@ -243,7 +243,7 @@ def best_place(
     return best_u, best_v
 
 
-@inner(forceinline=True)
+@inner(forceinline=True, allocates=True)
 def move_some(
     chosen, begin, end, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask,
     frame, perspective, moved,

@@ -24,7 +24,7 @@ from normalmesh.mesh.cut_mesh import CUT
 from normalmesh.runtime.kernels import inner, kernel
 
 
-@inner
+@inner(allocates=True)
 def gather(f, vertices, faces, normals, pixels):
     """Fill the table with the pixels of a face, seen from its first vertex; the table and their number."""
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -111,7 +111,7 @@ def gains_of_flips(
                 gains[corner] = now - then if then < goal(now, area, noise) else 0.0
 
 
-@inner(forceinline=True)
+@inner(forceinline=True, allocates=True)
 def still_gains(
     corner, vertices, unknown, strain, faces, real_faces, opposite, flags, noise, normals, mask, frame, perspective,
     pixels,

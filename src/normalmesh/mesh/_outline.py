@@ -171,7 +171,7 @@ def deviation_squared(start, end, au, av, bu, bv, next_point, points):
         point = next_point[point]
 
 
-@inner
+@inner(allocates=True)
 def change_outline(polygon, covered, commit):
     """Whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
 

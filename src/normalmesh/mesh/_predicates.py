@@ -17,7 +17,7 @@ def orientation(ax, ay, bx, by, cx, cy):
     return _exact_orientation(ax, ay, bx, by, cx, cy)
 
 
-@inner
+@inner(allocates=True)
 def _exact_orientation(ax, ay, bx, by, cx, cy):
     factors = (
         (_two_sum(ay, -cy), _two_sum(bx, -cx)),

@@ -1,39 +1,40 @@
 """KernelCache: compiled kernels on disk, for later runs.
 
 Numba's own cache fails where a file of it is damaged or the disk is full, mixes up kernels when two processes fill it
-at once, and does not notice that a kernel of another file, which became part of this one, has changed. Here each
-compiled kernel is a file of its own that says what it is; what cannot be read is compiled again, what cannot be written
-is not kept. Numba says where files go: ``NUMBA_CACHE_DIR``, ``__pycache__``, or the user's folder for caches.
+at once, and does not notice that a kernel or a constant of another file, which became part of this one, has changed.
+Here each compiled kernel is a file of its own that says what it was made from; what cannot be read is compiled again,
+what cannot be written is not kept. Numba says where files go: ``NUMBA_CACHE_DIR``, ``__pycache__``, or the user's
+folder for caches.
 """
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import os
 import pickle
 import warnings
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, cached_property
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, dumps
-from numba.core.runtime import rtsys
 
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.runtime.temporary_files import replace_content
 
-CHECKSUM = hashlib.sha256().digest_size
+HASH = hashlib.sha256().digest_size
 
 
-def cache_of(function: Callable[..., Any], options: str = "", complete: bool = False) -> KernelCache | NoCache:
-    """Where compiled versions of a function are kept; those compiled with other options have another name.
-
-    ``complete`` says that they hold all that they call, as those of :mod:`normalmesh.runtime.compiler` do.
-    """
+def cache_of(dispatcher: Any, options: str = "") -> KernelCache | NoCache:
+    """Return where compiled versions of a kernel are kept; ``options`` tells apart two kernels of one function."""
     try:
-        return KernelCache(function, options, complete)
+        return KernelCache(dispatcher, options)
     except RuntimeError:  # Numba finds no folder
         return NoCache()
 
@@ -58,23 +59,19 @@ class _Places(CompileResultCacheImpl):
 
 
 class KernelCache(FunctionCache):
-    """The compiled versions of one function."""
+    """The compiled versions of one kernel."""
 
     _impl_class = _Places
 
-    def __init__(self, function: Callable[..., Any], options: str, complete: bool) -> None:
-        super().__init__(function)
-        self._complete = complete
-        stamp = (numba.__version__, self._impl.locator.get_source_stamp(), _kernel_sources())
-        self._cache_file = _KernelFiles(Path(self.cache_path), self._impl.filename_base + options, stamp)  # type: ignore[assignment]
+    def __init__(self, dispatcher: Any, options: str) -> None:
+        super().__init__(dispatcher.py_func)
+        self._files = _KernelFiles(Path(self.cache_path), self._impl.filename_base + options, dispatcher)
+        self._cache_file = self._files  # type: ignore[assignment]
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        if not self._complete:
-            return super().load_overload(signature, target_context)
-        # Numba would import all that compiling needs.
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(signature, target_context)
+    @cached_property
+    def was_filled(self) -> bool:
+        """Whether, when this is first asked, there is a compiled version of the kernel as it is now."""
+        return self._files.any()
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
@@ -91,44 +88,98 @@ class NoCache(NullCache):
 
 
 class _KernelFiles:
-    """A file for each set of argument types and processor: a checksum, what the code was made from, and the code."""
+    """A file for each set of argument types and processor.
 
-    def __init__(self, folder: Path, name: str, stamp: tuple[Any, ...]) -> None:
-        self._folder, self._name, self._stamp = folder, name, stamp
+    It holds two hashes, of what the kernel was made from and of the rest of the file; its key; and the code.
+    """
+
+    def __init__(self, folder: Path, name: str, dispatcher: Any) -> None:
+        self._folder, self._name, self._dispatcher = folder, name, dispatcher
 
     def load(self, key: Any) -> Any:
-        """What was saved for a key, or None."""
+        """Return what was saved for a key, or None."""
         try:
             content = self._path(key).read_bytes()
         except OSError:
             return None
+        made_from, checksum, rest = content[:HASH], content[HASH : 2 * HASH], content[2 * HASH :]
         # Damaged machine code must never run.
-        if hashlib.sha256(content[CHECKSUM:]).digest() != content[:CHECKSUM]:
+        if made_from != self._made_from or hashlib.sha256(rest).digest() != checksum:
             return None
-        made_from, code = pickle.loads(content[CHECKSUM:])
-        return pickle.loads(code) if made_from == self._made_from(key) else None
+        saved_key, code = pickle.loads(rest)
+        return pickle.loads(code) if saved_key == repr(key) else None
 
     def save(self, key: Any, code: Any) -> None:
-        content = pickle.dumps((self._made_from(key), dumps(code)))
-        replace_content(self._path(key), hashlib.sha256(content).digest() + content)
+        rest = pickle.dumps((repr(key), dumps(code)))
+        replace_content(self._path(key), self._made_from + hashlib.sha256(rest).digest() + rest)
+
+    def any(self) -> bool:
+        """Whether there is a file of the kernel as it is now, for some types."""
+        for path in self._folder.glob(f"{self._name}.*.nbc"):
+            with suppress(OSError), path.open("rb") as file:
+                if file.read(HASH) == self._made_from:
+                    return True
+        return False
 
     def _path(self, key: Any) -> Path:
         signature, processor, _ = key
         kind = hashlib.sha256(repr((signature, processor)).encode()).hexdigest()[:16]
         return self._folder / f"{self._name}.{kind}.nbc"
 
-    def _made_from(self, key: Any) -> bytes:
-        return hashlib.sha256(repr((key, self._stamp)).encode()).digest()
+    @cached_property
+    def _made_from(self) -> bytes:
+        """A hash of Numba's release, of the kernel, and of all that becomes part of it."""
+        text = "\n".join([numba.__version__, *parts(self._dispatcher)])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-@cache
-def _kernel_sources() -> bytes:
-    """One hash of all files with kernels: a compiled kernel contains those that it calls."""
-    root = Path(__file__).parents[1]
-    content = hashlib.sha256()
-    for path in sorted(root.rglob("_[!_]*.py")):
-        content.update(path.read_bytes())
-    return content.digest()
+def parts(dispatcher: Any) -> Iterator[str]:
+    """Describe a kernel, the kernels that it calls, directly or not, and the constants that they use."""
+    waiting = [dispatcher]
+    for each in waiting:
+        options = getattr(each, "dispatcher", each).targetoptions
+        yield repr(sorted((name, _described(value)) for name, value in options.items()))
+        for name, value in names_used(each.py_func):
+            if not hasattr(value, "py_func"):
+                yield f"{name} {_described(value)}"
+            elif value not in waiting:
+                waiting.append(value)
+        yield from map(repr, _instructions(each.py_func.__code__))
+
+
+def names_used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Return the names from outside that a function uses, such as ``CUT`` or ``np.pi``, and their values."""
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        yield name, cell.cell_contents
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):
+            yield from ((f"{name}.{part}", vars(value)[part]) for part in code.co_names if part in vars(value))
+        elif name in function.__globals__:
+            yield name, value
+
+
+def _instructions(code: CodeType) -> Iterator[Any]:
+    yield code.co_code, code.co_names, code.co_varnames
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _instructions(constant)
+        else:
+            yield _described(constant)
+
+
+def _described(value: Any) -> str:
+    """Return a text that is the same in each process, and another one for another value."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, set | frozenset):
+        return repr(sorted(map(repr, value)))
+    if isinstance(value, enum.EnumMeta):
+        return repr(list(value))
+    if name := getattr(value, "__qualname__", getattr(value, "__name__", None)):
+        return f"{getattr(value, '__module__', '')}.{name} {getattr(value, '_fields', '')}"
+    return repr(value)
 
 
 @cache

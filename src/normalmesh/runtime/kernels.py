@@ -1,17 +1,7 @@
-"""``kernel`` and ``inner``: the decorators of all kernels, which compile them faster than Numba on its own.
+"""``kernel`` and ``inner``: the decorators of all kernels, thin wrappers of :func:`numba.njit`.
 
-Compiling is what a first run mostly does, and most of that is not translating our code. :mod:`.compiler`
-leaves out, with the same machine code in the end:
-
-- What lets Python call a kernel, a file of its own in the cache, machine code and optimisation of its own, for *inner*
-  kernels, which only other kernels call and which are optimised within those; for Numba's own functions, too.
-- Passes for closures, generators, objects and array expressions, of which our kernels have none.
-- Counting references to arrays in kernels that only work on those they are given.
-- Optimising in several rounds, made for code that counts references in loops.
-- Finding out again for each ``+`` and each ``[]`` which one belongs to these types.
-- In later runs, importing all that compiling needs.
-
-This relies on parts of Numba that are not documented. With releases where it was not tested, Numba compiles alone.
+Python calls *kernels*; their machine code is kept on disk for later runs. Kernels call *inner kernels*, whose code
+becomes part of theirs.
 """
 
 from __future__ import annotations
@@ -19,22 +9,27 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial, update_wrapper
 from threading import Lock, current_thread, main_thread
 from typing import Any
+from weakref import WeakSet
 
 import numba
 from numba import njit, types
 from numba.core import event
-from numba.core.datamodel import models, register_default
-from numba.core.typing import Signature
+from numba.extending import models, register_model, typeof_impl
 from numba.np.ufunc import parallel
 
-from normalmesh.runtime.kernel_cache import cache_of
+from normalmesh.runtime.kernel_cache import KernelCache, cache_of, names_used
 
-#: First and last release of Numba with which our compiler was tested.
-TESTED = ((0, 68), (0, 68))
+#: Defaults of all kernels. Numba hands an option that is not set on from a kernel to those that it is the first to
+#: call; results would depend on the order of compilation.
+OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "fastmath": False, "error_model": "python", "forceinline": False}
+
+#: All kernels of modules that are imported.
+_kernels: WeakSet[Any] = WeakSet()
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -43,35 +38,79 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return partial(kernel, **options)
     if options.get("parallel"):
         return ParallelKernel(function, options)
-    settings = {"nogil": True, "no_cfunc_wrapper": True, **options}
-    if _is_tested():
-        from normalmesh.runtime.compiler import KernelCompiler
-
-        settings["pipeline_class"] = KernelCompiler
-    return _kept(function, settings)
+    return _kept(function, {**OPTIONS, "_nrt": True, **options})
 
 
 def _kept(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
     """Compile as :func:`numba.njit`, but with our cache on disk."""
     compiled = njit(**{**settings, "cache": False})(function)
     if settings.get("cache", True):
-        ours = "pipeline_class" in settings
-        compiled._cache = cache_of(function, ".parallel" if settings.get("parallel") else "", complete=ours)
+        compiled._cache = cache_of(compiled, ".parallel" if settings.get("parallel") else "")
+    _kernels.add(compiled)
     return compiled
 
 
-def inner(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a kernel for calls from other kernels only, with options as of :func:`numba.njit`.
+def inner(function: Callable[..., Any] | None = None, *, allocates: bool = False, **options: Any) -> Any:
+    """Compile a kernel for calls from other kernels, with options as of :func:`numba.njit`.
+
+    ``allocates=True`` is for kernels that make arrays, and for those to which they return them. Others do not count
+    references to the arrays that they are given, which would take a sixth of the time of a reconstruction.
 
     ``forceinline=True``, for kernels that are called in one place, or so often that handing over arrays matters, makes
     them part of their callers.
     """
-    return partial(inner, **options) if function is None else InnerKernel(function, options)
+    if function is None:
+        return partial(inner, allocates=allocates, **options)
+    return InnerKernel(njit(**{**OPTIONS, "no_cpython_wrapper": True, "_nrt": allocates, **options})(function))
 
 
-def _is_tested() -> bool:
-    release = tuple(int(part) for part in numba.__version__.split(".")[:2])
-    return TESTED[0] <= release <= TESTED[1]
+class InnerKernel:
+    """A kernel that other kernels call. Tests may call it from Python, too, and run the same compiled code.
+
+    It is compiled once for whole numbers of all kinds, which are passed as int64: indices from arrays of int32, from
+    loops, and written in the code.
+
+    Attributes
+    ----------
+    py_func
+        The function as it is written, not compiled.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher, self.py_func = dispatcher, dispatcher.py_func
+        update_wrapper(self, self.py_func)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._called_from_python(*arguments)
+
+    @cached_property
+    def _called_from_python(self) -> Any:
+        @njit
+        def call(*arguments: Any) -> Any:
+            return self(*arguments)
+
+        return call
+
+
+class _InnerType(types.Dispatcher):
+    """What kernels see of an inner kernel; they convert arguments to the types of the signature."""
+
+    def get_call_type(self, context: Any, args: tuple[types.Type, ...], kws: Mapping[str, types.Type]) -> Any:
+        return super().get_call_type(context, tuple(_widened(kind) for kind in args), kws)
+
+
+register_model(_InnerType)(models.OpaqueModel)
+
+
+@typeof_impl.register(InnerKernel)
+def _type_of_inner(value: InnerKernel, _: Any) -> _InnerType:
+    return _InnerType(value.dispatcher)
+
+
+def _widened(kind: types.Type) -> types.Type:
+    """int64 for whole numbers, and no type that stands for one value only."""
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer) else kind
 
 
 class ParallelKernel:
@@ -123,48 +162,63 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_numba_threads.forked)
 
 
-class InnerKernel:
-    """A kernel that other kernels may call. Called from Python, as tests do, it runs as plain Python.
+@contextmanager
+def compilation_reported(report: Callable[[int, int], None]) -> Iterator[None]:
+    """Call ``report(number, total)`` when a kernel inside begins to be compiled, the first with number 1.
 
-    It is compiled once for whole numbers of all kinds, which are passed as int64: indices from arrays of int32, from
-    loops, and written in the code.
+    The total counts the kernels of all modules imported so far that are not in the cache; some may not be needed.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        # Numba would pass forceinline on to all that such a kernel calls.
-        settings = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False, **options}
-        if _is_tested():
-            from normalmesh.runtime.compiler import InnerCompiler
+    class Counter(event.Listener):
+        number = 0
 
-            settings["pipeline_class"] = InnerCompiler
-        self._kernel = njit(**settings)(function)
-        self.py_func = function
-        update_wrapper(self, function)
+        def on_start(self, event: event.Event) -> None:
+            if event.data["dispatcher"] in _kernels:
+                self.number += 1
+                report(self.number, self.number - 1 + max(1, sum(map(_is_missing, list(_kernels)))))
 
-    @property
-    def _numba_type_(self) -> types.Dispatcher:
-        return _InnerType(self._kernel)
+        def on_end(self, event: event.Event) -> None:
+            pass
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.py_func(*arguments)
+    with event.install_listener("numba:compile", Counter()):
+        yield
 
 
-class _InnerType(types.Dispatcher):
-    """What kernels see of an inner kernel; they convert arguments to the types of the signature."""
-
-    def get_call_type(
-        self, context: Any, args: tuple[types.Type, ...], kws: Mapping[str, types.Type]
-    ) -> Signature | None:
-        return super().get_call_type(context, tuple(_widened(kind) for kind in args), kws)
+def _is_missing(dispatcher: Any) -> bool:
+    """Whether no compiled version of a kernel is in memory or in the cache."""
+    cache = dispatcher._cache
+    return not dispatcher.signatures and not (isinstance(cache, KernelCache) and cache.was_filled)
 
 
-register_default(_InnerType)(models.OpaqueModel)
+class _CheckReferences(event.Listener):
+    """Arrays are returned only between kernels that count references, or between kernels that do not.
+
+    Else an array would never be released, or twice. Numba itself refuses to make arrays where nothing is counted.
+    """
+
+    def on_start(self, event: event.Event) -> None:
+        pass
+
+    def on_end(self, event: event.Event) -> None:
+        caller = event.data["dispatcher"]
+        for _, called in names_used(caller.py_func):
+            if isinstance(called, InnerKernel) and _counts(called.dispatcher) != _counts(caller):
+                compiled = called.dispatcher.overloads.values()
+                if any(_has_arrays(each.signature.return_type) for each in compiled):
+                    raise TypeError(
+                        f"{called.__qualname__} returns arrays to {caller.__qualname__}: "
+                        "only one of them has the option allocates=True"
+                    )
 
 
-def _widened(kind: types.Type) -> types.Type:
-    """int64 for whole numbers, and no type that stands for one value only."""
-    kind = types.unliteral(kind)
-    return types.int64 if isinstance(kind, types.Integer) else kind
+def _counts(dispatcher: Any) -> bool:
+    """Whether a kernel counts references."""
+    return dispatcher.targetoptions.get("_nrt", True)
+
+
+def _has_arrays(kind: types.Type) -> bool:
+    """Whether a value of this kind is an array, or a tuple with one."""
+    return isinstance(kind, types.Array) or any(map(_has_arrays, getattr(kind, "types", ())))
 
 
 class _PauseCollector(event.Listener):
@@ -221,4 +275,5 @@ class _HoldInterrupts(event.Listener):
 
 
 event.register("numba:compile", _PauseCollector())
+event.register("numba:compile", _CheckReferences())
 event.register("numba:compile", _HoldInterrupts())

@@ -211,7 +211,7 @@ def _add_child(child_update, column, run_end, lead, k, panel, update):
             y = end
 
 
-@inner
+@inner(allocates=True)
 def _front(s, matrix, elimination, storage, packed, corner):
     """Assemble and factorise the front of block s.
 

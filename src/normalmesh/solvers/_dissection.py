@@ -162,7 +162,7 @@ def dissect(first, last, parts, halves, wholly, pattern, positions, ordering):
                 halves[2 * part + 1, 0], halves[2 * part + 1, 1] = second, separator
 
 
-@inner
+@inner(allocates=True)
 def _distances(pattern, source):
     """Return the number of edges from the source to every unknown, and the unknown reached last.
 
