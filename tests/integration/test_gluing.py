@@ -98,7 +98,7 @@ def test_resuming_keeps_the_memory_of_strain():
     between = gluing.resume(system, shuffled, solve, last=False)
     assert (between.strain >= 0.7 * shuffled - 1e-12).all()
     settled = gluing.resume(system, glued.strain, solve, last=True)
-    assert np.abs(settled.strain - glued.strain).max() < 0.1
+    assert np.abs(settled.strain - glued.strain).max() < 0.2
 
 
 def test_normals_that_close_no_loop_need_more_strain_to_tear():

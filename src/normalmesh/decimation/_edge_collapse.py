@@ -159,7 +159,7 @@ def boundary_order(corner, mesh):
     return vertex, other
 
 
-@inner
+@inner(allocates=True)
 def outline_follows(first, second, u, v, mesh, covered, commit):
     """Check whether the boundary edge from first to second may become the vertex (u, v).
 
