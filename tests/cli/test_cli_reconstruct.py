@@ -193,7 +193,7 @@ def test_options_that_exclude_each_other(options, message, medallion):
 def test_formats_are_checked_before_work_begins(medallion):
     result = reconstruct(medallion, "-o", "m.fbx")
     assert result.exit_code == 1
-    assert result.stderr == "normalmesh: error: cannot write m.fbx: the suffix must be one of .glb, .ply, .obj, .stl\n"
+    assert result.stderr == "normalmesh: error: cannot write m.fbx: the suffix must be one of .ply, .obj, .glb, .stl\n"
 
 
 def test_debug_shows_the_trace_from_either_place(tmp_path):

@@ -29,7 +29,7 @@ from normalmesh.files.cameras import read_camera_matrix
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
-from normalmesh.files.mesh_files import colour_image
+from normalmesh.files.mesh_writing import colour_image
 from normalmesh.files.priors import read_control_points
 
 READERS: dict[str, Callable[[Path], object]] = {

@@ -38,7 +38,7 @@ def exhausted(*_: object, **__: object) -> None:
         "normalmesh.files.normal_maps.NormalMap",
         "normalmesh.reconstruction.pipeline.decimate_with",
         "normalmesh.reconstruction.pipeline.integrate_with",
-        "normalmesh.files.mesh_files.write_atomically",
+        "normalmesh.files.mesh_writing.write_atomically",
     ],
 )
 def test_commands_say_what_to_do(source: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:

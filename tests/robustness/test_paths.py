@@ -15,8 +15,8 @@ import trimesh
 from invocation import invoke, medallion, succeed, write_medallion
 from mapfiles import dome, layer, write_exr
 from normalmesh import Surface, reconstruct
+from normalmesh.files.file_names import on_one_line, plain_stem
 from normalmesh.files.mesh_conversion import convert_mesh
-from normalmesh.files.names import on_one_line, plain_stem
 from normalmesh.files.normal_maps import read_stored
 
 STEMS = {

@@ -22,7 +22,7 @@ from mapfiles import dome, encode, layer, write_exr, write_png
 from matfiles import mat_array, mat_element, mat_file
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.files import sizes
+from normalmesh.files import size_limits
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
@@ -123,8 +123,8 @@ def test_a_huge_header_is_refused(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".png", ".tif", ".exr", ".npy", ".npz", ".mat"])
 def test_what_memory_cannot_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
-    monkeypatch.setattr(sizes, "available_memory", lambda: 10**9)
-    monkeypatch.setattr(sizes, "MOST_COMPRESSION", 10**9)
+    monkeypatch.setattr(size_limits, "available_memory", lambda: 10**9)
+    monkeypatch.setattr(size_limits, "MOST_COMPRESSION", 10**9)
     path = tmp_path / f"n{suffix}"
     if suffix == ".npy":  # mapped, so that only its vectors take memory; a file with a hole
         content = npy(30_000, 30_000)
@@ -164,13 +164,13 @@ def test_the_limit_holds_for_masks_and_may_be_lowered_by_the_environment(
     write_png(mask, np.full((50, 50), 255, np.uint8))
     with pytest.raises(NormalMeshError, match=r"mask\.png: claims 50 × 50"):
         read_normal_map(path, mask, max_pixels=300)
-    monkeypatch.setenv(sizes.VARIABLE, "100")
+    monkeypatch.setenv(size_limits.VARIABLE, "100")
     with pytest.raises(NormalMeshError, match=r"n\.png: claims 17 × 12"):
         read_stored(path)
-    with sizes.pixels_limited(1e3):
+    with size_limits.pixels_limited(1e3):
         assert read_stored(path).shape == (12, 17)
-    monkeypatch.setenv(sizes.VARIABLE, "plenty")
-    with pytest.raises(NormalMeshError, match=f"{sizes.VARIABLE} must be a positive number"):
+    monkeypatch.setenv(size_limits.VARIABLE, "plenty")
+    with pytest.raises(NormalMeshError, match=f"{size_limits.VARIABLE} must be a positive number"):
         read_stored(path)
 
 
@@ -189,7 +189,7 @@ def test_the_limit_of_commands(tmp_path: Path) -> None:
         assert "claims 96 × 96 pixels, more than the limit of 9000" in result.stderr
     assert invoke("inspect", path, "--max-pixels", "0").exit_code == 2
     assert invoke("inspect", path, "--max-pixels", "1e4").exit_code == 0
-    assert sizes.most_pixels() == sizes.MAX_PIXELS
+    assert size_limits.most_pixels() == size_limits.MAX_PIXELS
 
 
 @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".exr", ".npz", ".mat"])

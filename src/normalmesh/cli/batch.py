@@ -73,7 +73,7 @@ class _Batch:
     def _carry_out(self, task: Task, outcome: Outcome, progress: OnProgress) -> None:
         """Read, reconstruct and write one input; the outcome learns of each step."""
         from normalmesh import read_normal_map
-        from normalmesh.files.mesh_files import check_texture
+        from normalmesh.files.mesh_writing import check_texture
         from normalmesh.files.priors import read_control_points
 
         settings, console = self.settings, self.console

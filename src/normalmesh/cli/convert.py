@@ -66,16 +66,15 @@ def convert(
 def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     """Whether the source is a mesh, and whether the target is one, or an error."""
     from normalmesh.files.encoding import DEPTH_SUFFIXES
-    from normalmesh.files.mesh_conversion import MESH_SUFFIXES
-    from normalmesh.files.triangles import MESH_SUFFIXES as SOURCES
+    from normalmesh.files.mesh_formats import MESH_SUFFIXES, WRITTEN_SUFFIXES
 
-    from_mesh, suffix = source.suffix.lower() in SOURCES, target.suffix.lower()
-    if suffix not in (*MESH_SUFFIXES, *DEPTH_SUFFIXES):
-        known = ", ".join((*MESH_SUFFIXES, *DEPTH_SUFFIXES))
+    from_mesh, suffix = source.suffix.lower() in MESH_SUFFIXES, target.suffix.lower()
+    if suffix not in (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES):
+        known = ", ".join((*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES))
         raise click.UsageError(f"cannot write {target}: the suffix must be one of {known}")
-    if suffix in MESH_SUFFIXES and not from_mesh:
+    if suffix in WRITTEN_SUFFIXES and not from_mesh:
         raise click.UsageError(f"{source} is no mesh, and {target} would be: reconstruct makes meshes, from normals")
-    return from_mesh, suffix in MESH_SUFFIXES
+    return from_mesh, suffix in WRITTEN_SUFFIXES
 
 
 def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:

@@ -12,8 +12,6 @@ import click
 
 #: What stands for an input's name without folder and suffix.
 STEM = "{stem}"
-#: Formats of meshes.
-MESHES = (".glb", ".ply", ".obj", ".stl")
 #: Pictures that a command writes beside its inputs: no inputs of the next one.
 PREVIEW = ".preview.png"
 
@@ -96,7 +94,9 @@ def _folder(output: str | None, count: int) -> Path | None:
         return path
     if count == 1:
         return None
-    if path.suffix.lower() in MESHES or path.exists():
+    from normalmesh.files.mesh_formats import WRITTEN_SUFFIXES
+
+    if path.suffix.lower() in WRITTEN_SUFFIXES or path.exists():
         raise click.UsageError(f"{output} is no folder: -o must name one where there are {count} inputs")
     return path
 

@@ -49,7 +49,7 @@ def limiting(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _limit(context: click.Context, option: click.Parameter, value: float | None) -> None:
     if value is not None:
-        from normalmesh.files.sizes import pixels_limited
+        from normalmesh.files.size_limits import pixels_limited
 
         context.with_resource(pixels_limited(value))
 

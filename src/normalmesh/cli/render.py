@@ -19,7 +19,7 @@ from normalmesh.cli.views import (
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
-    from normalmesh.files.mesh_files import Files
+    from normalmesh.files.mesh_formats import Files
 
 
 @click.command()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normalmesh import NormalMeshError
-from normalmesh.cli.inputs import MESHES, PREVIEW, Task
+from normalmesh.cli.inputs import PREVIEW, Task
 from normalmesh.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ def check_targets(task: Task, settings: Settings) -> None:
     """An error where the files of a task cannot be written: before long work."""
     from normalmesh.files.atomic import check_targets as check
     from normalmesh.files.encoding import checked_suffix
-    from normalmesh.files.mesh_files import companions
+    from normalmesh.files.mesh_formats import companions_of, written_format
 
-    suffix = task.output.suffix.lower()
-    if suffix not in MESHES:
-        raise NormalMeshError(f"cannot write {task.output}: the suffix must be one of {', '.join(MESHES)}")
-    if task.texture is not None and suffix == ".stl":
-        raise NormalMeshError(f"{task.output} cannot have a texture: STL has no colours; write GLB or OBJ")
+    mesh_format = written_format(task.output)
+    if task.texture is not None and not mesh_format.holds_colours:
+        raise NormalMeshError(
+            f"{task.output} cannot have a texture: {mesh_format.name} has no colours; write GLB or OBJ"
+        )
     if task.make_folder:
         task.output.parent.mkdir(parents=True, exist_ok=True)
     if task.jumps is not None:
         checked_suffix(task.jumps, (".png",), "pictures")
     targets = _targets(task, settings)
-    beside = [path for target in targets for path in companions(target, task.texture is not None)]
+    beside = [path for target in targets for path in companions_of(target, task.texture is not None)]
     check([*targets, *beside], [task.source, task.mask, task.texture, task.prior, settings.camera])
 
 
@@ -56,10 +56,11 @@ def written(
     task: Task, settings: Settings, surfaces: Sequence[Surface], normal_map: NormalMap, warnings: list[str]
 ) -> Iterator[Path]:
     """Write all files of a task, one after the other, and say which. Pictures and reports are of the finest surface."""
+    from normalmesh.files.mesh_formats import written_format
     from normalmesh.pictures import panels
 
     targets = iter(_targets(task, settings))
-    normals = normal_map if task.output.suffix.lower() == ".glb" else None
+    normals = normal_map if written_format(task.output).holds_normals else None
     for surface in surfaces:
         surface.save(path := next(targets), texture=task.texture, normals=normals)
         yield path

@@ -14,7 +14,6 @@ from normalmesh.cli.settings import DEFAULT_COMPRESSION
 if TYPE_CHECKING:
     from normalmesh.report.server import PageServer
 
-MESHES = (".ply", ".obj", ".glb", ".stl")
 PAGES = (".html", ".htm")
 
 
@@ -40,11 +39,12 @@ def view(file: Path, mask: str | None, camera: str | None, convention: str, port
 
 def _page(file: Path, mask: str | None, camera: str | None, convention: str, console: Console) -> bytes:
     from normalmesh.files.formats import file_format
+    from normalmesh.files.mesh_formats import MESH_SUFFIXES
 
     file_format(file)  # there is a file, and something in it
     if file.suffix.lower() in PAGES:
         return file.read_bytes()
-    if file.suffix.lower() in MESHES:
+    if file.suffix.lower() in MESH_SUFFIXES:
         from normalmesh.evaluation.rendering.triangle_model import TriangleModel
         from normalmesh.report.page import mesh_page
 

@@ -16,7 +16,7 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.screens import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
-from normalmesh.files.triangles import MESH_SUFFIXES
+from normalmesh.files.mesh_formats import MESH_SUFFIXES
 from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import shape_text
 from normalmesh.files.formats import reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
-from normalmesh.files.sizes import refuse_too_large
+from normalmesh.files.size_limits import check_image_size
 
 #: Names that normals go by, in order of preference; compared without regard to case.
 NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "normalmap", "n")
@@ -36,7 +36,7 @@ def read_npy(path: Path) -> NDArray[np.generic]:
     with reading(path, "NPY"):
         with path.open("rb") as file:
             shape, _ = _npy_header(file)
-        _refuse_too_large(path, shape, np.dtype(np.void))
+        _check_array_size(path, shape, np.dtype(np.void))
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
@@ -62,14 +62,14 @@ def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDAr
 def _npz_array(path: Path, name: str) -> NDArray[np.generic]:
     with zipfile.ZipFile(path) as archive:
         with archive.open(f"{name}.npy") as file:
-            _refuse_too_large(path, *_npy_header(file))
+            _check_array_size(path, *_npy_header(file))
         with archive.open(f"{name}.npy") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _mat_array(path: Path, name: str) -> NDArray[np.generic]:
     variable = list_variables(path)[name]
-    _refuse_too_large(path, variable.shape, variable.dtype)
+    _check_array_size(path, variable.shape, variable.dtype)
     return read_variable(path, variable)
 
 
@@ -105,9 +105,9 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]
     return shape, dtype
 
 
-def _refuse_too_large(path: Path, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
+def _check_array_size(path: Path, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
     rows, columns, *channels = (*shape, 1, 1)[: max(len(shape), 2)]
-    refuse_too_large(path, rows, columns, math.prod(channels) * dtype.itemsize)
+    check_image_size(path, rows, columns, math.prod(channels) * dtype.itemsize)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from normalmesh.errors import NormalMeshError
-from normalmesh.files.names import on_one_line
+from normalmesh.files.file_names import on_one_line
 from normalmesh.runtime.temporary_files import new_file, observers, steps, temporary_path
 
 

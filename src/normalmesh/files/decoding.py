@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.files.formats import unusable
-from normalmesh.files.sizes import refuse_beyond_memory
+from normalmesh.files.size_limits import refuse_beyond_memory
 from normalmesh.runtime.row_blocks import row_blocks
 
 

@@ -13,7 +13,7 @@ from normalmesh.files.arrays import read_depth_array, read_npy
 from normalmesh.files.exr import read_exr_channel
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
-from normalmesh.files.sizes import pixels_limited, refuse_beyond_memory
+from normalmesh.files.size_limits import pixels_limited, refuse_beyond_memory
 
 
 def read_depth_map(

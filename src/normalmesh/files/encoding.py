@@ -1,4 +1,4 @@
-"""From normals, depths and masks on the pixels to the bytes of image files."""
+"""Encoding normals, depths, masks and pictures as image files and arrays."""
 
 from __future__ import annotations
 
@@ -13,51 +13,37 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError
 from normalmesh.runtime.temporary_files import steps, temporary_path
 
-#: Suffixes of files that hold normals, and of those that hold depths.
-NORMALS_SUFFIXES = (".png", ".exr", ".tif", ".tiff", ".npy")
-DEPTH_SUFFIXES = (".exr", ".tif", ".tiff", ".npy")
+Float32 = NDArray[np.float32]
 
 
 def encode_normals(path: Path, normals: NDArray[np.floating], mask: NDArray[np.bool_]) -> bytes:
-    """A normal map (H, W, 3) in the format of the path's suffix, convention opengl.
+    """Encode a normal map (H, W, 3) in the format of the path's suffix, convention opengl.
 
     PNG: 16 bit with the mask as alpha. EXR: float32 with alpha. TIFF and NPY: float32, zero outside the mask.
     """
-    suffix = checked_suffix(path, NORMALS_SUFFIXES, "normals")
-    inside = np.where(mask[..., None], normals, 0).astype(np.float32)
-    if suffix == ".png":
-        return encode_png(
-            np.dstack([np.round((inside.astype(np.float64) + 1) / 2 * 65535), 65535 * mask]).astype(np.uint16)
-        )
-    if suffix == ".exr":
-        channels = dict(zip("RGB", np.moveaxis(inside, -1, 0), strict=True))
-        return _exr(path, {**channels, "A": mask.astype(np.float32)})
-    return _tiff(inside) if suffix != ".npy" else _npy(inside)
+    encode = _NORMAL_ENCODERS[checked_suffix(path, NORMALS_SUFFIXES, "normals")]
+    return encode(np.where(mask[..., None], normals, 0).astype(np.float32), mask, path)
 
 
 def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
-    """A depth map (H, W), NaN where there is none, as float32 in the format of the path's suffix: EXR, TIFF or NPY."""
-    suffix = checked_suffix(path, DEPTH_SUFFIXES, "depths")
-    values = depth.astype(np.float32)
-    if suffix == ".exr":
-        return _exr(path, {"Z": values})
-    return _tiff(values) if suffix != ".npy" else _npy(values)
+    """Encode a depth map (H, W), NaN where there is none, as float32 in the format of the path's suffix."""
+    return _DEPTH_ENCODERS[checked_suffix(path, DEPTH_SUFFIXES, "depths")](depth.astype(np.float32), path)
 
 
 def encode_mask(path: Path, mask: NDArray[np.bool_]) -> bytes:
-    """A mask (H, W) as a grey PNG: foreground white."""
+    """Encode a mask (H, W) as a grey PNG: foreground white."""
     checked_suffix(path, (".png",), "masks")
     return encode_png(255 * mask.astype(np.uint8))
 
 
 def encode_picture(path: Path, image: NDArray[np.uint8]) -> bytes:
-    """A picture (H, W, 3) as PNG."""
+    """Encode a picture (H, W, 3) as PNG."""
     checked_suffix(path, (".png",), "pictures")
     return encode_png(image)
 
 
 def checked_suffix(path: Path, suffixes: tuple[str, ...], what: str) -> str:
-    """The suffix of a file to be written, in lower case, or an error that lists the possible ones."""
+    """Return the suffix of a file to be written, in lower case, or raise an error that lists the possible ones."""
     suffix = path.suffix.lower()
     if suffix not in suffixes:
         raise NormalMeshError(f"cannot write {path}: the suffix of {what} must be one of {', '.join(suffixes)}")
@@ -65,17 +51,47 @@ def checked_suffix(path: Path, suffixes: tuple[str, ...], what: str) -> str:
 
 
 def encode_png(image: NDArray[np.unsignedinteger]) -> bytes:
-    """An image (H, W) or (H, W, C) as PNG, whatever its file is called."""
+    """Encode an image (H, W) or (H, W, C) as PNG, whatever its file is called."""
     import imagecodecs
 
     return bytes(imagecodecs.png_encode(np.ascontiguousarray(image)))
 
 
-def _npy(array: NDArray[np.float32]) -> bytes:
+def _normals_png(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
+    channels = np.round((normals.astype(np.float64) + 1) / 2 * 65535)
+    return encode_png(np.dstack([channels, 65535 * mask]).astype(np.uint16))
+
+
+def _normals_exr(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
+    channels = dict(zip("RGB", np.moveaxis(normals, -1, 0), strict=True))
+    return _exr(path, {**channels, "A": mask.astype(np.float32)})
+
+
+def _normals_tiff(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
+    return _tiff(normals)
+
+
+def _normals_npy(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
+    return _npy(normals)
+
+
+def _depth_exr(depth: Float32, path: Path) -> bytes:
+    return _exr(path, {"Z": depth})
+
+
+def _depth_tiff(depth: Float32, path: Path) -> bytes:
+    return _tiff(depth)
+
+
+def _depth_npy(depth: Float32, path: Path) -> bytes:
+    return _npy(depth)
+
+
+def _npy(array: Float32) -> bytes:
     return _written(lambda file: np.save(file, array))
 
 
-def _tiff(array: NDArray[np.float32]) -> bytes:
+def _tiff(array: Float32) -> bytes:
     import tifffile
 
     photometric = "rgb" if array.ndim == 3 else "minisblack"
@@ -88,7 +104,7 @@ def _written(write: Callable[[io.BytesIO], object]) -> bytes:
     return file.getvalue()
 
 
-def _exr(path: Path, channels: dict[str, NDArray[np.float32]]) -> bytes:
+def _exr(path: Path, channels: dict[str, Float32]) -> bytes:
     try:
         import OpenEXR
     except ImportError as error:
@@ -102,3 +118,21 @@ def _exr(path: Path, channels: dict[str, NDArray[np.float32]]) -> bytes:
             file.touch(mode=0o600, exist_ok=False)
         OpenEXR.File(header, pixels).write(str(file))
         return file.read_bytes()
+
+
+_NORMAL_ENCODERS: dict[str, Callable[[Float32, NDArray[np.bool_], Path], bytes]] = {
+    ".png": _normals_png,
+    ".exr": _normals_exr,
+    ".tif": _normals_tiff,
+    ".tiff": _normals_tiff,
+    ".npy": _normals_npy,
+}
+_DEPTH_ENCODERS: dict[str, Callable[[Float32, Path], bytes]] = {
+    ".exr": _depth_exr,
+    ".tif": _depth_tiff,
+    ".tiff": _depth_tiff,
+    ".npy": _depth_npy,
+}
+#: Suffixes of files of normals, and of files of depths, that can be written.
+NORMALS_SUFFIXES = tuple(_NORMAL_ENCODERS)
+DEPTH_SUFFIXES = tuple(_DEPTH_ENCODERS)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.formats import reading, unusable
-from normalmesh.files.sizes import refuse_too_large
+from normalmesh.files.size_limits import check_image_size
 
 if TYPE_CHECKING:
     import OpenEXR
@@ -66,7 +66,7 @@ def _read_parts(path: Path) -> list[OpenEXR.Part]:
     for part in expected:
         (left, top), (right, bottom) = part.header["dataWindow"]
         rows, columns = int(bottom) - int(top) + 1, int(right) - int(left) + 1
-        refuse_too_large(path, rows, columns, 4 * len(part.header["channels"]))
+        check_image_size(path, rows, columns, 4 * len(part.header["channels"]))
     with _quiet():
         parts = OpenEXR.File(name, separate_channels=True).parts
     # A part whose pixels are cut off is left out by the reader instead of being reported.

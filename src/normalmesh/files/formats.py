@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
-from normalmesh.files.names import on_one_line
+from normalmesh.files.file_names import on_one_line
 
 #: First bytes of a file → its format. A suffix is never asked: files are renamed more often than converted.
 SIGNATURES = (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
-from normalmesh.files.sizes import refuse_too_large
+from normalmesh.files.size_limits import check_image_size
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
@@ -67,7 +67,7 @@ def _read_png(path: Path) -> Image:
     with mapped(path) as contents:
         # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
         columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
-        refuse_too_large(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
+        check_image_size(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
         values = imagecodecs.png_decode(contents)
     colour = {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
     return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
@@ -78,7 +78,7 @@ def _read_jpeg(path: Path) -> Image:
 
     with mapped(path) as contents:
         precision, (rows, columns), components, scan = _jpeg_frame(contents)
-        refuse_too_large(path, rows, columns, components)
+        check_image_size(path, rows, columns, components)
         # The decoder fills what is missing of a truncated file with grey, without a word.
         if contents.find(b"\xff\xd9", scan) < 0:
             raise unusable(path, "cannot be read as JPEG; it is incomplete (no end of image)")
@@ -126,7 +126,7 @@ def _read_tiff(path: Path) -> Image:
                 path,
                 f"holds an array of {shape_text(shape)}; expected one image of rows × columns × 3 or 4 channels",
             )
-        refuse_too_large(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
+        check_image_size(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
         values = series.asarray()
     values = np.moveaxis(values, 0, -1) if planes_first else _with_channel_axis(values)
     if values.shape != shape or values.size == 0:

@@ -14,7 +14,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.normal_maps import camera_from, chosen_mask, likely_convention, read_stored, to_project
-from normalmesh.files.sizes import pixels_limited
+from normalmesh.files.size_limits import pixels_limited
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose

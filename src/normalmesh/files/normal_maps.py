@@ -19,7 +19,7 @@ from normalmesh.files.exr import read_exr
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import reaches_half, read_mask
-from normalmesh.files.sizes import pixels_limited
+from normalmesh.files.size_limits import pixels_limited
 from normalmesh.normals.camera import Camera, Orthographic, Perspective, checked_camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, reading, unusable
-from normalmesh.files.sizes import refuse_too_large
+from normalmesh.files.size_limits import check_image_size
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,7 +52,7 @@ def _read(path: Path) -> Image:
     with reading(path, "a texture (PNG, JPEG, TIFF, WebP, BMP or GIF)"), _opened(path) as file:
         if file.mode.startswith(("I", "F")):
             raise unusable(path, "cannot be a texture: it must have 8 bits per channel")
-        refuse_too_large(path, file.height, file.width, 8)  # as stored, and as RGBA
+        check_image_size(path, file.height, file.width, 8)  # as stored, and as RGBA
         as_stored = file.format == "JPEG" and file.mode == "RGB" and file.getexif().get(ORIENTATION, 1) == 1
         # The right way up, as viewers show it: cameras write down how they were held.
         image = PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")

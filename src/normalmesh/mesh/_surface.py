@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.mesh.surface` and of the normal texture in :mod:`normalmesh.files.mesh_files`."""
+"""Kernels of :mod:`normalmesh.mesh.surface` and of the normal texture in :mod:`normalmesh.files.mesh_writing`."""
 
 import math
 

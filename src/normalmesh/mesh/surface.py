@@ -236,7 +236,7 @@ class Surface:
         NormalMeshError
             Unknown suffix, unusable texture, or a path that cannot be written; what was there stays.
         """
-        from normalmesh.files.mesh_files import write_surface
+        from normalmesh.files.mesh_writing import write_surface
 
         write_surface(self, path, texture, normals)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalmesh.files.mesh_files import check_same_image
+from normalmesh.files.mesh_writing import check_same_image
 from normalmesh.files.textures import colour_image
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.panels import normal_colours

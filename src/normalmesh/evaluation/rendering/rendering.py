@@ -16,7 +16,7 @@ from normalmesh.evaluation.rendering import _rendering
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.evaluation.synthetic.lifting import exact_case
 from normalmesh.evaluation.synthetic.screens import checked_shape, chosen_camera, pixel_centres
-from normalmesh.files.triangles import used_vertices
+from normalmesh.files.mesh_reading import used_vertices
 from normalmesh.mesh.surface import check_units
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError
-from normalmesh.files.triangles import read_parts, used_vertices
+from normalmesh.files.mesh_reading import read_parts, used_vertices
 
 if TYPE_CHECKING:
     import trimesh

@@ -56,7 +56,7 @@ def _checked(value: object, name: str) -> float:
     return number
 
 
-def refuse_too_large(path: Path, rows: int, columns: int, pixel_bytes: int) -> None:
+def check_image_size(path: Path, rows: int, columns: int, pixel_bytes: int) -> None:
     """Raise where an image has more pixels than the limit allows, its file can hold, or there is memory for."""
     if rows * columns > (limit := most_pixels()):
         raise unusable(

@@ -14,7 +14,7 @@ import pytest
 import trimesh
 
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
-from normalmesh.files import mesh_files
+from normalmesh.files import mesh_formats, normal_texture
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.camera import Camera, Orthographic, Perspective
@@ -227,15 +227,15 @@ def test_normal_texture_is_flat_far_outside_and_dilated_at_the_outline(tmp_path:
     inside = texture[20, 20]
     assert inside[0] > 200
     np.testing.assert_array_equal(
-        texture[: 40 + mesh_files.MARGIN, : 40 + mesh_files.MARGIN], np.broadcast_to(inside, (48, 48, 3))
+        texture[: 40 + normal_texture.MARGIN, : 40 + normal_texture.MARGIN], np.broadcast_to(inside, (48, 48, 3))
     )
-    np.testing.assert_array_equal(texture[50:], np.broadcast_to(mesh_files.FLAT, (10, 80, 3)))
+    np.testing.assert_array_equal(texture[50:], np.broadcast_to(normal_texture.FLAT, (10, 80, 3)))
     assert tree["textures"][0]["sampler"] == 0
     assert tree["samplers"][0]["wrapS"] == 33071
 
 
 def test_large_normal_maps_are_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mesh_files, "LONGEST_TEXTURE", 33)
+    monkeypatch.setattr(normal_texture, "MAX_TEXTURE_SIDE", 33)
     camera = Orthographic(pixel_size=0.02)
     surface = make_surface(camera)
     u, v = np.meshgrid(np.arange(80) + 0.5, np.arange(60) + 0.5)
@@ -262,7 +262,7 @@ def test_glb_is_matt_and_says_its_unit(tmp_path: Path) -> None:
     tree, blob = read_glb(tmp_path / "bump.glb")
     material = tree["materials"][0]
     assert material["pbrMetallicRoughness"]["metallicFactor"] == 0
-    assert material["pbrMetallicRoughness"]["roughnessFactor"] == mesh_files.ROUGHNESS
+    assert material["pbrMetallicRoughness"]["roughnessFactor"] == mesh_formats.ROUGHNESS
     np.testing.assert_allclose(material["pbrMetallicRoughness"]["baseColorFactor"], [0.8, 0.8, 0.8, 1], atol=0.003)
     assert tree["meshes"][0]["extras"]["units"] == "mm"
     assert set(attributes(tree, blob)) == {"POSITION", "NORMAL", "TEXCOORD_0", "faces"}
@@ -346,7 +346,7 @@ def test_large_textures_are_read_without_changing_pillow(tmp_path: Path, monkeyp
         (np.zeros((4, 4), np.uint8), "texture must be uint8 of the shape"),
         (np.zeros((4, 4, 3)), "texture must be uint8 of the shape .* not float64 4×4×3"),
         ("missing.png", "missing.png: there is no such file"),
-        (__file__, "test_mesh_files.py: cannot be read as a texture .*cannot identify"),
+        (__file__, "test_mesh_writing.py: cannot be read as a texture .*cannot identify"),
     ],
 )
 def test_unusable_textures_are_refused(tmp_path: Path, texture: Any, message: str) -> None:
@@ -377,7 +377,7 @@ def test_unknown_suffixes_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_impossible_paths_are_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mesh_files, "_trimesh", lambda *_, **__: pytest.fail("worked in vain"))
+    monkeypatch.setattr(mesh_formats, "_trimesh", lambda *_, **__: pytest.fail("worked in vain"))
     with pytest.raises(NormalMeshError, match="missing does not exist"):
         make_surface(Orthographic()).save(tmp_path / "missing" / "bump.ply")
 

@@ -1,10 +1,8 @@
-"""Triangle meshes from files, checked: PLY, OBJ, STL, GLB, glTF and OFF."""
+"""Reading triangle meshes from files, with checks of what they hold."""
 
 from __future__ import annotations
 
 import io
-import json
-import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,35 +11,33 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, reading, unusable
-from normalmesh.files.sizes import refuse_beyond_memory
+from normalmesh.files.mesh_formats import MESH_FORMATS, MESH_SUFFIXES
+from normalmesh.files.size_limits import refuse_beyond_memory
 
 if TYPE_CHECKING:
     from trimesh import Trimesh
     from trimesh.resolvers import Resolver
 
-#: Suffixes of meshes that can be read.
-MESH_SUFFIXES = (".ply", ".obj", ".stl", ".glb", ".gltf", ".off")
 KIND = "a triangle mesh (PLY, OBJ, STL or GLB)"
 #: Bytes that a vertex or a face takes at least until a mesh is ready.
 BYTES = 100
 
 
 def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[Trimesh]:
-    """The meshes of a file in their places; ``options`` are those of trimesh.
+    """Return the meshes of a file, each in its place; ``options`` are those of trimesh.
 
     ``include_cache`` keeps the normals of the file, which are in the cache of a mesh.
     """
     import trimesh
 
-    file_format(path)  # there is a file, and something in it
+    file_format(path)  # raises if there is no file, or nothing in it
     suffix = path.suffix.lower()
     if suffix not in MESH_SUFFIXES:
         raise unusable(path, f"a mesh must be one of {', '.join(MESH_SUFFIXES)}")
     with reading(path, KIND):
         content = path.read_bytes()
-        if suffix in (".glb", ".gltf"):
-            _refuse_empty_claims(content, suffix)
-        # Without the name of the file, which trimesh would hand on to what it writes.
+        MESH_FORMATS[suffix].check_content(content)
+        # The name of the file stays unknown to trimesh, which would pass it on to what it writes.
         scene = trimesh.load_scene(io.BytesIO(content), file_type=suffix[1:], resolver=_neighbours(path), **options)
         placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
         meshes = [(scene.geometry[name], placement) for placement, name in placed]
@@ -58,7 +54,7 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
 
 
 def used_vertices(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Which vertices (N,) are in some face; an error where vertices and faces are not triangles in space."""
+    """Return which vertices (N,) are in some face, or raise :class:`NormalMeshError` unless these are triangles."""
     if vertices.ndim != 2 or vertices.shape[1] != 3:
         raise NormalMeshError(f"{name}: vertices must have the shape (N, 3), not {shape_text(vertices.shape)}")
     if faces.size == 0:
@@ -85,16 +81,8 @@ def _is_mesh(geometry: object) -> bool:
     return isinstance(geometry, Trimesh) and len(geometry.faces) > 0
 
 
-def _refuse_empty_claims(content: bytes, suffix: str) -> None:
-    """An error where arrays of glTF without contents, which are all zeros, are longer than the file."""
-    about = content[20 : 20 + struct.unpack_from("<I", content, 12)[0]] if suffix == ".glb" else content
-    for accessor in json.loads(about).get("accessors", []):
-        if "bufferView" not in accessor and accessor["count"] > len(content):
-            raise ValueError(f"it claims {accessor['count']} values that it does not hold")
-
-
 def _neighbours(path: Path) -> Resolver:
-    """Materials and textures that a mesh names: ordinary files in its folder or below, and nothing else."""
+    """Return what finds the materials and textures that a mesh names: only ordinary files in its folder or below."""
     from trimesh.resolvers import FilePathResolver
 
     root = path.resolve().parent

@@ -1,0 +1,270 @@
+"""The formats of mesh files: one table of what each can hold and how it is encoded.
+
+A new format is one new entry of :data:`MESH_FORMATS`, with functions for what it can do. Reading is done by trimesh
+(:mod:`normalmesh.files.mesh_reading`), so a format that is only read needs no function at all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.files.file_names import plain_stem
+from normalmesh.files.glb import GlbFile
+from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
+from normalmesh.files.textures import JPEG
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from trimesh import Trimesh
+
+    from normalmesh.mesh.surface import Surface
+    from normalmesh.normals.normal_map import NormalMap
+
+#: Grey and roughness of a surface without texture: matt, so that shape shows.
+GREY = 0.8
+ROUGHNESS = 0.8
+
+#: Contents of files by their paths.
+Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
+
+
+def _cannot_encode(*_: object) -> Files:
+    raise NotImplementedError("this format can only be read")
+
+
+def _no_companions(path: Path, textured: bool) -> list[Path]:
+    return []
+
+
+def _accept(content: bytes) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class MeshFormat:
+    """A format of mesh files.
+
+    Attributes
+    ----------
+    name
+        As people call it.
+    is_written
+        Whether surfaces and meshes can be written in it. All formats can be read.
+    holds_colours
+        Whether a file can hold a texture, or colours of vertices.
+    holds_normals
+        Whether a file can hold a normal texture.
+    shares_vertices
+        Whether faces name vertices; if not, vertices at the same place are merged when a file is read.
+    encode_surface
+        From a surface, its path, the image of a texture and a normal map to the contents of all files.
+    encode_mesh
+        From a mesh of trimesh and its path to the contents of all files.
+    companions
+        From a path and whether there is a texture to the paths of the files that are written beside it.
+    check_content
+        Raises ValueError if the bytes of a file are not worth being parsed.
+    """
+
+    name: str
+    is_written: bool = False
+    holds_colours: bool = True
+    holds_normals: bool = False
+    shares_vertices: bool = True
+    encode_surface: Callable[[Surface, Path, Image | None, NormalMap | None], Files] = _cannot_encode
+    encode_mesh: Callable[[Trimesh, Path], Files] = _cannot_encode
+    companions: Callable[[Path, bool], list[Path]] = _no_companions
+    check_content: Callable[[bytes], None] = _accept
+
+
+def written_format(path: Path) -> MeshFormat:
+    """Return the format of a file to be written, by its suffix, or raise :class:`NormalMeshError`."""
+    if path.suffix.lower() not in WRITTEN_SUFFIXES:
+        raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}")
+    return MESH_FORMATS[path.suffix.lower()]
+
+
+def companions_of(path: Path, textured: bool) -> list[Path]:
+    """Return the paths of the files that are written beside a file; none if it is not a mesh."""
+    mesh_format = MESH_FORMATS.get(path.suffix.lower())
+    return [] if mesh_format is None else mesh_format.companions(path, textured)
+
+
+def formats_with(property_name: str) -> str:
+    """Return the names of the formats that have a property of :class:`MeshFormat`."""
+    return ", ".join(each.name for each in MESH_FORMATS.values() if getattr(each, property_name))
+
+
+def _ply_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    """Encode PLY. Texture coordinates are the vertex properties s and t: names that Blender and MeshLab know."""
+    colours = None if image is None else _colours_at_vertices(surface, np.asarray(image))
+    mesh = _trimesh(surface, vertex_colors=colours)
+    coordinates = surface.texture_coordinates.astype(np.float32)
+    mesh.vertex_attributes.update(s=coordinates[:, 0], t=coordinates[:, 1])
+    return _ply(mesh, path)
+
+
+def _ply(mesh: Trimesh, path: Path) -> Files:
+    from trimesh.exchange.ply import export_ply
+
+    return {path: export_ply(mesh, vertex_normal=False)}
+
+
+def _colours_at_vertices(surface: Surface, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the image's colours (N, 3 or 4) at the vertices, bilinear between pixel centres."""
+    size = np.array([image.shape[1], image.shape[0]])
+    position = surface.screen * (size / [surface.shape[1], surface.shape[0]]) - 0.5
+    position = np.clip(position, 0, size - 1)
+    low = np.minimum(position.astype(np.int64), np.maximum(size - 2, 0))
+    high = np.minimum(low + 1, size - 1)
+    right, down = (position - low).T[..., None]
+    upper = (1 - right) * image[low[:, 1], low[:, 0]] + right * image[low[:, 1], high[:, 0]]
+    lower = (1 - right) * image[high[:, 1], low[:, 0]] + right * image[high[:, 1], high[:, 0]]
+    return np.round((1 - down) * upper + down * lower).astype(np.uint8)
+
+
+def _stl_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    return _stl(_trimesh(surface), path)
+
+
+def _stl(mesh: Trimesh, path: Path) -> Files:
+    from trimesh.exchange.stl import export_stl
+
+    return {path: export_stl(mesh)}
+
+
+def _obj_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    from trimesh.visual import TextureVisuals
+    from trimesh.visual.material import SimpleMaterial
+
+    grey = [round(255 * (GREY if image is None else 1.0))] * 3
+    material = SimpleMaterial(image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0)
+    return _obj(_trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material)), path)
+
+
+def _obj(mesh: Trimesh, path: Path) -> Files:
+    """Encode OBJ, after the material and the texture that it refers to."""
+    from trimesh.exchange.obj import export_obj
+
+    material = getattr(mesh.visual, "material", None)
+    if material is not None:
+        # The file of the texture is named after the material, and must not be that of another mesh.
+        material.name = f"{plain_stem(path)}_texture"
+    # Decimals, not significant digits: a small surface needs more of them.
+    extent = np.abs(mesh.vertices[np.isfinite(mesh.vertices)]).max(initial=0.0)
+    decimals = min(max(9 - math.floor(math.log10(extent or 1.0)), 8), 60)
+    text, beside = export_obj(
+        mesh,
+        include_normals=False,
+        return_texture=True,
+        mtl_name=f"{plain_stem(path)}.mtl",
+        digits=decimals,
+        header="normalmesh",
+    )
+    files: Files = {path.with_name(name): content for name, content in beside.items()}
+    return {**files, path: text.encode()}
+
+
+def _obj_companions(path: Path, textured: bool) -> list[Path]:
+    stem = plain_stem(path)
+    return [path.with_name(f"{stem}.mtl"), *([path.with_name(f"{stem}_texture.png")] if textured else [])]
+
+
+def _glb_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+    file = GlbFile()
+    # Texture coordinates of glTF count from the top.
+    from_top = np.column_stack([surface.texture_coordinates[:, 0], 1 - surface.texture_coordinates[:, 1]])
+    vertex_arrays = {"POSITION": surface.vertices, "NORMAL": surface.vertex_normals, "TEXCOORD_0": from_top}
+    matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
+    material: dict[str, Any] = {"pbrMetallicRoughness": matt, "doubleSided": True}
+    if image is None:
+        matt["baseColorFactor"] = [GREY, GREY, GREY, 1.0]
+    else:
+        reduced = _reduced(image)
+        matt["baseColorTexture"] = file.texture(np.asarray(reduced), image.info.get(JPEG) if reduced is image else None)
+    if normals is not None:
+        frames = tangent_frames(surface)
+        handedness = np.ones((len(surface.vertices), 1))
+        vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
+        material["normalTexture"] = file.texture(normal_texture(surface, normals, frames))
+    attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
+    return {
+        path: file.contents(plain_stem(path), attributes, file.faces(surface.faces), material, {"units": surface.units})
+    }
+
+
+def _glb(mesh: Trimesh, path: Path) -> Files:
+    from trimesh.exchange.gltf import export_glb
+    from trimesh.scene import Scene
+
+    return {path: export_glb(Scene(mesh))}
+
+
+def _check_glb(content: bytes) -> None:
+    _check_gltf(content[20 : 20 + struct.unpack_from("<I", content, 12)[0]], len(content))
+
+
+def _check_gltf(description: bytes, file_size: int | None = None) -> None:
+    """Refuse arrays of glTF without contents, which are all zeros, if they are longer than the file."""
+    limit = len(description) if file_size is None else file_size
+    for accessor in json.loads(description).get("accessors", []):
+        if "bufferView" not in accessor and accessor["count"] > limit:
+            raise ValueError(f"it claims {accessor['count']} values that it does not hold")
+
+
+def _trimesh(surface: Surface, **options: Any) -> Trimesh:
+    """Return the surface for the exporters of trimesh, which must neither merge nor reorder anything."""
+    from trimesh import Trimesh
+
+    mesh = Trimesh(surface.vertices, surface.faces, process=False, validate=False, **options)
+    mesh.units = surface.units
+    return mesh
+
+
+def _reduced(image: Image) -> Image:
+    from PIL.Image import Resampling
+
+    rows, columns = reduced_shape((image.height, image.width))
+    return image if (columns, rows) == image.size else image.resize((columns, rows), Resampling.BOX)
+
+
+#: All formats, by their suffix in lower case.
+MESH_FORMATS = {
+    ".ply": MeshFormat("PLY", is_written=True, encode_surface=_ply_of_surface, encode_mesh=_ply),
+    ".obj": MeshFormat(
+        "OBJ", is_written=True, encode_surface=_obj_of_surface, encode_mesh=_obj, companions=_obj_companions
+    ),
+    ".glb": MeshFormat(
+        "GLB",
+        is_written=True,
+        holds_normals=True,
+        encode_surface=_glb_of_surface,
+        encode_mesh=_glb,
+        check_content=_check_glb,
+    ),
+    ".stl": MeshFormat(
+        "STL",
+        is_written=True,
+        holds_colours=False,
+        shares_vertices=False,
+        encode_surface=_stl_of_surface,
+        encode_mesh=_stl,
+    ),
+    ".gltf": MeshFormat("glTF", check_content=_check_gltf),
+    ".off": MeshFormat("OFF"),
+}
+
+#: Suffixes of the files that can be read, and of those that can be written.
+MESH_SUFFIXES = tuple(MESH_FORMATS)
+WRITTEN_SUFFIXES = tuple(suffix for suffix, each in MESH_FORMATS.items() if each.is_written)
