@@ -19,8 +19,8 @@ from benchmarks.cases import case_names
 from benchmarks.cases import load as load_shared
 from normalmesh import Surface, decimate, evaluate, integrate
 from normalmesh.normals.noise import estimate_noise, without_noise
-from normalmesh.paper.benchmark import Bench, Row, Task, run_bench
-from normalmesh.paper.curves import new_figure, save
+from normalmesh.paper.benchmark import Benchmark, Row, Task, run_benchmark
+from normalmesh.paper.plot_style import new_figure, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Table, geometric_mean
 from normalmesh.reconstruction.pipeline import PRESETS
@@ -61,7 +61,7 @@ def main() -> None:
     own = [source for source in own_sources(options.size, ["orthographic"]) if source.name in names]
     shared = [Source(name, name, "its own", partial(load_shared, name)) for name in case_names() if name in names]
     settings = {"size": str(options.size), "compression": f"{options.compression:g}", "repeats": str(options.repeats)}
-    bench = Bench(
+    benchmark = Benchmark(
         "front",
         "errors against processor seconds",
         options.size,
@@ -71,7 +71,7 @@ def main() -> None:
         tables,
         draw,
     )
-    print(run_bench(bench, [*own, *shared], options.output, settings, restart=options.restart, say=print))
+    print(run_benchmark(benchmark, [*own, *shared], options.output, settings, restart=options.restart, report=print))
 
 
 def default_mesh() -> dict[str, Any]:

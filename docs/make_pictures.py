@@ -1,4 +1,4 @@
-"""Make the pictures of README and commands: ``python docs/make_pictures.py``."""
+"""Draw the pictures of README.md and docs/commands.md: ``python docs/make_pictures.py``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from PIL import Image as Canvas
 from normalmesh import NormalMap, Surface, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.atomic import write_atomically
-from normalmesh.pictures.framing import Frame
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import Image, cut_edges, edges, normal_colours, reduced, with_edges
 from normalmesh.pictures.preview import preview
-from normalmesh.pictures.sheet import PALE_INK, PAPER, Page
+from normalmesh.pictures.sheet import PALE_INK, PAPER, Sheet
 
 DOCS = Path(__file__).parent
-#: Columns and rows of each picture, and the gap in which an arrow leads to the next.
+#: Columns and rows of each picture, and the width of the gap with an arrow to the next one, in pixels.
 SIZE, GAP = (440, 440), 70
 
 
 def strip(surface: Surface, normal_map: NormalMap) -> Image:
-    """Normal map → wireframe → surface."""
+    """Draw normal map, wireframe and surface in a row, with arrows in between."""
     frame = Frame.around(normal_map.mask)
     colours = normal_colours(normal_map.normals)
     colours[~normal_map.mask] = PAPER
@@ -37,26 +37,26 @@ def strip(surface: Surface, normal_map: NormalMap) -> Image:
         ),
         "3D surface": oblique(surface, SIZE, turn=-30, tilt=20),
     }
-    page = Page(3 * SIZE[0] + 2 * GAP, SIZE[1] + 46)
+    sheet = Sheet(3 * SIZE[0] + 2 * GAP, SIZE[1] + 46)
     for number, (caption, picture) in enumerate(pictures.items()):
         left = number * (SIZE[0] + GAP)
-        page.put(picture, left, 0)
-        page.write(caption.replace(",", " "), left + SIZE[0] / 2, SIZE[1] + 10, 24, anchor="ma")
+        sheet.put(picture, left, 0)
+        sheet.write(caption.replace(",", " "), left + SIZE[0] / 2, SIZE[1] + 10, 24, anchor="ma")
         if number:
-            _arrow(page, left - GAP + 8, left - 8, SIZE[1] // 2)
-    return page.image
+            _arrow(sheet, left - GAP + 8, left - 8, SIZE[1] // 2)
+    return sheet.image
 
 
-def _arrow(page: Page, start: float, end: float, row: float) -> None:
-    page.rule((start, row), (end, row), PALE_INK, 4)
+def _arrow(sheet: Sheet, start: float, end: float, row: float) -> None:
+    sheet.rule((start, row), (end, row), PALE_INK, 4)
     for side in (-14, 14):
-        page.rule((end - 14, row + side), (end, row), PALE_INK, 4)
+        sheet.rule((end - 14, row + side), (end, row), PALE_INK, 4)
 
 
 def write(image: Image, path: Path) -> None:
-    """As PNG of 256 colours, a third of the size."""
+    """Write an image as PNG with 256 colours, which takes a third of the size."""
     canvas = Canvas.fromarray(image)
-    # Pillow dithers towards a given palette only.
+    # Pillow dithers only if a palette is given.
     palette = canvas.quantize(256, Canvas.Quantize.MAXCOVERAGE)
     few = canvas.quantize(palette=palette, dither=Canvas.Dither.FLOYDSTEINBERG)
     encoded = io.BytesIO()

@@ -32,5 +32,5 @@ def with_terminal(monkeypatch):
     """
     made = Terminal()
     monkeypatch.setattr(sys, "stderr", made)
-    monkeypatch.setattr("normalmesh.cli.console.INTERVAL", 0.0)
+    monkeypatch.setattr("normalmesh.cli.progress_display.INTERVAL", 0.0)
     return made

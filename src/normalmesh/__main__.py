@@ -1,4 +1,4 @@
-"""The program ``normalmesh``, and ``python -m normalmesh``."""
+"""Entry point of the program ``normalmesh`` and of ``python -m normalmesh``."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from normalmesh.cli.interruption import watch
 
 
 def main() -> None:
-    """Run the command line. Signals come first: they may come while it is imported."""
+    """Run the command line. Signals are handled from the start, because one may arrive during the imports."""
     open_missing_streams()
     watch()
 
@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def open_missing_streams() -> None:
-    """Standard streams that a service has closed lead nowhere, and their numbers are not those of files we write."""
+    """Replace closed standard streams by the null device, so that no output file gets their descriptors."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115

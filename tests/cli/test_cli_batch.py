@@ -1,4 +1,4 @@
-"""``normalmesh reconstruct`` on several inputs."""
+"""Test ``normalmesh reconstruct`` on several inputs."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def reconstruct(*arguments):
 
 @pytest.fixture(scope="module")
 def maps(tmp_path_factory):
-    """Three maps of 64 × 64 pixels; the one in the middle is cut short."""
+    """Return a folder of three maps of 64 × 64 pixels, of which the second is truncated."""
     folder = tmp_path_factory.mktemp("maps")
     for name in ("a", "b", "c"):
         write_medallion(folder / f"{name}.png", 64)
@@ -32,14 +32,14 @@ def maps(tmp_path_factory):
 
 @pytest.fixture
 def here(maps, tmp_path, monkeypatch):
-    """A copy of the maps, as the current folder."""
+    """Copy the maps to a temporary folder, make it the current one, and return it."""
     for path in maps.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_a_broken_file_does_not_stop_the_others(here):
+def test_a_damaged_file_does_not_stop_the_others(here):
     result = reconstruct("*.png", "--vertices", 60)
     assert result.exit_code == 1
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["a.png", "c.png"]
@@ -51,7 +51,7 @@ def test_a_broken_file_does_not_stop_the_others(here):
     assert {path.name for path in here.glob("*.glb")} == {"a.glb", "c.glb"}
 
 
-def test_outputs_go_to_a_folder_that_is_made(here):
+def test_the_output_folder_is_created(here):
     result = reconstruct("a.png", "c.png", "-o", "deep/out", "--vertices", 60, "-q")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     assert {path.name for path in Path("deep/out").iterdir()} == {"a.glb", "c.glb"}
@@ -60,7 +60,7 @@ def test_outputs_go_to_a_folder_that_is_made(here):
     assert Path("deep/a.glb").exists()
 
 
-def test_one_line_of_json_for_each(here):
+def test_json_has_one_line_per_input(here):
     result = reconstruct("?.png", "--vertices", 60, "--json", "-q")
     assert result.exit_code == 1
     first, broken, last = map(json.loads, result.stdout.splitlines())
@@ -98,7 +98,7 @@ def test_warnings_name_their_input(here):
     assert all(len(json.loads(line)["warnings"]) == 1 for line in result.stdout.splitlines())
 
 
-def test_unexpected_errors_do_not_stop_the_others_either(here, monkeypatch):
+def test_unexpected_errors_do_not_stop_the_others(here, monkeypatch):
     import normalmesh as package
 
     work = package.reconstruct
@@ -134,23 +134,23 @@ def test_dry_run_of_many_writes_nothing(here):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["."], ". is a folder: name its normal maps, such as '*.png'"),
+        (["."], ". is a folder: give its normal maps, such as '*.png'"),
         (["x*.png"], "no file matches 'x*.png'"),
-        (["a.png", "c.png", "-o", "out.glb"], "out.glb is no folder: -o must name one where there are 2 inputs"),
+        (["a.png", "c.png", "-o", "out.glb"], "out.glb is not a folder: -o must be a folder if there are 2 inputs"),
         (["a.png", "sub/a.png", "-o", "out"], "would both be written to"),
         (["a.png", "A.png", "-o", "out"], "would both be written to"),
-        (["a.png", "c.png", "--jumps", "jumps.png"], "--jumps needs {stem}"),
+        (["a.png", "c.png", "--jumps", "jumps.png"], "--jumps must contain {stem}"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_refused_before_work_begins(arguments, message, here):
+def test_rejected_before_work_begins(arguments, message, here):
     result = reconstruct(*arguments)
     assert result.exit_code == 2
     assert message in result.stderr
     assert not Path("out").exists()
 
 
-def test_inputs_are_sorted_and_come_once(here):
+def test_inputs_are_sorted_and_unique(here):
     Path("c.preview.png").write_bytes(b"")
     tasks = tasks_of(["c.png", "*.png", "./a.png"], None, {})
     assert [str(task.source) for task in tasks] == ["c.png", "a.png", "b.png"]
@@ -158,7 +158,7 @@ def test_inputs_are_sorted_and_come_once(here):
     assert [str(task.source) for task in tasks_of(["n[1].png"], None, {})] == ["n[1].png"]
 
 
-def test_one_line_of_progress_over_all(monkeypatch):
+def test_one_progress_line_for_all_inputs(monkeypatch):
     terminal = with_terminal(monkeypatch)
     console = Console()
     second = console.part(1, 4, "b.png")

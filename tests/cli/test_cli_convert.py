@@ -1,4 +1,4 @@
-"""``normalmesh convert``: the same mesh in another format, and its depth."""
+"""Test ``normalmesh convert``: meshes are the same in each format, and depth maps are correct."""
 
 from itertools import product
 
@@ -20,7 +20,7 @@ def surface():
 
 @pytest.fixture(scope="module")
 def made(surface, tmp_path_factory):
-    """A folder with the surface in every format, and its normal map."""
+    """Return a folder with the surface in every format, and its normal map."""
     folder = tmp_path_factory.mktemp("made")
     write_medallion(folder / "n.png")
     colours = np.random.default_rng(1).integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
@@ -76,7 +76,7 @@ def test_depth_of_a_mesh(suffix, options, surface, made, tmp_path):
     assert np.nanmax(np.abs(found - expected)) < 1e-3
 
 
-def test_depth_by_a_pinhole(tmp_path):
+def test_depth_by_a_perspective_camera(tmp_path):
     pytest.importorskip("embreex")
     camera = nm.Perspective(150, 150, 48, 48)
     surface = nm.reconstruct(
@@ -95,12 +95,12 @@ def test_depth_maps_between_formats(tmp_path):
     np.testing.assert_array_equal(read_depth_map(tmp_path / "d.tif"), medallion().height.astype(np.float32))
 
 
-def test_failures_leave_what_was_there(made, tmp_path):
+def test_failures_leave_existing_files_unchanged(made, tmp_path):
     pytest.importorskip("embreex")
     (tmp_path / "t.npy").write_text("before")
     result = invoke("convert", made / "s.ply", tmp_path / "t.npy", "--size", 64, "--camera", "perspective")
     assert result.exit_code == 1
-    assert "nothing of it is seen in 64 × 64 pixels" in result.stderr
+    assert "the mesh is outside the image of 64 × 64 pixels" in result.stderr
     (tmp_path / "broken.ply").write_text("ply\nnonsense")
     result = invoke("convert", tmp_path / "broken.ply", tmp_path / "t.npy", "--size", 64)
     assert result.exit_code == 1
@@ -113,11 +113,11 @@ def test_failures_leave_what_was_there(made, tmp_path):
     ("arguments", "message"),
     [
         (["s.ply", "t.blend"], "the suffix must be one of .ply, .obj, .glb, .stl, .exr, .tif, .tiff, .npy"),
-        (["d.npy", "t.ply"], "d.npy is no mesh, and t.ply would be: reconstruct makes meshes, from normals"),
-        (["s.ply", "t.npy"], "needs its size: add --normals FILE or --size"),
+        (["d.npy", "t.ply"], "d.npy is not a mesh: to make t.ply from normals, use normalmesh reconstruct"),
+        (["s.ply", "t.npy"], "the size of the depth map is missing: add --normals FILE or --size"),
         (["s.ply", "t.npy", "--size", "9", "--normals", "n.png"], "give only one of --normals, --size"),
-        (["s.ply", "t.glb", "--size", "9"], "are for a mesh that becomes a depth map"),
-        (["d.npy", "t.tif", "--camera", "K.txt"], "are for a mesh that becomes a depth map"),
+        (["s.ply", "t.glb", "--size", "9"], "require a mesh as IN and a depth map as OUT"),
+        (["d.npy", "t.tif", "--camera", "K.txt"], "require a mesh as IN and a depth map as OUT"),
     ],
     ids=str,
 )

@@ -1,4 +1,4 @@
-"""``normalmesh evaluate``: the figures of the library, for files."""
+"""Test ``normalmesh evaluate``: it prints the figures of the library for files."""
 
 import json
 
@@ -14,7 +14,7 @@ NAMES = ("rmse", "made", "mae", "vertices", "compression", "covered", "spilled")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with normals, their true depth, and a reconstruction as a mesh and as a depth map."""
+    """Return a folder with normals, their true depth, and a reconstruction as a mesh and as a depth map."""
     folder = tmp_path_factory.mktemp("made")
     normal_map = nm.read_normal_map(write_medallion(folder / "n.png"))
     surface = nm.reconstruct(normal_map, compression=0.95)
@@ -48,7 +48,7 @@ def test_report(made):
     assert labels == ["RMSE", "MADE", "MAE", "vertices", "compression", "coverage"]
 
 
-def test_without_truth_there_is_the_angle(made):
+def test_without_truth_only_the_angle_is_measured(made):
     result = succeed("evaluate", made / "s.npy", "--normals", made / "n.png")
     assert result.stdout.startswith("MAE ")
     assert "no truth given" in result.stderr
@@ -56,12 +56,12 @@ def test_without_truth_there_is_the_angle(made):
     assert (found["rmse"], found["made"]) == (None, None)
 
 
-def test_truth_may_count_away_from_the_viewer(made, tmp_path):
+def test_truth_may_increase_away_from_the_viewer(made, tmp_path):
     np.save(tmp_path / "away.npy", -medallion().height)
     common = (made / "s.npy", "--normals", made / "n.png", "--truth")
     assert figures(*common, tmp_path / "away.npy", "--away") == figures(*common, made / "truth.npy")
-    assert "opposite directions: try it with --away" in succeed("evaluate", *common, tmp_path / "away.npy").stderr
-    assert "try it without --away" in succeed("evaluate", *common, made / "truth.npy", "--away").stderr
+    assert "opposite directions: try with --away" in succeed("evaluate", *common, tmp_path / "away.npy").stderr
+    assert "try without --away" in succeed("evaluate", *common, made / "truth.npy", "--away").stderr
     assert succeed("evaluate", *common, made / "truth.npy").stderr == ""
 
 
@@ -70,7 +70,7 @@ def test_error_map(truth, made, tmp_path):
     options = ("--truth", made / "truth.npy") if truth else ()
     common = (made / "s.npy", "--normals", made / "n.png", *options, "--error-map", tmp_path / "e.png")
     result = succeed("evaluate", *common, "--scale", 0.5)
-    assert f"pale yellow 0.5{' px' if truth else '°'}" in result.stderr
+    assert f"pale yellow is at least 0.5{' px' if truth else '°'}" in result.stderr
     picture = imagecodecs.imread(tmp_path / "e.png")
     assert picture.shape == (SIZE, SIZE, 3)
     white = (picture == 255).all(axis=-1)
@@ -90,19 +90,19 @@ def test_a_rendered_model_is_its_own_truth(camera, tmp_path):
     assert figures(depth, "--normals", normals, "--truth", depth, "--units", "mm")["units"] == "mm"
 
 
-def test_a_truth_of_something_else_is_noticed(made):
+def test_a_truth_that_does_not_match_is_reported(made):
     pytest.importorskip("embreex")
     result = succeed("evaluate", made / "s.npy", "--normals", made / "n.png", "--truth-model", "knot")
-    assert "% of the foreground; does it belong to these normals?" in result.stderr
+    assert "% of the foreground: check that it matches the normals" in result.stderr
 
 
-def test_a_mesh_is_its_own_truth_where_it_is_placed(made):
+def test_a_placed_mesh_is_its_own_truth(made):
     pytest.importorskip("embreex")
     found = figures(made / "s.ply", "--normals", made / "n.png", "--truth-model", made / "s.ply", "--placed")
     assert found["rmse"] == 0
 
 
-def test_nothing_in_common_is_a_failure(made, tmp_path):
+def test_no_overlap_is_a_failure(made, tmp_path):
     np.save(tmp_path / "nothing.npy", np.full((SIZE, SIZE), np.nan))
     result = invoke("evaluate", tmp_path / "nothing.npy", "--normals", made / "n.png")
     assert result.exit_code == 1
@@ -113,16 +113,16 @@ def test_nothing_in_common_is_a_failure(made, tmp_path):
     ("options", "status", "message"),
     [
         (["--truth", "a", "--truth-model", "b"], 2, "give only one of --truth, --truth-model"),
-        (["--away"], 2, "--away is about --truth: give that, too"),
-        (["--placed"], 2, "--placed is about --truth-model"),
-        (["--scale", 1], 2, "--scale is about --error-map"),
+        (["--away"], 2, "--away requires --truth"),
+        (["--placed"], 2, "--placed requires --truth-model"),
+        (["--scale", 1], 2, "--scale requires --error-map"),
         (["--camera", "perspective", "--focal-px", 5], 2, "give only one of --camera, --focal-px"),
         (["--truth", "missing.npy"], 1, "missing.npy: there is no such file"),
         (["--error-map", "no/where.png"], 1, "does not exist"),
     ],
     ids=str,
 )
-def test_refusals(options, status, message, made):
+def test_rejected_options(options, status, message, made):
     result = invoke("evaluate", made / "s.npy", "--normals", made / "n.png", *options)
     assert result.exit_code == status
     assert message in result.stderr

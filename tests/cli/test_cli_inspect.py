@@ -1,4 +1,4 @@
-"""``normalmesh inspect``: what it says of files, good and bad."""
+"""Test ``normalmesh inspect`` on good and damaged files."""
 
 import json
 
@@ -35,14 +35,14 @@ def test_components_and_holes_are_those_of_the_mesh(mask):
     assert 0 < found.largest <= found.foreground == mask.sum()
 
 
-def test_a_sound_file(tmp_path):
+def test_a_valid_file(tmp_path):
     path = write_medallion(tmp_path / "n.png")
     result = succeed("inspect", path)
     names = ["file", "mask", "normals", "camera", "noise", "convention", "needs", "recommended"]
     assert labels(result.stdout) == [str(path), *names]
     assert f"PNG, {SIZE} × {SIZE} pixels, 3 channels and alpha, 16 bit" in result.stdout
     assert f"foreground ({medallion().normal_map.foreground}), from the file itself" in result.stdout
-    assert "1 component, 0 holes, clear of the image's border" in result.stdout
+    assert "1 component, 0 holes, no pixel on the image border" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("recommended  read it with --convention opengl")
 
 
@@ -78,14 +78,14 @@ def test_another_convention_is_recommended(axes, name, tmp_path):
 
 @pytest.mark.parametrize(("axes", "name"), [((1, 1, 1), "opengl"), ((1, -1, 1), "directx"), ((1, -1, -1), "opencv")])
 def test_of_the_conventions_that_fit_the_common_one_is_recommended(axes, name, tmp_path):
-    """Nothing tells the bumps of a flat medallion from dents."""
+    """The bumps of a flat medallion cannot be distinguished from dents."""
     last = succeed("inspect", write_medallion(tmp_path / "n.png", axes=axes)).stdout.splitlines()[-1]
     assert last.startswith(f"recommended  read it with --convention {name}: the only common one that fits; ")
     assert last.endswith("; opengl does not") == (name != "opengl")
 
 
-def test_what_the_data_leave_open(tmp_path):
-    """A plane fits everything that faces the viewer: the file's origin must tell."""
+def test_undetermined_convention(tmp_path):
+    """A plane is consistent with every convention that faces the viewer."""
     image = np.full((40, 40, 3), (128, 128, 255), np.uint8)
     (tmp_path / "flat.png").write_bytes(imagecodecs.png_encode(image))
     result = succeed("inspect", tmp_path / "flat.png")
@@ -93,7 +93,7 @@ def test_what_the_data_leave_open(tmp_path):
     assert last.startswith("recommended  ask where the file is from: ")
     assert "opengl" in last
     assert "directx" in last
-    assert "156 pixels on the image's border" in result.stdout
+    assert "156 pixels on the image border" in result.stdout
 
 
 def test_bad_files_do_not_stop_the_others(tmp_path):
@@ -111,7 +111,7 @@ def test_bad_files_do_not_stop_the_others(tmp_path):
     assert ["error" in each for each in found] == [True, True, False]
 
 
-def test_warnings_name_the_file_where_there_are_several(tmp_path):
+def test_warnings_name_the_file_if_there_are_several(tmp_path):
     image = np.full((8, 8, 3), (128, 128, 255), np.uint8)
     image[2, 2] = (128, 200, 10)
     (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
@@ -121,7 +121,7 @@ def test_warnings_name_the_file_where_there_are_several(tmp_path):
     assert len(figures(tmp_path / "n.png")["warnings"]) == 1
 
 
-def test_gamma_is_found(tmp_path):
+def test_srgb_encoding_is_detected(tmp_path):
     encoded = (medallion().normal_map.normals.astype(np.float64) + 1) / 2
     curved = np.where(encoded <= 0.0031308, 12.92 * encoded, 1.055 * encoded ** (1 / 2.4) - 0.055)
     image = np.dstack([np.round(255 * curved), 255 * medallion().normal_map.mask]).astype(np.uint8)
@@ -130,7 +130,7 @@ def test_gamma_is_found(tmp_path):
     assert "recommended  undo the sRGB curve" in result.stdout
 
 
-def test_camera_and_mask_are_taken(tmp_path):
+def test_camera_and_mask_are_used(tmp_path):
     path = write_medallion(tmp_path / "n.png")
     (tmp_path / "K.txt").write_text("150 0 47.5\n0 150 47.5\n0 0 1\n")
     mask = np.zeros((SIZE, SIZE), np.uint8)
@@ -139,10 +139,10 @@ def test_camera_and_mask_are_taken(tmp_path):
     (tmp_path / "m.png").write_bytes(imagecodecs.png_encode(mask))
     result = succeed("inspect", path, "--camera", tmp_path / "K.txt", "--mask", tmp_path / "m.png")
     assert "perspective, focal length 150 px, principal point (48, 48)" in result.stdout
-    assert "2 components, the largest 79.8 % of it, 1 hole" in result.stdout
+    assert "2 components (the largest has 79.8 % of the pixels), 1 hole" in result.stdout
 
 
-def test_other_formats_say_what_they_hold(tmp_path):
+def test_other_formats_are_described(tmp_path):
     normal_map = medallion().normal_map
     np.savez(tmp_path / "n.npz", normals=normal_map.normals, mask=normal_map.mask)
     np.save(tmp_path / "n.npy", normal_map.normals.astype(np.float64))

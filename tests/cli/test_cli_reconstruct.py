@@ -1,4 +1,4 @@
-"""Options of ``normalmesh reconstruct``."""
+"""Test the options of ``normalmesh reconstruct``."""
 
 import json
 import struct
@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from invocation import write_medallion
 from normalmesh import Perspective, evaluate, read_normal_map
 from normalmesh.cli import normalmesh
-from normalmesh.cli.option_types import Compression, Levels
+from normalmesh.cli.shared_options import compression, levels
 
 
 def run(*arguments):
@@ -39,7 +39,7 @@ def medallion_file(tmp_path_factory):
 
 @pytest.fixture
 def medallion(medallion_file, tmp_path, monkeypatch):
-    """A map of 64 × 64 pixels in the current folder."""
+    """Write a map of 64 × 64 pixels to a temporary current folder, and return its path."""
     monkeypatch.chdir(tmp_path)
     Path("m.png").write_bytes(medallion_file.read_bytes())
     return Path("m.png")
@@ -56,23 +56,23 @@ def photo(medallion):
 @pytest.mark.parametrize(
     ("text", "share"), [("98", 0.98), ("0.98", 0.98), ("98%", 0.98), ("0.5%", 0.005), ("1", 0.01), ("99.9", 0.999)]
 )
-def test_compression_as_share_or_percentage(text, share):
-    assert Compression().convert(text, None, None) == pytest.approx(share)
+def test_compression_as_fraction_or_percentage(text, share):
+    assert compression(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("text", ["0", "100", "-3", "many", "nan", "100%"])
-def test_compression_between_nothing_and_all(text, medallion):
+def test_compression_out_of_range(text, medallion):
     result = reconstruct(medallion, "--compression", text)
     assert result.exit_code == 2
     assert "percent" in result.stderr
 
 
-def test_levels_as_shares_or_numbers():
-    assert Levels().convert("1%, .3%,500", None, None) == (0.01, 0.003, 500)
+def test_levels_as_percentages_or_numbers():
+    assert levels("1%, .3%,500") == (0.01, 0.003, 500)
 
 
 @pytest.mark.parametrize("text", ["", "1", "0%", "0.3", "1%;2%", "101%"])
-def test_levels_that_make_no_sense(text, medallion):
+def test_invalid_levels(text, medallion):
     assert reconstruct(medallion, "--lod", text).exit_code == 2
 
 
@@ -96,7 +96,7 @@ def test_tolerances(medallion):
     assert "out of reach" in refused.stderr
 
 
-def test_focal_length_is_a_camera_in_the_middle(medallion):
+def test_focal_length_is_a_centred_camera(medallion):
     figures(medallion, "-o", "m.ply", "--vertices", 100, "--focal-px", 200, "--distance", 500)
     depths = -trimesh.load("m.ply", process=False).vertices[:, 2]
     assert np.median(depths) == pytest.approx(500, rel=0.05)
@@ -129,7 +129,7 @@ def test_photos_become_textures(medallion, photo):
     assert "map_Kd m_texture.png" in Path("m.mtl").read_text()
 
 
-def test_photos_are_turned_the_right_way_up(medallion, photo):
+def test_photo_orientation_is_applied(medallion, photo):
     image = PIL.Image.open(photo)
     exif = image.getexif()
     exif[0x0112] = 3
@@ -139,7 +139,7 @@ def test_photos_are_turned_the_right_way_up(medallion, photo):
     assert np.abs(shown.astype(int) - np.asarray(image)).mean() < 3
 
 
-def test_textures_that_do_not_fit(medallion, photo):
+def test_rejected_textures(medallion, photo):
     no_colours = reconstruct(medallion, "-o", "m.stl", "--texture", photo)
     assert no_colours.exit_code == 1
     assert "STL has no colours" in no_colours.stderr
@@ -165,7 +165,7 @@ def test_previews_and_reports(medallion, photo, monkeypatch):
     assert Path("x.html").read_text() == "60 m.png 60 [] photo.jpg"
 
 
-def test_verbose_says_how_and_how_long(medallion):
+def test_verbose_prints_settings_and_seconds(medallion):
     result = reconstruct(medallion, "--vertices", 60, "-v")
     assert result.exit_code == 0
     assert "settings     vertices 60, convention opengl" in result.stderr
@@ -178,7 +178,7 @@ def test_verbose_says_how_and_how_long(medallion):
     [
         (["--camera", "K.txt", "--focal-px", 300], "give only one of --camera, --focal-px"),
         (["--focal-px", 300, "--pixel-size", 0.1], "give only one of --focal-px, --pixel-size"),
-        (["--distance", 300], "--distance is that of a perspective camera"),
+        (["--distance", 300], "--distance requires a perspective camera"),
         (["--max-angle", 3, "--lod", "1%"], "give only one of --max-angle, --lod"),
         (["-v", "-q"], "give only one of --verbose, --quiet"),
     ],
@@ -196,7 +196,7 @@ def test_formats_are_checked_before_work_begins(medallion):
     assert result.stderr == "normalmesh: error: cannot write m.fbx: the suffix must be one of .ply, .obj, .glb, .stl\n"
 
 
-def test_debug_shows_the_trace_from_either_place(tmp_path):
+def test_debug_shows_the_traceback_before_and_after_the_command(tmp_path):
     missing = tmp_path / "none.png"
     assert "Traceback" not in run("inspect", missing).stderr
     for arguments in (

@@ -1,4 +1,4 @@
-"""``normalmesh render``: files that read back as what was rendered."""
+"""Test ``normalmesh render``: the files it writes are read back unchanged."""
 
 import json
 
@@ -78,8 +78,8 @@ def test_flat_and_placed(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["pebble"], "there is no such file, nor a model of that name; there are knot, stone, vase"),
-        (["stone", "--placed"], "leave --placed away"),
+        (["pebble"], "there is no such file, nor a model of that name; known models: knot, stone, vase"),
+        (["stone", "--placed"], "omit --placed"),
         (["stone", "-o", "n.jpg"], "the suffix of normals must be one of .png"),
         (["stone", "--depth", "d.png"], "the suffix of depths must be one of .exr"),
         (["stone", "-o", "no/where.png"], "does not exist"),
@@ -91,7 +91,6 @@ def test_failures_write_nothing(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = invoke("render", *options, "--size", 32)
     assert result.exit_code == 1
-    assert result.exit_code == 1
     assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -99,7 +98,7 @@ def test_failures_write_nothing(options, message, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--size", "0"], "'0' is not a size such as 512, or 640x480"),
+        (["--size", "0"], "'0' is not a size such as 512 or 640x480"),
         (["--size", "3x4x5"], "is not a size"),
         (["--camera", "perspective", "--focal-px", 9], "give only one of --camera, --focal-px"),
         (["--matrix", "K.txt"], "--matrix needs a perspective camera"),

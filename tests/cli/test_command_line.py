@@ -1,4 +1,4 @@
-"""The command line as a newcomer meets it: in a process of its own."""
+"""Test the command line in a process of its own."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def run(*arguments, **options):
 
 @pytest.fixture(scope="module")
 def medallion(tmp_path_factory):
-    """A PNG of 96 × 96 pixels, with the mask in its alpha channel."""
+    """Write a PNG of 96 × 96 pixels, with the mask in its alpha channel, and return its path."""
     return write_medallion(tmp_path_factory.mktemp("maps") / "medallion.png", 96)
 
 
@@ -53,7 +53,7 @@ def test_demo_then_inspect(tmp_path):
     assert "1 component, 0 holes" in inspect.stdout
 
 
-def test_reconstruct_says_where_depth_jumps(tmp_path):
+def test_reconstruct_reports_depth_jumps(tmp_path):
     normals = flap(64)[1].normals
     image = np.round((normals.astype(np.float64) + 1) / 2 * 65535).astype(np.uint16)
     imagecodecs.imwrite(tmp_path / "flap.png", image)
@@ -70,7 +70,7 @@ def test_reconstruct_says_where_depth_jumps(tmp_path):
     assert run("reconstruct", tmp_path / "flap.png", "-o", tmp_path / "no" / "where.ply").returncode == 1
 
 
-def test_dry_run_says_what_it_takes(medallion, tmp_path):
+def test_dry_run_prints_estimates(medallion, tmp_path):
     result = run("reconstruct", medallion, "-o", tmp_path / "a.glb", "--vertices", 300, "--dry-run")
     assert result.returncode == 0, result.stderr
     labels = [line.split()[0] for line in result.stdout.splitlines()]
@@ -82,7 +82,7 @@ def test_dry_run_says_what_it_takes(medallion, tmp_path):
 
 
 def test_dry_run_reads_only_the_mask(tmp_path):
-    """Pixels of the normal map are not even there."""
+    """The normal map is truncated, so that its pixels cannot be read."""
     whole = write_medallion(tmp_path / "whole.png", 96).read_bytes()
     (tmp_path / "n.png").write_bytes(whole[:1000])
     (tmp_path / "m.png").write_bytes(imagecodecs.png_encode(np.pad(np.full((30, 20), 255, np.uint8), 5)))
@@ -92,7 +92,7 @@ def test_dry_run_reads_only_the_mask(tmp_path):
     assert run("reconstruct", tmp_path / "n.png", "--dry-run").returncode == 1
 
 
-def test_quiet_says_nothing(medallion, tmp_path):
+def test_quiet_prints_nothing(medallion, tmp_path):
     result = run("reconstruct", medallion, "-o", tmp_path / "a.ply", "--vertices", 200, "--threads", 1, "-q")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert b"element vertex 200\n" in (tmp_path / "a.ply").read_bytes()[:300]
@@ -111,14 +111,14 @@ def test_estimate_comes_first_and_progress_needs_a_terminal(medallion, tmp_path)
     [
         (["--threads", 4000], 1, "normalmesh: error: threads is 4000, but there are at most"),
         (["--memory-limit", "2 MB"], 1, "but 2 MB are allowed"),
-        (["--memory-limit", "much"], 2, "'much' is not a size such as 12GB"),
+        (["--memory-limit", "much"], 2, "'much' is neither a size such as 12GB"),
         (["--vertices", 90, "--compression", 0.9], 2, "give only one of --vertices, --compression"),
         (["--vertices", 2], 2, "2 is not in the range"),
         (["--threshold", 0], 2, "0.0 is not in the range"),
     ],
     ids=str,
 )
-def test_reconstruct_refuses(options, status, message, medallion, tmp_path):
+def test_reconstruct_rejects(options, status, message, medallion, tmp_path):
     result = run("reconstruct", medallion, "-o", tmp_path / "a.glb", *options)
     assert result.returncode == status
     assert message in result.stderr

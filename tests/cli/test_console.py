@@ -1,4 +1,4 @@
-"""What a command shows while it works."""
+"""Test the messages and the progress line of a command."""
 
 import io
 import sys
@@ -7,11 +7,12 @@ import pytest
 
 from normalmesh import Step
 from normalmesh.cli import interruption
-from normalmesh.cli.console import Console, duration_text, progress_removed, step_text
+from normalmesh.cli.console import Console, progress_line_removed
+from normalmesh.cli.progress_display import duration_text, step_text
 from terminal import with_terminal
 
 
-def test_a_line_that_moves(monkeypatch):
+def test_progress_line(monkeypatch):
     terminal = with_terminal(monkeypatch)
     console = Console()
     console.progress(Step(0.0, "start"))
@@ -41,21 +42,21 @@ def test_no_line_without_a_terminal(monkeypatch):
     assert stream.getvalue() == "compiling\n"
 
 
-def test_the_line_goes_at_the_end(monkeypatch):
+def test_the_line_is_erased_after_an_error(monkeypatch):
     terminal = with_terminal(monkeypatch)
     console = Console()
     console.progress(Step(0.5, "collapse", 9))
-    with pytest.raises(ZeroDivisionError), progress_removed(console):
+    with pytest.raises(ZeroDivisionError), progress_line_removed(console):
         raise ZeroDivisionError
     assert terminal.screen() == [""]
 
 
-def test_the_line_goes_when_the_process_is_interrupted(monkeypatch):
+def test_the_line_is_erased_after_a_signal(monkeypatch):
     terminal = with_terminal(monkeypatch)
     console = Console()
-    with progress_removed(console):
+    with progress_line_removed(console):
         console.progress(Step(0.5, "collapse", 9))
-        interruption._say_last_words("interrupted")
+        interruption._print_last_line("interrupted")
     assert terminal.screen() == ["normalmesh: interrupted, nothing written", ""]
 
 

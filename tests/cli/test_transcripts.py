@@ -1,4 +1,4 @@
-"""The sessions of docs/commands.md are what the commands say: each is run, in one folder, and compared."""
+"""Test that the commands of docs/commands.md, run in one folder, print what the page shows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 from normalmesh import cli
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
-#: Said by whichever command meets a kernel first.
+#: Printed by the first command that compiles a kernel.
 COMPILING = "compiling kernels, first run only\n"
 
 
 def transcripts(text: str) -> list[tuple[str, str]]:
-    """The command lines of all console blocks and what they print, in order."""
+    """Return the command lines of all console blocks and the output shown for each, in order."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -30,7 +30,7 @@ def transcripts(text: str) -> list[tuple[str, str]]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a text is as shown, where ``...`` stands for anything in a line, and alone on it for any lines."""
+    """Return whether a text is as shown; ``...`` matches anything within a line or, alone, any number of lines."""
     pattern = "".join(
         r"(?:.*\n)*?" if line == "...\n" else r"[^\n]*?".join(map(re.escape, line.split("...")))
         for line in shown.splitlines(keepends=True)
@@ -39,7 +39,7 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
-    """What the command line prints to either stream, and its exit status."""
+    """Return what the command line prints to either stream, and its exit status."""
     monkeypatch.setattr(sys, "argv", ["normalmesh", *arguments])
     stream = io.StringIO()
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream), warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""``normalmesh view``, in a process of its own."""
+"""Test ``normalmesh view`` in a process of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(*arguments):
 
 @contextmanager
 def viewed(*arguments):
-    """The page, while it is served; then Ctrl-C, which must end it well."""
+    """Yield the page while it is served, then send Ctrl-C and check the exit status and the message."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command(*arguments, "--no-browser"), **options) as process:
         try:
@@ -69,7 +69,7 @@ def test_a_normal_map_is_reconstructed(tmp_path):
 
 
 @needs_signals
-def test_a_report_is_served_as_it_is(tmp_path, surface):
+def test_a_report_is_served_unchanged(tmp_path, surface):
     nm.write_report(tmp_path / "report.html", surface, source="mine")
     with viewed(tmp_path / "report.html") as page:
         assert page == (tmp_path / "report.html").read_bytes().decode()

@@ -1,4 +1,4 @@
-"""Benches: resuming, tables, and each of them on a tiny case."""
+"""Test benchmarks: resuming, tables, and each benchmark on a tiny case."""
 
 import csv
 import json
@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from normalmesh import NormalMeshError, Orthographic, ScreenMesh, Surface
 from normalmesh.cli import normalmesh
-from normalmesh.cli.bench import BENCHES
-from normalmesh.paper.benchmark import Bench, Task, run_bench
+from normalmesh.cli.bench import BENCHMARKS
+from normalmesh.paper.benchmark import Benchmark, Task, run_benchmark
 from normalmesh.paper.density import vertex_density
 from normalmesh.paper.sources import Source, chosen, own_sources
 from normalmesh.paper.summaries import compared, mean_of
@@ -20,8 +20,8 @@ from normalmesh.paper.tables import Table, figure, geometric_mean
 SETTINGS = {"data": "made up"}
 
 
-def counting_bench(calls, fail_at=None, error=KeyboardInterrupt, count=4):
-    """A bench of four tasks that notes which of them run."""
+def counting_benchmark(calls, fail_at=None, error=KeyboardInterrupt, count=4):
+    """Return a benchmark of ``count`` tasks that records which of them run."""
 
     def run(number):
         if number == fail_at:
@@ -32,7 +32,7 @@ def counting_bench(calls, fail_at=None, error=KeyboardInterrupt, count=4):
     def tables(rows):
         return [Table("Numbers", ["", "mae"], [[str(row["number"]), row["mae"]] for row in rows])]
 
-    return Bench(
+    return Benchmark(
         "counting",
         "numbers",
         10,
@@ -45,60 +45,60 @@ def counting_bench(calls, fail_at=None, error=KeyboardInterrupt, count=4):
 
 
 class TestResuming:
-    def test_goes_on_after_an_interruption(self, tmp_path):
+    def test_resumes_after_an_interruption(self, tmp_path):
         calls, lines = [], []
         with pytest.raises(KeyboardInterrupt):
-            run_bench(counting_bench(calls, fail_at=2), [], tmp_path, SETTINGS)
+            run_benchmark(counting_benchmark(calls, fail_at=2), [], tmp_path, SETTINGS)
         assert calls == [0, 1]
-        text = run_bench(counting_bench(calls), [], tmp_path, SETTINGS, say=lines.append)
+        text = run_benchmark(counting_benchmark(calls), [], tmp_path, SETTINGS, report=lines.append)
         assert calls == [0, 1, 2, 3]
         assert "2 of 4 tasks are done" in lines[0]
         assert lines[-1].startswith("[4/4] 3.0; 0.0 min left")
-        assert run_bench(counting_bench(calls), [], tmp_path, SETTINGS) == text
+        assert run_benchmark(counting_benchmark(calls), [], tmp_path, SETTINGS) == text
         assert len(calls) == 4
         assert (tmp_path / "drawn").read_text() == "8"
-        whole = run_bench(counting_bench([]), [], tmp_path / "other", SETTINGS)
+        whole = run_benchmark(counting_benchmark([]), [], tmp_path / "other", SETTINGS)
         assert whole == text, "an interruption changed the result"
 
-    def test_an_interrupted_restart_mixes_nothing(self, tmp_path):
-        run_bench(counting_bench([]), [], tmp_path, SETTINGS)
+    def test_an_interrupted_restart_discards_old_rows(self, tmp_path):
+        run_benchmark(counting_benchmark([]), [], tmp_path, SETTINGS)
         with pytest.raises(KeyboardInterrupt):
-            run_bench(counting_bench([], fail_at=0), [], tmp_path, {"data": "other"}, restart=True)
+            run_benchmark(counting_benchmark([], fail_at=0), [], tmp_path, {"data": "other"}, restart=True)
         calls = []
-        run_bench(counting_bench(calls), [], tmp_path, {"data": "other"})
+        run_benchmark(counting_benchmark(calls), [], tmp_path, {"data": "other"})
         assert calls == [0, 1, 2, 3]
 
-    def test_one_bad_case_does_not_stop_the_others(self, tmp_path):
+    def test_one_failing_case_does_not_stop_the_others(self, tmp_path):
         calls, lines = [], []
-        bad = counting_bench(calls, fail_at=1, error=NormalMeshError("b.png: is damaged"))
-        text = run_bench(bad, [], tmp_path, SETTINGS, say=lines.append)
+        bad = counting_benchmark(calls, fail_at=1, error=NormalMeshError("b.png: is damaged"))
+        text = run_benchmark(bad, [], tmp_path, SETTINGS, report=lines.append)
         assert calls == [0, 2, 3]
         assert "- 1.0: b.png: is damaged" in text
         assert lines[1].startswith("[2/4] 1.0 failed: b.png: is damaged")
-        mended = run_bench(counting_bench(calls), [], tmp_path, SETTINGS)
+        repaired = run_benchmark(counting_benchmark(calls), [], tmp_path, SETTINGS)
         assert calls == [0, 2, 3, 1]
-        assert "Failed" not in mended
+        assert "Failed" not in repaired
 
     def test_nothing_succeeded(self, tmp_path):
-        bench = counting_bench([], fail_at=0, error=NormalMeshError("bad"), count=1)
+        benchmark = counting_benchmark([], fail_at=0, error=NormalMeshError("bad"), count=1)
         with pytest.raises(NormalMeshError, match=r"no task of counting succeeded; 0\.0: bad"):
-            run_bench(bench, [], tmp_path, SETTINGS)
+            run_benchmark(benchmark, [], tmp_path, SETTINGS)
 
     def test_rows_are_exact(self, tmp_path):
-        run_bench(counting_bench([]), [], tmp_path, SETTINGS)
+        run_benchmark(counting_benchmark([]), [], tmp_path, SETTINGS)
         rows = list(csv.DictReader((tmp_path / "counting.csv").open()))
         assert [float(row["mae"]) for row in rows] == [k / 3 for k in (0, 0, 1, 1, 2, 2, 3, 3)]
 
     def test_other_settings_are_not_mixed(self, tmp_path):
-        run_bench(counting_bench([]), [], tmp_path, SETTINGS)
-        with pytest.raises(NormalMeshError, match="with data made up instead of other; start afresh with --restart"):
-            run_bench(counting_bench([]), [], tmp_path, {"data": "other"})
+        run_benchmark(counting_benchmark([]), [], tmp_path, SETTINGS)
+        with pytest.raises(NormalMeshError, match="with data made up instead of other; discard them with --restart"):
+            run_benchmark(counting_benchmark([]), [], tmp_path, {"data": "other"})
         calls = []
-        run_bench(counting_bench(calls), [], tmp_path, {"data": "other"}, restart=True)
+        run_benchmark(counting_benchmark(calls), [], tmp_path, {"data": "other"}, restart=True)
         assert calls == [0, 1, 2, 3]
 
-    def test_versions_and_machine_are_named(self, tmp_path):
-        text = run_bench(counting_bench([]), [], tmp_path, SETTINGS)
+    def test_versions_and_machine_are_recorded(self, tmp_path):
+        text = run_benchmark(counting_benchmark([]), [], tmp_path, SETTINGS)
         for word in ("data made up", "normalmesh 0", "python 3", "numba", "processor", "threads"):
             assert word in text
         assert text == (tmp_path / "counting.md").read_text()
@@ -133,7 +133,7 @@ class TestTables:
         assert mean_of(rows, "mae", method="a") == 2.5
         assert np.isnan(mean_of(rows, "mae", method="c"))
         assert compared(rows, "mae", "a", "b", by=("name",)) == (
-            "a / b: 1.00 in the geometric mean, below 1 in 1 of 2, from 0.500 to 2.00"
+            "a / b: geometric mean 1.00, below 1 in 1 of 2, from 0.500 to 2.00"
         )
         assert compared(rows, "mae", "a", "c", by=("name",)) == "a and c cannot be compared"
         assert geometric_mean([1, 4, np.nan]) == pytest.approx(2)
@@ -143,14 +143,14 @@ def test_sources():
     sources = own_sources(64)
     assert {source.camera for source in sources} == {"orthographic", "perspective"}
     assert [source.camera for source in chosen(sources, ["medal*"])] == ["orthographic", "perspective"]
-    with pytest.raises(NormalMeshError, match=r"no case fits bear\*; there are: medallion, ridges"):
+    with pytest.raises(NormalMeshError, match=r"no case matches bear\*; the cases are: medallion, ridges"):
         chosen(sources, ["bear*"])
     loads = []
     source = Source("a", "a", "orthographic", lambda: loads.append(1) or "case")
     assert (source.load(), source.load(), loads) == ("case", "case", [1])
 
 
-def test_density_is_a_vertex_a_pixel_on_the_start_mesh():
+def test_density_of_the_full_mesh_is_one_vertex_per_pixel():
     mask = np.ones((40, 60), bool)
     mesh = ScreenMesh.from_mask(mask)
     surface = Surface.from_unknown(mesh, np.zeros(len(mesh.vertices)), Orthographic(), mask.shape)
@@ -168,10 +168,10 @@ class TestCommand:
     def run(self, *arguments):
         return CliRunner().invoke(normalmesh, ["bench", *map(str, arguments)], catch_exceptions=False)
 
-    @pytest.mark.parametrize("name", BENCHES)
+    @pytest.mark.parametrize("name", BENCHMARKS)
     def test_each_writes_table_csv_and_pictures(self, name, tmp_path, monkeypatch):
         if name == "runtime":
-            monkeypatch.setattr("normalmesh.paper.run_times.SMALLEST", 64)
+            monkeypatch.setattr("normalmesh.paper.run_times.MIN_SIDE", 64)
         result = self.run(name, "--size", 64, "--only", "medallion*", "--output", tmp_path)
         assert result.exit_code == 0
         folder = tmp_path / name
@@ -183,20 +183,20 @@ class TestCommand:
         assert pictures
         assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
         again = self.run(name, "--size", 64, "--only", "medallion*", "--output", tmp_path)
-        assert "tasks are done already" in again.stderr
+        assert "tasks are already done" in again.stderr
         assert again.stdout == result.stdout
 
-    def test_a_folder_that_is_no_data_set(self, tmp_path):
+    def test_a_folder_without_a_data_set(self, tmp_path):
         result = self.run("accuracy", "--data", tmp_path, "--output", tmp_path / "out")
         assert result.exit_code == 1
         assert "--data" in result.stderr
         assert not (tmp_path / "out").exists()
 
-    def test_unknown_bench(self):
+    def test_unknown_benchmark(self):
         assert self.run("speed").exit_code == 2
 
 
-def test_all_benches_are_listed():
+def test_all_benchmarks_are_listed():
     folder = Path(__file__).parents[2] / "src/normalmesh/paper"
-    with_bench = {path.stem for path in folder.glob("*.py") if "\nBENCH = " in path.read_text()}
-    assert with_bench == set(BENCHES.values())
+    defined = {path.stem for path in folder.glob("*.py") if "\nBENCHMARK = " in path.read_text()}
+    assert defined == set(BENCHMARKS.values())

@@ -1,4 +1,4 @@
-"""Plots with matplotlib, and the view in PyVista."""
+"""Test the plots with matplotlib and the view in PyVista."""
 
 import sys
 
@@ -32,14 +32,14 @@ def pyplot():
     pyplot.close("all")
 
 
-def is_of_the_image(ax, surface):
+def covers_the_image(ax, surface):
     rows, columns = surface.shape
     return ax.get_xlim() == (0, columns) and ax.get_ylim() == (rows, 0) and ax.get_aspect() == 1
 
 
 def test_wireframe(pyplot, surface):
     ax = plot_wireframe(surface)
-    assert is_of_the_image(ax, surface)
+    assert covers_the_image(ax, surface)
     black, red = ax.collections
     assert len(black.get_segments()) == len(edges(surface))
     assert len(red.get_segments()) == np.count_nonzero(surface.discontinuities.cut)
@@ -49,26 +49,26 @@ def test_wireframe(pyplot, surface):
 
 def test_density(pyplot, surface):
     ax = plot_density(surface)
-    assert is_of_the_image(ax, surface)
+    assert covers_the_image(ax, surface)
     assert ax.images[0].colorbar.ax.get_ylabel() == "vertices per 100 px"
     ax.figure.canvas.draw()
 
 
 def test_error(pyplot, surface, normal_map):
     ax = plot_error(surface, normal_map)
-    assert is_of_the_image(ax, surface)
+    assert covers_the_image(ax, surface)
     shown = ax.images[0].get_array()
     assert shown.mean() == pytest.approx(evaluate(surface, normal_map).mae, rel=1e-4)
     assert f"{shown.mean():.2f}°" in ax.get_title()
     assert ax.images[0].colorbar.ax.get_ylabel() == "degrees"
 
 
-def test_error_of_another_image_is_refused(pyplot, surface):
+def test_error_of_another_image_is_rejected(pyplot, surface):
     with pytest.raises(NormalMeshError, match=r"96×96 pixels but the normal map has 64×64"):
         plot_error(surface, Medallion(64).normal_map)
 
 
-def test_given_axes_are_drawn_on(pyplot, surface, normal_map):
+def test_given_axes_are_used(pyplot, surface, normal_map):
     _, (first, second, third) = pyplot.subplots(1, 3)
     assert plot_wireframe(surface, first) is first
     assert plot_density(surface, ax=second) is second

@@ -1,4 +1,4 @@
-"""The preview: one sheet for all maps."""
+"""Test the preview and the functions that draw it."""
 
 import numpy as np
 import pytest
@@ -7,18 +7,18 @@ from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ev
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.pictures import preview as sheets
 from normalmesh.pictures._oblique import draw_faces
-from normalmesh.pictures.detail import detail_of
-from normalmesh.pictures.fields import angular_errors, vertex_density
-from normalmesh.pictures.framing import Frame
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, edges
 from normalmesh.pictures.preview import BOX, HEADER, HEIGHT, MARGIN, STEP, TO_PICTURE, WIDTH, preview
 from normalmesh.pictures.sheet import linear_ticks, logarithmic_ticks, round_up
+from normalmesh.pictures.surface_fields import angular_errors, vertex_density
+from normalmesh.pictures.wireframe_detail import detail_frame
 from scenes import scene
 
 
 def pictures(sheet):
-    """The six pictures (H, W, 3), in reading order."""
+    """Yield the six pictures (H, W, 3) of a sheet, in reading order."""
     for number in range(6):
         row, column = divmod(number, 3)
         top, left = HEADER + row * STEP[1] + TO_PICTURE, MARGIN + column * STEP[0]
@@ -64,7 +64,7 @@ def test_cut_edges_are_red():
     assert reds(wires[1]) == 0
 
 
-def test_surfaces_that_were_never_cut():
+def test_surface_without_discontinuities():
     normal_map = MAPS["jumps"]()
     surface = reconstruct(normal_map, compression=0.9, discontinuities=False)
     assert surface.discontinuities is None
@@ -75,28 +75,28 @@ def test_large_meshes_show_a_detail(monkeypatch):
     normal_map = MAPS["orthographic"]()
     surface = reconstruct(normal_map, compression=0.8)
     whole = list(pictures(preview(surface, normal_map)))
-    monkeypatch.setattr(sheets, "MOST_EDGES", 100)
-    monkeypatch.setattr("normalmesh.pictures.detail.VERTICES", 80)
+    monkeypatch.setattr(sheets, "MAX_EDGES", 100)
+    monkeypatch.setattr("normalmesh.pictures.wireframe_detail.VERTICES", 80)
     detail = list(pictures(preview(surface, normal_map)))
-    assert not np.array_equal(whole[0], detail[0]), "where the detail is"
+    assert not np.array_equal(whole[0], detail[0]), "the outline of the detail"
     assert not np.array_equal(whole[1], detail[1])
     for before, after in zip(whole[2:], detail[2:], strict=True):
         np.testing.assert_array_equal(before, after)
 
 
 def test_details_lie_on_the_surface(monkeypatch):
-    monkeypatch.setattr("normalmesh.pictures.detail.VERTICES", 80)
+    monkeypatch.setattr("normalmesh.pictures.wireframe_detail.VERTICES", 80)
     normal_map = MAPS["orthographic"]()
     surface = reconstruct(normal_map, compression=0.8)
     frame = Frame.around(normal_map.mask)
-    found = detail_of(surface, frame, frame.samples(np.inf).owners(surface), BOX)
+    found = detail_frame(surface, frame, frame.samples(np.inf).owners(surface), BOX)
     assert found.samples(np.inf).of(normal_map.mask).mean() > 0.95
     assert found.columns / found.rows == pytest.approx(BOX[0] / BOX[1], rel=0.1)
     inside = ((surface.screen >= found.corners[0]) & (surface.screen <= found.corners[2])).all(axis=1)
     assert 20 < np.count_nonzero(inside) < 320
 
 
-def test_maps_of_other_images_are_refused():
+def test_maps_of_other_images_are_rejected():
     normal_map = MAPS["tiny"]()
     with pytest.raises(NormalMeshError, match=r"16×16 pixels but the normal map has 96×96"):
         preview(reconstruct(normal_map, compression=0.5), Medallion(96).normal_map)
@@ -132,7 +132,7 @@ def test_views_from_both_sides_of_a_mirrored_surface_are_mirrored():
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_what_is_nearer_hides_what_is_behind_it(order):
+def test_nearer_faces_hide_farther_ones(order):
     far, near = [[0, 0, 1], [20, 0, 1], [0, 20, 1]], [[2, 2, 5], [2, 12, 5], [12, 2, 5]]
     points = np.array([*far, *near], np.float64)
     normals = np.array([[1, 0, 0]] * 3 + [[0, 1, 0]] * 3, np.float64)
@@ -145,7 +145,7 @@ def test_what_is_nearer_hides_what_is_behind_it(order):
     assert not back[4, 4]
 
 
-def test_backs_are_bluish():
+def test_back_faces_are_bluish():
     surface = reconstruct(MAPS["orthographic"](), compression=0.9)
     front, behind = (oblique(surface, (80, 80), turn).astype(int) for turn in (0, 180))
     for image, bluish in ((front, False), (behind, True)):

@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens from disk, draws, and each control changes what is seen."""
+"""Test the report in a real browser: it opens from disk and draws the surface, and each control has an effect."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class Browser:
         self.driver.find_element("id", "canvas").send_keys(*keys)
 
     def picture(self) -> np.ndarray:
-        """What the canvas shows, once all that was asked for is drawn."""
+        """Return a screenshot of the canvas after pending drawing is done."""
         self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         content = self.driver.find_element("id", "stage").screenshot_as_png
         return np.asarray(Image.open(io.BytesIO(content)).convert("RGB")).astype(int)
 
     def errors(self) -> list[str]:
-        """Complaints of the console since the last call; that screenshots are slow is none."""
+        """Return the errors on the console since the last call, without the one about slow screenshots."""
         return [each["message"] for each in self.driver.get_log("browser") if "ReadPixels" not in each["message"]]
 
 
@@ -88,7 +88,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """A perspective scene with jumps and a photo: all controls are there."""
+    """Write the report of a perspective scene with jumps and a photo, which has all controls, and return its path."""
     path = tmp_path_factory.mktemp("reports") / "flaps ü#1.html"
     normal_map = scene("flaps", 96).normal_map(nm.Perspective(120, 120, 48, 48))
     photo = np.random.default_rng(1).integers(0, 255, (12, 12, 3), np.uint8).repeat(8, axis=0).repeat(8, axis=1)
@@ -105,7 +105,7 @@ def page(browser, report):
 
 
 def differ(first: np.ndarray, second: np.ndarray, share: float = 0.002) -> bool:
-    """Whether more than a share of the pixels differ visibly."""
+    """Return whether more than a fraction ``share`` of the pixels differ visibly."""
     return first.shape != second.shape or bool(np.mean(np.abs(first - second).max(axis=-1) > 8) > share)
 
 
@@ -155,7 +155,7 @@ def test_side_by_side(page):
     assert page.run("return arguments[0].naturalWidth", image) == 96
     picture = page.picture()
     assert page.run("return document.getElementById('canvas').clientWidth") == pytest.approx(whole / 2, abs=2)
-    # The surface still fits: there is nothing but background along the sides.
+    # The surface still fits: there is only background along the sides.
     assert np.ptp(picture[5:-5, [3, -4]], axis=1).max() <= 2
 
 
@@ -175,7 +175,7 @@ def test_mouse_and_keys_move_the_view_and_reset_brings_it_back(page):
         move()
         assert differ(before, page.picture())
         page.click("#reset")
-        # Turning the camera there and back leaves rounding errors.
+        # Moving the camera back and forth leaves rounding errors.
         assert not differ(before, page.picture(), 0.01)
 
 

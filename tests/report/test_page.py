@@ -1,4 +1,4 @@
-"""Reports: one page that holds all it needs, and nothing that its input could smuggle in."""
+"""Test reports: the page is self-contained and correct, and input is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from PIL import Image
 import normalmesh as nm
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.report.geometry import Geometry
+from normalmesh.report.packed_geometry import Geometry
 from normalmesh.report.page import mesh_page
-from normalmesh.report.server import PageServer
+from normalmesh.report.page_server import PageServer
 from normalmesh.report.shadings import AngularErrors, cut_edges, density, round_up
 from scenes import scene
 
-NASTY = "</script><script>alert(1)</script> \" ' & ü \u2028 <b>"
+MARKUP = "</script><script>alert(1)</script> \" ' & ü \u2028 <b>"
 
 
 class Page(HTMLParser):
-    """Elements and texts of a page; scripts and styles by themselves."""
+    """The elements and texts of a page, with scripts and styles separate."""
 
     def __init__(self, content: bytes):
         super().__init__()
@@ -61,13 +61,13 @@ class Page(HTMLParser):
         return [each["value"] for tag, each in self.tags if tag == "input" and each.get("name") == "shading"]
 
     def arrays(self):
-        """The arrays of the geometry, decoded plainly."""
+        """Return the decoded arrays of the geometry."""
         content = zlib.decompress(base64.b64decode(self.scripts["geometry"]))
         return {name: decoded(content, **place) for name, place in self.about["arrays"].items()}
 
 
 def decoded(content, start, bytes, shape):  # noqa: A002
-    """An array as the page holds it: its columns one after the other, each as planes of bytes."""
+    """Decode an array that is stored column by column, each column as byte planes."""
     rows, columns = (*shape, 1)[:2]
     planes = np.frombuffer(content, np.uint8, rows * columns * bytes, start).reshape(columns, bytes, rows)
     return (planes.astype(np.int64) << (8 * np.arange(bytes)[:, None])).sum(axis=1).T
@@ -90,7 +90,7 @@ def medallion():
 
 @pytest.fixture(scope="module")
 def flaps():
-    """A perspective scene with jumps."""
+    """Return surface and normal map of a perspective scene with jumps."""
     normal_map = scene("flaps", 96).normal_map(nm.Perspective(120, 120, 48, 48))
     return nm.reconstruct(normal_map, compression=0.94), normal_map
 
@@ -135,26 +135,28 @@ def test_the_page_loads_nothing(tmp_path, medallion):
     policy = next(each["content"] for tag, each in page.tags if each.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in policy
     assert "http" not in policy
-    # The one address is the name of a namespace.
+    # The only URL is the name of a namespace.
     assert set(re.findall(rb"https?://[\w./-]+", content)) == {b"http://www.w3.org/1999/xhtml"}
 
 
-def test_nothing_in_the_input_becomes_markup(tmp_path, medallion):
+def test_input_never_becomes_markup(tmp_path, medallion):
     plain = Page(written(tmp_path, *medallion, source="x", settings={"a": "b"}, warnings=["w"]))
-    nasty = Page(written(tmp_path, *medallion, source=NASTY, settings={NASTY: NASTY}, warnings=[UserWarning(NASTY)]))
+    nasty = Page(
+        written(tmp_path, *medallion, source=MARKUP, settings={MARKUP: MARKUP}, warnings=[UserWarning(MARKUP)])
+    )
     assert [tag for tag, _ in plain.tags] == [tag for tag, _ in nasty.tags]
     assert nasty.text.count("</script><script>alert(1)</script> \" ' & ü") == 3
     assert plain.scripts[""] == nasty.scripts[""]
 
 
-def test_a_unit_in_the_scale_is_harmless():
-    scale = density(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([[0, 1, 2]], np.int32), NASTY)
-    assert NASTY in scale.high
+def test_a_unit_never_becomes_markup():
+    scale = density(np.array([[0.0, 0], [1, 0], [0, 1]]), np.array([[0, 1, 2]], np.int32), MARKUP)
+    assert MARKUP in scale.high
     model = TriangleModel.of((triangle().vertices, triangle().faces))
-    assert "</script>" not in Page(mesh_page(model, NASTY)).scripts["about"]
+    assert "</script>" not in Page(mesh_page(model, MARKUP)).scripts["about"]
 
 
-def test_positions_and_faces_come_back(tmp_path, medallion):
+def test_positions_and_faces_are_decoded_unchanged(tmp_path, medallion):
     surface, normal_map = medallion
     page = Page(written(tmp_path, surface, normal_map))
     arrays, about = page.arrays(), page.about
@@ -163,7 +165,7 @@ def test_positions_and_faces_come_back(tmp_path, medallion):
     first = np.cumsum(steps[:, 0])
     faces = np.stack([first, first + steps[:, 1], first + steps[:, 2]], axis=1)
     corners, expected = places[faces], surface.vertices[surface.faces]
-    # A turned triangle is the same one: compare sums over corners, which also say which way it turns.
+    # Faces may start at another corner: compare symmetric functions of the corners, one of which has an orientation.
     for of in (lambda each: each.sum(axis=1), lambda each: np.cross(each, np.roll(each, -1, axis=1)).sum(axis=1)):
         found, wanted = (np.sort(np.round(of(each), 1) + 0.0, axis=0) for each in (corners, expected))
         assert np.abs(found - wanted).max() < 0.4
@@ -212,7 +214,7 @@ def test_photo(tmp_path, medallion):
         written(tmp_path, medallion[0], texture=photo[:40])
 
 
-def test_wrong_convention_is_warned_about(tmp_path):
+def test_wrong_convention_gives_a_warning(tmp_path):
     true = Medallion(96).normal_map
     turned = nm.NormalMap(true.normals * [1, -1, 1], true.mask)
     page = Page(written(tmp_path, nm.reconstruct(turned, compression=0.9), turned, warnings=["first of all"]))
@@ -236,7 +238,7 @@ def test_several_components(tmp_path):
     assert "Components 3" in page.text
 
 
-def test_large_maps_are_shown_reduced(tmp_path):
+def test_large_maps_are_reduced(tmp_path):
     normal_map = nm.NormalMap(np.broadcast_to(np.float32([0, 0, 1]), (3, 5000, 3)))
     faces, corners = [[0, 1, 2], [0, 2, 3]], [[0, 3], [5000, 3], [5000, 0], [0, 0]]
     surface = nm.Surface(np.c_[corners, np.zeros(4)] * [1, -1, 1], faces, corners, nm.Orthographic(), (3, 5000))
@@ -246,7 +248,7 @@ def test_large_maps_are_shown_reduced(tmp_path):
 
 
 def test_size_of_an_irregular_mesh():
-    """Less than ten bytes a triangle, so that a million of them stay below 15 MB."""
+    """A triangle takes less than ten bytes, so that a million of them take less than 15 MB."""
     from scipy.spatial import Delaunay
 
     random = np.random.default_rng(2)
@@ -258,7 +260,7 @@ def test_size_of_an_irregular_mesh():
     assert len(packed) < 10 * len(faces)
 
 
-def test_another_map_is_refused(tmp_path, medallion):
+def test_another_map_is_rejected(tmp_path, medallion):
     other = nm.NormalMap(np.broadcast_to([0, 0, 1.0], (5, 7, 3)))
     with pytest.raises(nm.NormalMeshError, match=r"5×7.*96×96"):
         written(tmp_path, medallion[0], other)
@@ -272,7 +274,7 @@ def test_ends_of_scales(value, end):
     assert round_up(value) == pytest.approx(end)
 
 
-def test_server_answers_this_machine_only():
+def test_server_responds_to_this_machine_only():
     with PageServer() as server:
         server.page = b"<p>here"
         Thread(target=server.serve_forever, daemon=True).start()

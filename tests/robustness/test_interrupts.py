@@ -110,7 +110,7 @@ COMMANDS = {
     "inspect": ("normalmesh.files.inspection:inspect_file@1", "inspect map64.png", []),
     "convert": ("os:fsync@1", "convert mesh.ply out.ply", []),
     "bench": ("os:fsync@1", "bench accuracy --size 32 -o bench", []),
-    "serving": ("normalmesh.report.server:PageServer.serve_forever@1", "view mesh.ply --no-browser", []),
+    "serving": ("normalmesh.report.page_server:PageServer.serve_forever@1", "view mesh.ply --no-browser", []),
 }
 
 

@@ -46,7 +46,7 @@ def test_commands_say_what_to_do(source: Path, monkeypatch: pytest.MonkeyPatch, 
     (source.parent / "out.ply").write_text("old")
     result = CliRunner().invoke(normalmesh, ["reconstruct", str(source), "-o", str(source.parent / "out.ply"), "-q"])
     assert result.exit_code == 1
-    assert result.output.startswith("normalmesh: error: memory ran out; ")
+    assert result.output.startswith("normalmesh: error: out of memory; ")
     assert result.output.count("\n") == 1
     assert (source.parent / "out.ply").read_text() == "old"
     assert sorted(path.name for path in source.parent.iterdir()) == ["map.png", "out.ply"]

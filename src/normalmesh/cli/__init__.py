@@ -1,4 +1,4 @@
-"""The command line. Commands import what they need when they run, so that help answers at once."""
+"""The command line. Commands import their dependencies when they run, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import click
 from normalmesh import NormalMeshWarning, __version__
 from normalmesh.cli.bench import bench
 from normalmesh.cli.completion import completion
-from normalmesh.cli.console import print_any_name
+from normalmesh.cli.console import allow_any_file_name
 from normalmesh.cli.convert import convert
 from normalmesh.cli.demo import demo
+from normalmesh.cli.error_handling import Commands, debug_option
 from normalmesh.cli.evaluate import evaluate
-from normalmesh.cli.failures import Commands, debugging
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
 from normalmesh.cli.render import render
@@ -23,7 +23,7 @@ from normalmesh.cli.view import view
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="normalmesh")
-@debugging
+@debug_option
 def normalmesh() -> None:
     """Turn normal maps into 3D surfaces."""
 
@@ -40,9 +40,9 @@ normalmesh.add_command(completion)
 
 
 def main() -> None:
-    """Run the command line: one line for an error, exit status 2 for bad usage and 1 for failure."""
-    print_any_name()
-    # What decoders log about a damaged file comes as an error, too.
+    """Run the command line. Errors take one line; the exit status is 2 for bad usage and 1 for other failures."""
+    allow_any_file_name()
+    # Messages that decoders log about a damaged file are repeated in the error.
     logging.basicConfig(handlers=[logging.NullHandler()])
     show_other = warnings.showwarning
 

@@ -1,4 +1,4 @@
-"""Reconstructing one input after another: a file that fails does not stop the others."""
+"""Reconstruct one input after another. An input that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normalmesh import NormalMeshError, NormalMeshWarning
-from normalmesh.cli.console import Console, compilation_announced, progress_removed
-from normalmesh.cli.failures import failure_text, print_trace
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
-from normalmesh.cli.needs import Needs
-from normalmesh.cli.outcome import Outcome
-from normalmesh.cli.results import check_targets, written
+from normalmesh.cli.output_files import check_targets, write_outputs
+from normalmesh.cli.resource_estimate import ResourceEstimate
+from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
-    """Carry out all tasks; how many failed."""
+    """Run all tasks and return the number of failures."""
     batch = _Batch(settings, console, as_json, several=len(tasks) > 1)
     console.detail("settings     " + ", ".join(f"{name} {value}" for name, value in settings.given.items()))
     failed = 0
-    with progress_removed(console), compilation_announced(console):
+    with progress_line_removed(console), compilation_announced(console):
         for number, task in enumerate(tasks):
-            outcome = batch.outcome_of(task, console.part(number, len(tasks), task.source.name))
-            batch.tell(outcome)
-            failed += outcome.error is not None
+            summary = batch.run_task(task, console.part(number, len(tasks), task.source.name))
+            batch.report(summary)
+            failed += summary.error is not None
     if batch.several:
         console.notice(
             f"{len(tasks) - failed} of {len(tasks)} reconstructed" + (f", {failed} failed" if failed else "")
@@ -41,37 +41,38 @@ def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bo
 
 @dataclass
 class _Batch:
-    """What all tasks have in common."""
+    """The settings and the console that all tasks share."""
 
     settings: Settings
     console: Console
     as_json: bool
     several: bool
 
-    def outcome_of(self, task: Task, progress: OnProgress) -> Outcome:
-        """Carry out a task, whatever comes of it."""
-        outcome = Outcome(task.source)
+    def run_task(self, task: Task, progress: OnProgress) -> RunSummary:
+        """Run a task and return its summary, which holds the error if the task fails."""
+        summary = RunSummary(task.source)
         try:
-            with self._warnings_noted(outcome):
-                self._carry_out(task, outcome, progress)
+            with self._warnings_recorded(summary):
+                self._run(task, summary, progress)
         except Exception as error:
-            outcome.error = str(error) if isinstance(error, NormalMeshError) else failure_text(error)
-            self.console.clear()
-            print_trace(error)
-            self.console.alert(f"normalmesh: {failure_text(error, task.source if self.several else None)}")
-        return outcome
+            summary.error = str(error) if isinstance(error, NormalMeshError) else error_text(error)
+            self.console.progress.clear()
+            print_traceback(error)
+            self.console.alert(f"normalmesh: {error_text(error, task.source if self.several else None)}")
+        return summary
 
-    def tell(self, outcome: Outcome) -> None:
-        stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in outcome.seconds.items())
+    def report(self, summary: RunSummary) -> None:
+        """Print the summary of a task."""
+        stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary.seconds.items())
         if stages:
             self.console.detail(f"seconds      {stages}")
         if self.as_json:
-            self.console.output(outcome.as_json())
-        elif outcome.error is None:
-            self.console.result(outcome.line() if self.several else "\n".join(outcome.lines()))
+            self.console.output(summary.as_json())
+        elif summary.error is None:
+            self.console.result(summary.line() if self.several else "\n".join(summary.lines()))
 
-    def _carry_out(self, task: Task, outcome: Outcome, progress: OnProgress) -> None:
-        """Read, reconstruct and write one input; the outcome learns of each step."""
+    def _run(self, task: Task, summary: RunSummary, progress: OnProgress) -> None:
+        """Read, reconstruct and write one input, and fill its summary."""
         from normalmesh import read_normal_map
         from normalmesh.files.mesh_writing import check_texture
         from normalmesh.files.priors import read_control_points
@@ -81,27 +82,27 @@ class _Batch:
         check_targets(task, settings)
         prior = None if task.prior is None else read_control_points(task.prior)
         normal_map = read_normal_map(task.source, task.mask, settings.camera_of(), settings.convention)
-        outcome.read(normal_map)
+        summary.add_normal_map(normal_map)
         if task.texture is not None:
             check_texture(task.texture, normal_map.shape)
-        outcome.seconds["read"] = time.perf_counter() - began
-        tell = console.detail if self.several else console.notice
-        vertices, _ = settings.aimed_at(normal_map.foreground)
-        tell(f"needs        {Needs.of(normal_map.mask.size, normal_map.foreground, vertices)}")
+        summary.seconds["read"] = time.perf_counter() - began
+        notify = console.detail if self.several else console.notice
+        vertices, _ = settings.expected_vertices(normal_map.foreground)
+        notify(f"needs        {ResourceEstimate.of(normal_map.mask.size, normal_map.foreground, vertices)}")
         surfaces = settings.surfaces(normal_map, prior, progress)
-        outcome.made(surfaces)
+        summary.add_surfaces(surfaces)
         if self.as_json or not console.quiet:
-            outcome.measured(surfaces, normal_map)
-        writing = time.perf_counter()
-        for path in written(task, settings, surfaces, normal_map, outcome.warnings):
-            outcome.outputs.append(path)
-        outcome.seconds |= {"write": time.perf_counter() - writing, "total": time.perf_counter() - began}
+            summary.add_figures(surfaces, normal_map)
+        reconstructed = time.perf_counter()
+        for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
+            summary.outputs.append(path)
+        summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
 
     @contextmanager
-    def _warnings_noted(self, outcome: Outcome) -> Iterator[None]:
-        """Show warnings in a line each, with the input's name if there are several, and keep them."""
+    def _warnings_recorded(self, summary: RunSummary) -> Iterator[None]:
+        """Record warnings, and print each on one line, with the name of the input if there are several."""
         with warnings.catch_warnings():
-            # Python shows a warning once; each input is to have its own.
+            # By default Python shows a warning only once, but each input needs its own.
             warnings.simplefilter("always", NormalMeshWarning)
             show_other = warnings.showwarning
 
@@ -110,8 +111,8 @@ class _Batch:
                     show_other(message, category, *place)  # type: ignore[arg-type]
                     return
                 text = str(message)
-                outcome.warnings.append(text)
-                about = f"{outcome.source}: " if self.several and str(outcome.source) not in text else ""
+                summary.warnings.append(text)
+                about = f"{summary.source}: " if self.several and str(summary.source) not in text else ""
                 self.console.alert(f"normalmesh: warning: {about}{text}")
 
             warnings.showwarning = show  # type: ignore[assignment]

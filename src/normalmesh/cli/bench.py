@@ -1,4 +1,4 @@
-"""``normalmesh bench``: the tables and figures of the paper."""
+"""``normalmesh bench``: reproduce the tables and figures of the paper."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-#: Names of the benches, and the modules of :mod:`normalmesh.paper` that define them.
-BENCHES = {
+#: Names of the benchmarks, and the modules of :mod:`normalmesh.paper` that define them.
+BENCHMARKS = {
     "accuracy": "accuracy",
     "thresholds": "thresholds",
     "ablation": "ablation",
@@ -19,17 +19,19 @@ BENCHES = {
 
 
 @click.command()
-@click.argument("name", type=click.Choice(list(BENCHES)))
+@click.argument("name", type=click.Choice(list(BENCHMARKS)))
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of a data set; default: the project's own cases.")
-@click.option("--only", multiple=True, metavar="PATTERN", help="Cases by name, such as 'bear*'; may be repeated.")
 @click.option(
-    "--camera", type=click.Choice(["orthographic", "perspective"]), help="Only this one; default: what there is."
+    "--only", multiple=True, metavar="PATTERN", help="Run only cases whose name matches, such as 'bear*'; repeatable."
+)
+@click.option(
+    "--camera", type=click.Choice(["orthographic", "perspective"]), help="Run only cases of this camera; default: all."
 )
 @click.option("--size", type=click.IntRange(32, 8192), help="Side in pixels of the project's own cases.")
 @click.option(
     "--output", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("bench"), show_default=True
 )
-@click.option("--restart", is_flag=True, help="Throw away earlier results instead of going on with them.")
+@click.option("--restart", is_flag=True, help="Discard earlier results instead of resuming.")
 def bench(
     name: str,
     data: Path | None,
@@ -39,28 +41,28 @@ def bench(
     output: Path,
     restart: bool,
 ) -> None:
-    """Measure NAME, print its table, and write it as CSV, Markdown and PNG.
+    """Run the benchmark NAME, print its table, and write it as CSV, Markdown and PNG.
 
-    Goes on where it was interrupted. Tables and figures are those of the paper "Feature-Preserving Mesh Decimation for
-    Normal Integration": accuracy (table 1 and supplement), thresholds (table 2), ablation, runtime, noise and density.
+    An interrupted benchmark resumes. The tables and figures are those of the paper "Feature-Preserving Mesh Decimation
+    for Normal Integration": accuracy (table 1 and supplement), thresholds (table 2), ablation, runtime, noise, density.
     """
-    from normalmesh.paper.benchmark import run_bench
+    from normalmesh.paper.benchmark import run_benchmark
     from normalmesh.paper.sources import chosen, dataset_sources
 
-    chosen_bench = import_module(f"normalmesh.paper.{BENCHES[name]}").BENCH
-    size = size or chosen_bench.size
-    sources = chosen_bench.own_sources(size) if data is None else dataset_sources(data)
+    benchmark = import_module(f"normalmesh.paper.{BENCHMARKS[name]}").BENCHMARK
+    size = size or benchmark.size
+    sources = benchmark.own_sources(size) if data is None else dataset_sources(data)
     if camera is not None:
         sources = [source for source in sources if source.camera == camera]
     settings = {"data": f"own cases of {size} px" if data is None else str(data), "cases": " ".join(only) or "all"}
     settings["camera"] = camera or "all"
-    text = run_bench(
-        chosen_bench,
+    text = run_benchmark(
+        benchmark,
         chosen(sources, only),
         output / name,
         settings,
         restart=restart,
-        say=lambda line: click.echo(line, err=True),
+        report=lambda line: click.echo(line, err=True),
     )
     click.echo(text)
     click.echo(f"wrote {output / name}", err=True)

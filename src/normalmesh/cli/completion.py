@@ -1,4 +1,4 @@
-"""``normalmesh completion``: what a shell needs to complete commands and options."""
+"""``normalmesh completion``: print the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that lets SHELL complete commands and options.
+    """Print the script with which SHELL completes commands and options.
 
     \b
     bash  eval "$(normalmesh completion bash)"            in ~/.bashrc

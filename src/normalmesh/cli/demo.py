@@ -1,4 +1,4 @@
-"""``normalmesh demo``: the project's own medallion, from normal map to surface, with pictures."""
+"""``normalmesh demo``: reconstruct a synthetic medallion from its normal map, and draw it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"), show_default=True)
-@click.option("--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Pixels on a side.")
+@click.option(
+    "--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Side of the image, in pixels."
+)
 @click.option("--compression", type=click.FloatRange(0, 1, True, True), default=0.98, show_default=True)
 def demo(output: Path, size: int, compression: float) -> None:
     """Make a normal map with exact ground truth, reconstruct its surface, and write files and pictures."""
@@ -51,11 +53,11 @@ def demo(output: Path, size: int, compression: float) -> None:
     for name, image in pictures.items():
         write_atomically({(path := output / f"{name}.png"): encode_picture(path, image)})
     click.echo(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {output}")
-    click.echo(f"look first at {output / 'overview.png'}, then turn {output / 'medallion.glb'} in a viewer of glTF")
+    click.echo(f"open {output / 'overview.png'} first, then {output / 'medallion.glb'} in a glTF viewer")
 
 
 def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:
-    """Print the figures of the run; the picture of the height error, up to one pixel."""
+    """Print the figures of the run, and return a heat map of the height error up to one pixel."""
     import numpy as np
 
     from normalmesh import evaluate
@@ -66,7 +68,7 @@ def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:
     span = np.nanmax(truth.height) - np.nanmin(truth.height)
     click.echo(f"vertices     {found.vertices} for {found.foreground} pixels")
     click.echo(f"compression  {100 * found.compression:.2f} %")
-    click.echo(f"RMSE         {found.rmse:.4f} px of height, which spans {span:.0f} px")
+    click.echo(f"RMSE         {found.rmse:.4f} px of height (range {span:.0f} px)")
     click.echo(f"MAE          {found.mae:.2f}° between face and pixel normals")
     click.echo("seconds      " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()))
     return heat(found.depth_error, 1.0)

@@ -1,4 +1,4 @@
-"""The inputs of a command: names and patterns, and which files belong to each of them."""
+"""The inputs of ``normalmesh reconstruct``: expand file patterns, and find the files that belong to each input."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 import click
 
-#: What stands for an input's name without folder and suffix.
+#: Placeholder for the name of an input without folder and suffix.
 STEM = "{stem}"
-#: Pictures that a command writes beside its inputs: no inputs of the next one.
+#: Suffix of preview pictures, which patterns do not match.
 PREVIEW = ".preview.png"
 
 
 @dataclass(frozen=True)
 class Task:
-    """An input, what is read with it, and where its results go: to a folder that may have to be made."""
+    """An input, the files read with it, and the output file. ``make_folder``: create the output folder if needed."""
 
     source: Path
     output: Path
@@ -30,28 +30,28 @@ class Task:
 
 
 def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str | None]) -> list[Task]:
-    """One task for each input.
+    """Return one task for each input.
 
     Parameters
     ----------
     names
-        Files, and patterns of files.
+        Files and file patterns.
     output
-        A mesh file, or a folder if there are several inputs; default: beside each input.
+        A mesh file, or a folder if there are several inputs; None: next to each input.
     companions
-        Mask, texture, prior and jumps by the fields of the task; ``{stem}`` in them stands for the input's name.
+        Mask, texture, prior and jumps, by field of `Task`; ``{stem}`` in them is replaced by the stem of the input.
     """
     sources = _sources(names)
     folder = _folder(output, len(sources))
     if len(sources) > 1 and companions.get("jumps") and STEM not in str(companions["jumps"]):
-        raise click.UsageError(f"--jumps needs {STEM} in its name where there are several inputs")
+        raise click.UsageError(f"--jumps must contain {STEM} if there are several inputs")
     tasks = []
     for source in sources:
         target = source.with_suffix(".glb") if folder is None else folder / f"{source.stem}.glb"
         if folder is None and output is not None:
             target = Path(output)
         tasks.append(_task(source, target, folder is not None, companions))
-    _refuse_shared_outputs(tasks)
+    _reject_shared_outputs(tasks)
     return tasks
 
 
@@ -63,7 +63,7 @@ def _task(source: Path, target: Path, make_folder: bool, companions: dict[str, s
 
 
 def _sources(names: Sequence[str]) -> list[Path]:
-    """The files that names and patterns stand for, each once."""
+    """Return the files that match the names and patterns, without duplicates."""
     found: dict[Path, Path] = {}
     for name in names:
         for path in _matches(name):
@@ -74,8 +74,8 @@ def _sources(names: Sequence[str]) -> list[Path]:
 def _matches(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
-        raise click.UsageError(f"{name} is a folder: name its normal maps, such as '{path / '*.png'}'")
-    # A file may have brackets in its name.
+        raise click.UsageError(f"{name} is a folder: give its normal maps, such as '{path / '*.png'}'")
+    # The name of a file may contain brackets.
     if path.exists() or not glob.has_magic(name):
         return [path]
     files = [Path(match) for match in sorted(glob.glob(os.path.expanduser(name), recursive=True))]
@@ -86,7 +86,7 @@ def _matches(name: str) -> list[Path]:
 
 
 def _folder(output: str | None, count: int) -> Path | None:
-    """The folder that results go to; None where they go beside the inputs, or to a file."""
+    """Return the output folder, or None if the outputs go next to the inputs or to one file."""
     if output is None:
         return None
     path = Path(output)
@@ -97,18 +97,18 @@ def _folder(output: str | None, count: int) -> Path | None:
     from normalmesh.files.mesh_formats import WRITTEN_SUFFIXES
 
     if path.suffix.lower() in WRITTEN_SUFFIXES or path.exists():
-        raise click.UsageError(f"{output} is no folder: -o must name one where there are {count} inputs")
+        raise click.UsageError(f"{output} is not a folder: -o must be a folder if there are {count} inputs")
     return path
 
 
-def _refuse_shared_outputs(tasks: Sequence[Task]) -> None:
+def _reject_shared_outputs(tasks: Sequence[Task]) -> None:
     first: dict[str, Task] = {}
     for task in tasks:
-        # File systems of Windows and macOS do not tell capitals.
+        # File systems of Windows and macOS ignore case.
         key = os.path.abspath(task.output).casefold()
         if key in first:
             raise click.UsageError(
                 f"{first[key].source} and {task.source} would both be written to {task.output}: "
-                "rename one of them, or run them one by one with -o"
+                "rename one of them, or run them separately with -o"
             )
         first[key] = task

@@ -1,4 +1,4 @@
-"""``normalmesh inspect``: what is in a normal map."""
+"""``normalmesh inspect``: describe a normal map and diagnose its convention."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from normalmesh.cli.camera_options import camera_as_dict
 from normalmesh.cli.console import Console, compilation_announced
-from normalmesh.cli.failures import failure_text, print_trace
-from normalmesh.cli.figure_lines import count_text, say, say_json
-from normalmesh.cli.needs import Needs
-from normalmesh.cli.option_types import limiting, reading
+from normalmesh.cli.error_handling import error_text, print_traceback
+from normalmesh.cli.printing import count_text, print_field, print_json
+from normalmesh.cli.resource_estimate import ResourceEstimate
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
-from normalmesh.cli.views import camera_figures
+from normalmesh.cli.shared_options import max_pixels_option, reading_options
 
 if TYPE_CHECKING:
     from normalmesh.files.inspection import Inspection
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("normals", type=click.Path(path_type=Path), nargs=-1, required=True)
-@reading
-@limiting
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a file, each on a line.")
+@reading_options
+@max_pixels_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, convention: str, as_json: bool) -> None:
-    """Say what is in the files NORMALS, which convention the data fit, and what to do.
+    """Describe the files NORMALS, and recommend the convention to read them with.
 
-    A file that cannot be read does not stop the others; the exit status is 1 then.
+    A file that cannot be read does not stop the others, but the exit status is then 1.
     """
     from normalmesh.files.inspection import inspect_file
 
@@ -39,16 +39,16 @@ def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, con
                 found = inspect_file(path, mask, camera, convention)
             except Exception as error:
                 failed = True
-                print_trace(error)
-                click.echo(f"normalmesh: {failure_text(error, path if len(normals) > 1 else None)}", err=True)
+                print_traceback(error)
+                click.echo(f"normalmesh: {error_text(error, path if len(normals) > 1 else None)}", err=True)
                 if as_json:
-                    say_json({"file": str(path), "error": str(error)})
+                    print_json({"file": str(path), "error": str(error)})
                 continue
             for warning in found.warnings:
                 named = len(normals) == 1 or warning.startswith(str(path))
                 click.echo(f"normalmesh: warning: {warning if named else f'{path}: {warning}'}", err=True)
             if as_json:
-                say_json(_figures(found))
+                print_json(_figures(found))
             else:
                 click.echo("\n" * (position > 0) + str(path))
                 _report(found)
@@ -58,25 +58,25 @@ def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, con
 
 def _report(found: Inspection) -> None:
     rows, columns = found.shape
-    say("file", f"{found.format}, {columns} × {rows} pixels, {found.kind}")
-    say("mask", _mask_text(found))
-    say("normals", _normals_text(found))
-    say("camera", found.camera.describe())
-    say("noise", _noise_text(found))
-    told, *reasons = str(found.diagnosis).splitlines()
-    say("convention", "\n".join([told.removeprefix("convention: "), *reasons]))
-    needs = _needs(found)
-    say("needs", f"{needs}, for {needs.vertices} vertices (98 % saved)")
-    say("recommended", found.recommendation)
+    print_field("file", f"{found.format}, {columns} × {rows} pixels, {found.kind}")
+    print_field("mask", _mask_text(found))
+    print_field("normals", _normals_text(found))
+    print_field("camera", found.camera.describe())
+    print_field("noise", _noise_text(found))
+    verdict, *reasons = str(found.diagnosis).splitlines()
+    print_field("convention", "\n".join([verdict.removeprefix("convention: "), *reasons]))
+    estimate = _estimate(found)
+    print_field("needs", f"{estimate}, for {estimate.vertices} vertices (98 % compression)")
+    print_field("recommended", found.recommendation)
 
 
 def _mask_text(found: Inspection) -> str:
     mask = found.mask
     parts = [count_text(mask.components, "component")]
     if mask.components > 1:
-        parts[0] += f", the largest {100 * mask.largest / mask.foreground:.1f} % of it"
+        parts[0] += f" (the largest has {100 * mask.largest / mask.foreground:.1f} % of the pixels)"
     parts.append(count_text(mask.holes, "hole"))
-    parts.append(f"{mask.border} pixels on the image's border" if mask.border else "clear of the image's border")
+    parts.append(f"{mask.border} pixels on the image border" if mask.border else "no pixel on the image border")
     share = 100 * mask.foreground / mask.pixels
     return f"{share:.1f} % foreground ({mask.foreground}), from {found.mask_source}\n{', '.join(parts)}"
 
@@ -84,26 +84,25 @@ def _mask_text(found: Inspection) -> str:
 def _normals_text(found: Inspection) -> str:
     repairs, total = found.repairs, found.mask.foreground
     counted = {
-        "invalid, left out": repairs.invalid,
+        "invalid, excluded": repairs.invalid,
         "rescaled": repairs.rescaled,
         "back-facing, clamped to 85°": repairs.back_facing,
         "grazing, clamped to 85°": repairs.grazing,
     }
     parts = [f"{number} ({100 * number / total:.2g} %) {what}" for what, number in counted.items() if number]
-    return f"read as {found.read_as.name}: {'; '.join(parts) or 'all usable as they are'}"
+    return f"read as {found.read_as.name}: {'; '.join(parts) or 'no repair needed'}"
 
 
 def _noise_text(found: Inspection) -> str:
     from normalmesh.normals.noise import LOOP, NEGLIGIBLE
 
-    treated = "normals are taken as they are" if found.noise < NEGLIGIBLE else "which is averaged away"
-    gap = f"heights miss themselves by {found.closure_error:.3f} px around {LOOP} × {LOOP} pixels"
-    return f"{found.noise:.2f}°, {treated}; {gap}"
+    treatment = "not filtered" if found.noise < NEGLIGIBLE else "filtered"
+    closure = f"closure error: {found.closure_error:.3f} px around {LOOP} × {LOOP} pixel loops"
+    return f"{found.noise:.2f}°, {treatment}; {closure}"
 
 
 def _figures(found: Inspection) -> dict[str, Any]:
-    diagnosis = found.diagnosis
-    needs = _needs(found)
+    diagnosis, estimate = found.diagnosis, _estimate(found)
     return {
         "file": str(found.path),
         "format": found.format,
@@ -112,7 +111,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
         "stored": found.kind,
         "mask": {"source": found.mask_source, **dataclasses.asdict(found.mask)},
         "repairs": dataclasses.asdict(found.repairs),
-        "camera": camera_figures(found.camera),
+        "camera": camera_as_dict(found.camera),
         "noise_degrees": found.noise,
         "closure_error_px": found.closure_error,
         "convention": {
@@ -125,15 +124,15 @@ def _figures(found: Inspection) -> dict[str, Any]:
             "srgb": diagnosis.srgb,
             "world_space": diagnosis.world_space,
         },
-        "needs": {"vertices": needs.vertices, "memory_bytes": needs.memory, "seconds": needs.seconds},
+        "needs": {"vertices": estimate.vertices, "memory_bytes": estimate.memory, "seconds": estimate.seconds},
         "recommendation": found.recommendation,
         "warnings": found.warnings,
     }
 
 
-def _needs(found: Inspection) -> Needs:
-    """Of a reconstruction at the usual compression."""
+def _estimate(found: Inspection) -> ResourceEstimate:
+    """Return the resources of a reconstruction at the default compression."""
     from normalmesh.decimation.stopping import StoppingRule
 
     vertices = StoppingRule(compression=DEFAULT_COMPRESSION).expected_vertices(found.mask.foreground)
-    return Needs.of(found.mask.pixels, found.mask.foreground, vertices)
+    return ResourceEstimate.of(found.mask.pixels, found.mask.foreground, vertices)

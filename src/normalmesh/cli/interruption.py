@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM: they end a command at once, whatever it is doing, and leave no file half written.
+"""Signals: Ctrl-C and SIGTERM end a command at once and leave no partial file.
 
-Python hands a signal to the main thread when that is between two instructions of Python: not while a kernel runs, which
-may take minutes, and the exception that it raises there may be lost. So another thread waits for signals, and ends the
+Python runs signal handlers in the main thread, between two bytecode instructions: not while a kernel runs, which may
+take minutes, and an exception raised in a handler may be lost. Therefore another thread waits for signals and ends the
 process.
 """
 
@@ -16,49 +16,50 @@ from threading import Thread, Timer
 
 from normalmesh.runtime.temporary_files import observers, remove_temporary_files, steps
 
-WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-#: Seconds for a file to be made or to take another's place: a network's disk may never answer.
+#: Handled signals, and their description in the last line.
+SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+#: Longest wait in seconds for a file to be created or replaced: a network drive may never respond.
 STEP_TIMEOUT = 1.0
-#: Seconds for everything, with the last line: the terminal may be stopped, and nobody may read the pipe.
+#: Longest wait in seconds for everything, with the last line: the terminal may be stopped, or nothing reads the pipe.
 TIMEOUT = 2.0
 
-#: Called before the last line.
+#: Functions to call before the last line is printed.
 cleanups: list[Callable[[], object]] = []
 _written: dict[str, None] = {}
 
 
 def watch() -> None:
-    """From now on, end the process at such a signal, with one line and the exit status 130 or 143.
+    """Make SIGINT and SIGTERM end the process with one line and the exit status 130 or 143.
 
-    A signal that is ignored, as for ``nohup``, stays so.
+    A signal that is ignored, as under ``nohup``, remains ignored.
     """
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
     signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)
     observers.append(lambda path: _written.update({str(path): None}))
-    for number in WORDS:
+    for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     Thread(target=_end_at_signal, args=(receiver,), name="normalmesh signals", daemon=True).start()
 
 
 def _end_at_signal(receiver: socket.socket) -> None:
-    # The numbers of other signals arrive too, if somebody handles them.
-    while (number := receiver.recv(1)[0]) not in WORDS:
+    # Other signals arrive here too, if a handler is installed for them.
+    while (number := receiver.recv(1)[0]) not in SIGNALS:
         pass
     status = 128 + number
     try:
         Timer(TIMEOUT, os._exit, [status]).start()
-        steps.acquire(timeout=STEP_TIMEOUT)  # for good
+        steps.acquire(timeout=STEP_TIMEOUT)  # never released
         remove_temporary_files()
-        _say_last_words(WORDS[signal.Signals(number)])
+        _print_last_line(SIGNALS[signal.Signals(number)])
     finally:
         os._exit(status)
 
 
-def _say_last_words(word: str) -> None:
+def _print_last_line(event: str) -> None:
     for cleanup in cleanups:
         cleanup()
     names = ", ".join(_written) if len(_written) <= 10 else f"{len(_written)} files"
     what = f"after writing {names}" if _written else "nothing written"
-    print(f"normalmesh: {word}, {what}", file=sys.stderr, flush=True)
+    print(f"normalmesh: {event}, {what}", file=sys.stderr, flush=True)

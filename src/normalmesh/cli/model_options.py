@@ -1,4 +1,4 @@
-"""Triangle models by file or by name, as a command is given them."""
+"""Triangle models that a command accepts as a file or by name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
     from normalmesh.normals.camera import Camera
 
-#: Models that need no file; see :mod:`normalmesh.evaluation.synthetic.models`.
+#: Models that can be given by name; see :mod:`normalmesh.evaluation.synthetic.models`.
 NAMED_MODELS = ("knot", "stone", "vase")
 
 
 def rendered(model: str, shape: tuple[int, int], camera: Camera, *, placed: bool = False, smooth: bool = True) -> Case:
-    """What the camera sees of a model: fitted to the image unless it is placed in the camera's frame already."""
+    """Return the rendering of a model, which is fitted to the image unless it is in the camera frame already."""
     import numpy as np
 
     from normalmesh.evaluation.rendering.rendering import render_normal_map
@@ -25,9 +25,9 @@ def rendered(model: str, shape: tuple[int, int], camera: Camera, *, placed: bool
     if not Path(model).exists():
         if model not in NAMED_MODELS:
             raise NormalMeshError(
-                f"{model}: there is no such file, nor a model of that name; there are {', '.join(NAMED_MODELS)}"
+                f"{model}: there is no such file, nor a model of that name; known models: {', '.join(NAMED_MODELS)}"
             )
         if placed:
-            raise NormalMeshError(f"{model} has no place in a camera's frame; leave --placed away")
+            raise NormalMeshError(f"{model} has no position in a camera frame; omit --placed")
         return render_normal_map(getattr(models, model)(), shape, camera, smooth=smooth, name=model)
     return render_normal_map(model, shape, camera, smooth=smooth, pose=np.eye(4) if placed else None)

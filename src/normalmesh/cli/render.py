@@ -1,4 +1,4 @@
-"""``normalmesh render``: normals, mask and depth of a triangle model."""
+"""``normalmesh render``: render normals, mask and depth of a triangle model."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.figure_lines import say, say_json
-from normalmesh.cli.model_options import rendered
-from normalmesh.cli.views import (
-    ImageSize,
-    camera_figures,
-    chosen_view,
-    refuse_two_cameras,
-    viewing,
+from normalmesh.cli.camera_options import (
+    camera_as_dict,
+    camera_options,
+    image_size,
+    reject_two_cameras,
+    selected_camera,
 )
+from normalmesh.cli.model_options import rendered
+from normalmesh.cli.printing import print_field, print_json
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
@@ -24,20 +24,27 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model")
-@click.option("--size", type=ImageSize(), default="512", show_default=True, help="Such as 512, or 640x480.")
-@viewing
+@click.option(
+    "--size",
+    type=image_size,
+    metavar="SIZE",
+    default="512",
+    show_default=True,
+    help="Image size, such as 512 or 640x480.",
+)
+@camera_options
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path),
-    help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png, in this folder.",
+    help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png in the current folder.",
 )
-@click.option("--depth", type=click.Path(path_type=Path), help="Write the depth, too: EXR, TIFF or NPY.")
-@click.option("--mask", type=click.Path(path_type=Path), help="Write the mask, too: PNG.")
-@click.option("--matrix", type=click.Path(path_type=Path), help="Write the matrix of a perspective camera, too.")
-@click.option("--flat", is_flag=True, help="Normals of the faces; default: between those of the vertices.")
-@click.option("--placed", is_flag=True, help="MODEL is in the camera's frame; default: fitted to the image.")
-@click.option("--json", "as_json", is_flag=True, help="The figures as a JSON object.")
+@click.option("--depth", type=click.Path(path_type=Path), help="Also write the depth: EXR, TIFF or NPY.")
+@click.option("--mask", type=click.Path(path_type=Path), help="Also write the mask: PNG.")
+@click.option("--matrix", type=click.Path(path_type=Path), help="Also write the matrix of a perspective camera.")
+@click.option("--flat", is_flag=True, help="Use face normals; default: interpolate vertex normals.")
+@click.option("--placed", is_flag=True, help="MODEL is in the camera frame already; default: fitted to the image.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 def render(
     model: str,
     size: tuple[int, int],
@@ -51,16 +58,16 @@ def render(
     placed: bool,
     as_json: bool,
 ) -> None:
-    """Render normals, and with them depth and mask, of the triangle model MODEL.
+    """Render normals, and optionally depth and mask, of the triangle model MODEL.
 
-    MODEL is a PLY, OBJ, STL or GLB file, or the name of a model that needs none: stone, vase or knot. Normals are
-    written with x right, y up, z towards the viewer (convention opengl). Depth counts as evaluate and reconstruct do:
-    height towards the viewer (orthographic), or distance along the optical axis (perspective).
+    MODEL is a PLY, OBJ, STL or GLB file, or the name of a built-in model: stone, vase or knot. Normals are written with
+    x right, y up, z towards the viewer (convention opengl). Depth is height towards the viewer (orthographic) or
+    distance along the optical axis (perspective), as in evaluate and reconstruct.
     """
     from normalmesh.files.atomic import check_targets, write_atomically
     from normalmesh.files.encoding import DEPTH_SUFFIXES, NORMALS_SUFFIXES, checked_suffix
 
-    refuse_two_cameras(camera, focal_px)
+    reject_two_cameras(camera, focal_px)
     output = output or Path(f"{Path(model).stem}_normals.png")
     checked_suffix(output, NORMALS_SUFFIXES, "normals")
     if depth is not None:
@@ -68,18 +75,18 @@ def render(
     if mask is not None:
         checked_suffix(mask, (".png",), "masks")
     check_targets(filter(None, (output, depth, mask, matrix)), [model, camera])
-    view = chosen_view(camera, focal_px, size)
+    view = selected_camera(camera, focal_px, size)
     case = rendered(model, size, view, placed=placed, smooth=not flat)
     files = _files(case, output, depth, mask, matrix)
     write_atomically(files)
     if as_json:
-        say_json({**_figures(case), "files": list(map(str, files))})
+        print_json({**_figures(case), "files": list(map(str, files))})
     else:
         _report(case, ", ".join(map(str, files)))
 
 
 def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matrix: Path | None) -> Files:
-    """What is written where, the normals last."""
+    """Return the content of each output file, the normals last."""
     from normalmesh.files.encoding import encode_depth, encode_mask, encode_normals
 
     files: Files = {}
@@ -94,7 +101,7 @@ def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matr
 
 
 def _matrix_text(case: Case) -> str:
-    """The matrix as computer vision writes it: the centre of the first pixel is (0, 0)."""
+    """Return the camera matrix in the convention of computer vision: the centre of the first pixel is (0, 0)."""
     matrix = case.normal_map.camera.matrix()
     if matrix is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
@@ -105,11 +112,13 @@ def _report(case: Case, written: str) -> None:
     figures = _figures(case)
     share = 100 * figures["foreground"] / (figures["rows"] * figures["columns"])
     low, high = figures["depth_range"]
-    say("model", case.name)
-    say("size", f"{figures['columns']} × {figures['rows']} pixels, {share:.1f} % foreground ({figures['foreground']})")
-    say("camera", case.normal_map.camera.describe())
-    say("depth", f"{low:.4g} to {high:.4g} {case.units}")
-    say("wrote", written)
+    print_field("model", case.name)
+    print_field(
+        "size", f"{figures['columns']} × {figures['rows']} pixels, {share:.1f} % foreground ({figures['foreground']})"
+    )
+    print_field("camera", case.normal_map.camera.describe())
+    print_field("depth", f"{low:.4g} to {high:.4g} {case.units}")
+    print_field("wrote", written)
 
 
 def _figures(case: Case) -> dict[str, Any]:
@@ -122,7 +131,7 @@ def _figures(case: Case) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "foreground": case.normal_map.foreground,
-        "camera": camera_figures(case.normal_map.camera),
+        "camera": camera_as_dict(case.normal_map.camera),
         "depth_range": depth_range,
         "units": case.units,
     }

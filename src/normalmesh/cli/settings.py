@@ -1,4 +1,4 @@
-"""Settings of ``normalmesh reconstruct`` that hold for all inputs."""
+"""Settings of ``normalmesh reconstruct`` that apply to all inputs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from normalmesh.runtime.monitor import OnProgress
 
 DEFAULT_COMPRESSION = 0.98
-#: Options of which one may be given.
+#: Options that choose the resolution, of which at most one may be given.
 RULES = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Options as they were given; fields have their names, and None is none."""
+    """The options as given. Fields are named after the options; None means not given."""
 
     convention: str
     camera: str | None
@@ -41,32 +41,33 @@ class Settings:
     report: bool
 
     def __post_init__(self) -> None:
-        _refuse_several(self.rule)
-        _refuse_several(self._chosen("camera", "focal_px", "pixel_size"))
+        _reject_several(self.rule)
+        _reject_several(self._chosen("camera", "focal_px", "pixel_size"))
         if self.distance is not None and self.camera is None and self.focal_px is None:
-            raise click.UsageError("--distance is that of a perspective camera: give --camera or --focal-px, too")
+            raise click.UsageError("--distance requires a perspective camera: add --camera or --focal-px")
 
     def _chosen(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property
     def rule(self) -> dict[str, Any]:
-        """The stopping rule, by its name."""
+        """The stopping rule: its name and value."""
         return self._chosen(*RULES) or {"compression": DEFAULT_COMPRESSION}
 
     @property
     def units(self) -> str:
+        """The unit of length of the surfaces: mm if the scale is known, else px."""
         return "px" if self.pixel_size is None and self.distance is None else "mm"
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was set, for people who read how a surface was made."""
+        """The options given, and the defaults that matter, for reports."""
         named = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in RULES}
         there = {name: value for name, value in named.items() if value not in (None, False)}
         return {**self.rule, **there, "units": self.units}
 
     def camera_of(self) -> Camera | str | Callable[[tuple[int, int]], Camera] | None:
-        """What reading a normal map takes for a camera."""
+        """Return the argument ``camera`` of `read_normal_map`."""
         from normalmesh.normals.camera import Orthographic, Perspective
 
         if self.focal_px is not None:
@@ -74,8 +75,8 @@ class Settings:
             return lambda shape: Perspective.centred(focal_length, shape)
         return self.camera if self.pixel_size is None else Orthographic(self.pixel_size)
 
-    def aimed_at(self, foreground: int) -> tuple[int, bool]:
-        """Vertices of the finest mesh on so many pixels, and whether that is a mere guess."""
+    def expected_vertices(self, foreground: int) -> tuple[int, bool]:
+        """Return the vertices of the finest mesh for a number of foreground pixels, and whether that is a guess."""
         from normalmesh.decimation.stopping import StoppingRule
 
         if self.lod is not None:
@@ -85,13 +86,13 @@ class Settings:
         return StoppingRule(**rule).expected_vertices(foreground), guessed
 
     def levels(self, foreground: int) -> list[int]:
-        """Vertices of the levels of detail on so many pixels, finest first."""
+        """Return the vertices of the levels of detail for a number of foreground pixels, finest first."""
         shares = self.lod or ()
         counts = [level if isinstance(level, int) else max(round(level * foreground), 3) for level in shares]
         return sorted(counts, reverse=True)
 
     def surfaces(self, normal_map: NormalMap, prior: Any, progress: OnProgress) -> list[Surface]:
-        """The surface of a normal map, or those of its levels."""
+        """Reconstruct the surface of a normal map, or one surface per level of detail."""
         import normalmesh as nm
 
         options: dict[str, Any] = {
@@ -110,7 +111,7 @@ class Settings:
         return [nm.reconstruct(normal_map, **self.rule, **options)]
 
 
-def _refuse_several(given: dict[str, Any]) -> None:
+def _reject_several(given: dict[str, Any]) -> None:
     if len(given) > 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(f"give only one of {names}")

@@ -1,4 +1,4 @@
-"""``normalmesh view``: a mesh, a normal map or a report in the browser."""
+"""``normalmesh view``: show a mesh, a normal map or a report in the browser."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING
 
 import click
 
-from normalmesh.cli.console import Console, compilation_announced, progress_removed
-from normalmesh.cli.option_types import limiting, reading
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
+from normalmesh.cli.shared_options import max_pixels_option, reading_options
 
 if TYPE_CHECKING:
-    from normalmesh.report.server import PageServer
+    from normalmesh.report.page_server import PageServer
 
 PAGES = (".html", ".htm")
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@reading
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve at; default: a free one.")
-@limiting
-@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+@reading_options
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve on; default: a free port.")
+@max_pixels_option
+@click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
 def view(file: Path, mask: str | None, camera: str | None, convention: str, port: int, no_browser: bool) -> None:
-    """Show FILE in the browser: a mesh (PLY, OBJ, GLB, STL), a normal map, which is reconstructed, or a report.
+    """Show FILE in the browser: a mesh (PLY, OBJ, GLB, STL), a normal map, which is reconstructed first, or a report.
 
-    The page is served on this machine only, until Ctrl-C. --mask, --camera and --convention are for normal maps.
+    The page is served on this machine only, until Ctrl-C. --mask, --camera and --convention apply to normal maps.
     """
-    from normalmesh.report.server import PageServer
+    from normalmesh.report.page_server import PageServer
 
     console = Console()
-    # The port first: that it is taken should not be found out after long work.
-    with progress_removed(console), PageServer(port) as server:
+    # Open the port first, so that a port in use is reported before the reconstruction.
+    with progress_line_removed(console), PageServer(port) as server:
         server.page = _page(file, mask, camera, convention, console)
         _serve(server, console, no_browser)
 
@@ -41,7 +41,7 @@ def _page(file: Path, mask: str | None, camera: str | None, convention: str, con
     from normalmesh.files.formats import file_format
     from normalmesh.files.mesh_formats import MESH_SUFFIXES
 
-    file_format(file)  # there is a file, and something in it
+    file_format(file)  # raises if the file is missing or empty
     if file.suffix.lower() in PAGES:
         return file.read_bytes()
     if file.suffix.lower() in MESH_SUFFIXES:
@@ -64,10 +64,10 @@ def _reconstructed(file: Path, mask: str | None, camera: str | None, convention:
         surface = nm.reconstruct(normal_map, compression=DEFAULT_COMPRESSION, progress=console.progress)
     for each in caught:
         warnings.showwarning(each.message, each.category, each.filename, each.lineno)
-    said = [each.message for each in caught if issubclass(each.category, nm.NormalMeshWarning)]
+    messages = [each.message for each in caught if issubclass(each.category, nm.NormalMeshWarning)]
     settings = {"compression": DEFAULT_COMPRESSION, "convention": convention, "mask": mask, "camera": camera}
     given = {name: value for name, value in settings.items() if value is not None}
-    return surface_page(surface, normal_map, source=file, settings=given, warnings=said)
+    return surface_page(surface, normal_map, source=file, settings=given, warnings=messages)
 
 
 def _serve(server: PageServer, console: Console, no_browser: bool) -> None:
@@ -77,5 +77,5 @@ def _serve(server: PageServer, console: Console, no_browser: bool) -> None:
     click.echo(server.address)
     console.notice("press Ctrl-C to stop")
     if not no_browser and not webbrowser.open(server.address):
-        console.notice("no browser could be opened: open the address yourself")
+        console.notice("no browser could be opened: open the address manually")
     server.serve_forever()

@@ -1,1 +1,1 @@
-"""Benches: the tables and figures of the paper, each by one command."""
+"""The tables and figures of the paper, each reproduced by one command."""

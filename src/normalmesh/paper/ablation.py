@@ -1,4 +1,4 @@
-"""Ablation: collapses alone, with vertex alignment, with edge alignment, and all of it, as in the paper's figure."""
+"""Ablation: only collapses, with vertex alignment, with edge alignment, and with both, as in the paper's figure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import evaluate
 from normalmesh.integration.mesh_integration import integrate
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import Bench, Row, Task
-from normalmesh.paper.curves import framed, legend_below, new_figure, picture, save
-from normalmesh.paper.methods import PAPER_DECIMATION, PAPER_INTEGRATION, default, share_of, timed_row
+from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.methods import PAPER_DECIMATION, PAPER_INTEGRATION, default, timed_row, vertex_count
+from normalmesh.paper.plot_style import framed, legend_below, new_figure, picture, save
 from normalmesh.paper.sources import Source, first_of_groups, own_sources
 from normalmesh.paper.summaries import mean_of, names_of
 from normalmesh.paper.tables import Table, figure, geometric_mean
 from normalmesh.pictures.panels import shaded, wireframe
 
+#: Vertices as a fraction of the foreground pixels.
 SHARE = 0.01
 PARTS: dict[str, dict[str, Any]] = {
     "collapses": {"flips": False, "moves": False},
@@ -27,16 +28,16 @@ PARTS: dict[str, dict[str, Any]] = {
     "+ edge alignment": {"moves": False},
     "full": {},
 }
-#: The paper's rounds, each with its alignment.
+#: The rounds of the paper, each with alignment.
 SCHEDULE: dict[str, Any] = {**PAPER_DECIMATION, "passes": 3}
-#: Passes of alignment a round: what serves best, and the paper's.
+#: Passes of alignment per round: the best number, and that of the paper.
 PASSES = (3, 10)
-#: Name → options of decimate(): collapses alone, then the parts with each number of passes.
+#: Name → options of decimate(): only collapses, then each part with each number of passes.
 VARIANTS: dict[str, dict[str, Any]] = {
     "collapses": {"passes": 0},
     **{f"{part}, {passes} passes": {"passes": passes, **PARTS[part]} for passes in PASSES for part in list(PARTS)[1:]},
 }
-#: Everything, with our integration and refinement.
+#: Full decimation with our integration and refinement.
 OURS = "ours"
 
 
@@ -52,18 +53,18 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 def _variant(source: Source, variant: str) -> list[Row]:
     case = source.load()
     if variant == OURS:
-        return [timed_row(variant, case, partial(default, case, share_of(case, SHARE)))]
+        return [timed_row(variant, case, partial(default, case, vertex_count(case, SHARE)))]
     return [timed_row(variant, case, partial(_surface, case, VARIANTS[variant]))]
 
 
 def _surface(case: Case, options: dict[str, Any]) -> Surface:
-    """Integrated as the paper does it, so that the mesh alone is judged."""
-    mesh = decimate(case.normal_map, vertices=share_of(case, SHARE), **{**SCHEDULE, **options})
+    """Reconstruct with the integration of the paper, so that only the mesh differs."""
+    mesh = decimate(case.normal_map, vertices=vertex_count(case, SHARE), **{**SCHEDULE, **options})
     return integrate(mesh, case.normal_map, **PAPER_INTEGRATION)
 
 
 def _gallery(source: Source, path: Path) -> list[Row]:
-    """Wireframe and surface of each part, with its errors below."""
+    """Draw wireframe and surface of each variant, with the errors below."""
     case = source.load()
     window = framed(case.normal_map.mask)
     shown, axes = new_figure(2, len(PARTS), 5.6)
@@ -100,7 +101,7 @@ def _tables(rows: list[Row]) -> list[Table]:
 
 
 def _draw(rows: list[Row], folder: Path) -> None:
-    """Ratios to collapses alone, geometric means over the groups, both measures side by side."""
+    """Draw the geometric means over the groups of the ratios to collapses alone, for both measures."""
     tables = _tables(rows)
     names = [*VARIANTS, OURS]
     shown, axes = new_figure(1, 2, 3.6, sharey=True)
@@ -116,9 +117,9 @@ def _draw(rows: list[Row], folder: Path) -> None:
     save(shown, folder / "ablation.png")
 
 
-BENCH = Bench(
+BENCHMARK = Benchmark(
     "ablation",
-    "what each part of the decimation adds",
+    "the effect of each part of the decimation",
     320,
     ("camera", "group", "name", "variant"),
     own_sources,

@@ -13,8 +13,7 @@ import numpy as np
 from normalmesh.decimation.rounds import decimate
 from normalmesh.evaluation.metrics import evaluate
 from normalmesh.integration.mesh_integration import integrate
-from normalmesh.paper.benchmark import Bench, Row, Task
-from normalmesh.paper.curves import STYLES, legend_below, new_figure, plain_ticks, save
+from normalmesh.paper.benchmark import Benchmark, Row, Task
 from normalmesh.paper.methods import (
     OLDER_INTEGRATION,
     PAPER_DECIMATION,
@@ -23,8 +22,9 @@ from normalmesh.paper.methods import (
     isotropic,
     pixels_rows,
     row_of,
-    share_of,
+    vertex_count,
 )
+from normalmesh.paper.plot_style import STYLES, legend_below, new_figure, plain_ticks, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.summaries import compared, mean_of, names_of
 from normalmesh.paper.tables import Table
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COMPARED = ("isotropic", "older integrator", "paper", "ours")
-#: Level → vertices as a share of the foreground pixels.
+#: Level → vertices as a fraction of the foreground pixels.
 LEVELS = {"low": 0.005, "mid": 0.02, "high": 0.08}
 
 
@@ -45,9 +45,9 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 
 def _methods(source: Source, share: float) -> list[Row]:
-    """All methods at the number of vertices that isotropic remeshing ends with."""
+    """Return the rows of all methods at the number of vertices that isotropic remeshing reaches."""
     case = source.load()
-    remeshed = isotropic(case, share_of(case, share))
+    remeshed = isotropic(case, vertex_count(case, share))
     count = len(remeshed.vertices)
     mesh = decimate(case.normal_map, vertices=count, **PAPER_DECIMATION)
     surfaces = {
@@ -90,17 +90,17 @@ def _table(rows: list[Row], camera: str, measure: str, title: str) -> Table:
 
 
 def _falling(rows: list[Row], measure: str, method: str) -> str:
-    """In how many cases the error falls from low to mid to high."""
+    """Return a sentence: in how many cases the error decreases from low to mid to high."""
     names = names_of(rows, "name")
     falls = 0
     for name in names:
         figures = [mean_of(rows, measure, method=method, level=level, name=name) for level in LEVELS]
         falls += all(more > less for more, less in pairwise(figures))
-    return f"{method}: the error falls with every step of the vertex count in {falls} of {len(names)} cases"
+    return f"{method}: the error decreases with each step of the vertex count in {falls} of {len(names)} cases"
 
 
 def _draw(rows: list[Row], folder: Path) -> None:
-    """Errors against vertices, one plot for each group."""
+    """Draw errors against vertices, one plot per group."""
     for camera, measure in product(names_of(rows, "camera"), ("rmse", "mae")):
         seen = [row for row in rows if row["camera"] == camera]
         groups = names_of(seen, "group")
@@ -137,7 +137,7 @@ def _curves(axes: Axes, rows: list[Row], measure: str) -> None:
     axes.axhline(mean_of(rows, measure, method="pixels"), color=STYLES["pixels"][0], linestyle="--", label="pixels")
 
 
-BENCH = Bench(
+BENCHMARK = Benchmark(
     "accuracy",
     "errors at equal vertex counts: pixels, isotropic remeshing, the paper's decimation with the older integrator, "
     "the paper's method, ours",

@@ -1,4 +1,4 @@
-"""Where vertices go, and where errors stay: isotropic remeshing beside ours, as in the paper's figures."""
+"""Vertex density and error maps of isotropic remeshing and of our method, as in the paper's figures."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from scipy import ndimage
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import Bench, Row, Task
-from normalmesh.paper.curves import DENSITIES, ERRORS, framed, new_figure, picture, save, scale_end
-from normalmesh.paper.methods import METHODS, row_of, share_of
+from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.methods import METHODS, row_of, vertex_count
+from normalmesh.paper.plot_style import DENSITIES, ERRORS, framed, new_figure, picture, save, scale_end
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.summaries import mean_of, names_of
 from normalmesh.paper.tables import Table, figure
 from normalmesh.pictures.panels import wireframe
 
+#: Vertices as a fraction of the foreground pixels.
 SHARE = 0.02
 COMPARED = ("isotropic", "paper", "ours")
-#: Radius of the window that vertices are counted in, in sides of the image.
+#: Standard deviation of the Gaussian window for densities, as a fraction of the longest side of the image.
 WINDOW = 1 / 64
 
 
 def vertex_density(surface: Surface, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Vertices per 100 pixels (H, W), counted in a Gaussian window over the foreground; NaN outside."""
+    """Return the vertices per 100 pixels (H, W) in a Gaussian window over the foreground; NaN outside."""
     rows, columns = mask.shape
     u, v = np.clip(surface.screen.T, 0, [[columns - 1], [rows - 1]]).astype(np.intp)
     counts = np.zeros(mask.shape)
@@ -47,7 +48,7 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 def _compared(source: Source, path: Path) -> list[Row]:
     case = source.load()
-    count = share_of(case, SHARE)
+    count = vertex_count(case, SHARE)
     surfaces: dict[str, Surface] = {}
     for method in COMPARED:
         surfaces[method] = METHODS[method](case, count)
@@ -58,7 +59,7 @@ def _compared(source: Source, path: Path) -> list[Row]:
 
 
 def _panels(case: Case, surfaces: dict[str, Surface], found: dict[str, Evaluation], path: Path) -> None:
-    """One line for each method: wireframe, density, angular error, depth error; one scale for each column."""
+    """Draw wireframe, density, angular error and depth error in one row per method, with one scale per column."""
     densities = {method: vertex_density(surface, case.normal_map.mask) for method, surface in surfaces.items()}
     columns = {
         "vertices per 100 px": (densities, DENSITIES),
@@ -97,10 +98,10 @@ def _tables(rows: list[Row]) -> list[Table]:
 
 
 def _draw(rows: list[Row], folder: Path) -> None:
-    """The pictures are made with the surfaces."""
+    """Draw nothing: the tasks draw the pictures."""
 
 
-BENCH = Bench(
+BENCHMARK = Benchmark(
     "density",
     "vertex density and error maps",
     320,

@@ -1,4 +1,4 @@
-"""Which machine and which versions figures were measured with."""
+"""Describe the machine and the package versions of a measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from normalmesh import __version__
 
 
 def machine() -> dict[str, str]:
-    """Versions of what computes, the processor, cores and threads."""
+    """Return the versions of the packages, the processor, and the numbers of cores and threads."""
     return {
         "normalmesh": __version__,
         "python": platform.python_version(),

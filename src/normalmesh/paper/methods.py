@@ -1,4 +1,4 @@
-"""Methods that benches compare, all from a case and a number of vertices to a surface."""
+"""The methods that benchmarks compare: functions of a case and a number of vertices that return a surface."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from normalmesh.reconstruction.pipeline import PRESETS, reconstruct
 PAPER_DECIMATION: dict[str, Any] = vars(PRESETS["paper"].decimation)
 PAPER_INTEGRATION: dict[str, Any] = vars(PRESETS["paper"].integration)
 
-#: Makes a surface or a depth map.
+#: A function that returns a surface or a depth map.
 Maker: TypeAlias = Callable[[], Surface | NDArray[np.float64]]
 
-#: The integrator of Heep & Zell 2024: as the paper's, but with one normal a face.
+#: The integrator of Heep & Zell 2024: as in the paper, but with one normal per face.
 OLDER_INTEGRATION: dict[str, Any] = {**PAPER_INTEGRATION, "parameters": "constant"}
 
 
 def isotropic(case: Case, vertices: int) -> Surface:
-    """Isotropic remeshing and the older integrator: the method that the paper compares with."""
+    """Reconstruct with isotropic remeshing and the older integrator, the method that the paper compares with."""
     mesh = remesh_isotropic(case.normal_map, vertices=vertices)
     return integrate(mesh, case.normal_map, **OLDER_INTEGRATION)
 
 
 def paper(case: Case, vertices: int) -> Surface:
-    """The paper's method as published."""
+    """Reconstruct with the paper's method as published."""
     return reconstruct(case.normal_map, vertices=vertices, preset="paper")
 
 
 def default(case: Case, vertices: int) -> Surface:
-    """normalmesh as it comes."""
+    """Reconstruct with the defaults of normalmesh."""
     return reconstruct(case.normal_map, vertices=vertices)
 
 
@@ -55,13 +55,13 @@ METHODS: dict[str, Callable[[Case, int], Surface]] = {
 }
 
 
-def share_of(case: Case, share: float) -> int:
-    """Number of vertices that is this share of the foreground pixels."""
-    return max(round(share * case.normal_map.foreground), 4)
+def vertex_count(case: Case, fraction: float) -> int:
+    """Return the number of vertices that is this fraction of the foreground pixels."""
+    return max(round(fraction * case.normal_map.foreground), 4)
 
 
 def row_of(name: str, found: Evaluation) -> Row:
-    """The figures of an evaluation as a row."""
+    """Return the figures of an evaluation as a row."""
     return {
         "method": name,
         "vertices": found.vertices,
@@ -75,7 +75,7 @@ def row_of(name: str, found: Evaluation) -> Row:
 
 
 def timed_row(name: str, case: Case, make: Maker) -> Row:
-    """The row of a method that makes a surface or depth map, with its seconds."""
+    """Run a method, and return its figures and its seconds as a row."""
     start = time.perf_counter()
     result = make()
     seconds = time.perf_counter() - start
@@ -83,6 +83,6 @@ def timed_row(name: str, case: Case, make: Maker) -> Row:
 
 
 def pixels_rows(source: Source) -> list[Row]:
-    """Integration on the pixel grid, continuous everywhere: the reference of the paper's tables."""
+    """Return the row of continuous integration on the pixel grid, the reference of the paper's tables."""
     case = source.load()
     return [timed_row("pixels", case, partial(integrate_pixels, case.normal_map))]

@@ -1,4 +1,4 @@
-"""Robustness: Gaussian noise on the normals, as in the paper's figure."""
+"""Robustness to Gaussian noise on the normals, as in the paper's figure."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from pathlib import Path
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.perturbation import add_noise
 from normalmesh.integration.pixel_integration import integrate_pixels
-from normalmesh.paper.benchmark import Bench, Row, Task
-from normalmesh.paper.curves import STYLES, framed, legend_below, new_figure, picture, plain_ticks, save
-from normalmesh.paper.methods import METHODS, Maker, share_of, timed_row
+from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
+from normalmesh.paper.plot_style import STYLES, framed, legend_below, new_figure, picture, plain_ticks, save
 from normalmesh.paper.sources import Source, first_of_groups, own_sources
 from normalmesh.paper.summaries import mean_of, names_of
 from normalmesh.paper.tables import Table, geometric_mean
 from normalmesh.pictures.panels import normal_colours, shaded, wireframe
 
+#: Vertices as a fraction of the foreground pixels.
 SHARE = 0.01
-#: Standard deviations in degrees.
+#: Standard deviations of the noise in degrees: measured, and shown in pictures.
 LEVELS = (0.0, 1.0, 3.0, 5.0, 10.0, 20.0)
 SHOWN = (0.0, 5.0, 20.0)
 COMPARED = ("pixels", "paper", "ours")
 
 
 def noisy(case: Case, degrees: float) -> Case:
-    """The case with noise on its input; the truth stays."""
+    """Return the case with noise on its input; the truth is unchanged."""
     return replace(case, normal_map=add_noise(case.normal_map, degrees))
 
 
@@ -42,17 +43,19 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 def _at_level(source: Source, level: float) -> list[Row]:
     case = noisy(source.load(), level)
     makers: dict[str, Maker] = {"pixels": partial(integrate_pixels, case.normal_map)}
-    makers.update({name: partial(METHODS[name], case, share_of(case, SHARE)) for name in COMPARED if name in METHODS})
+    makers.update(
+        {name: partial(METHODS[name], case, vertex_count(case, SHARE)) for name in COMPARED if name in METHODS}
+    )
     return [timed_row(name, case, make) for name, make in makers.items()]
 
 
 def _gallery(source: Source, path: Path) -> list[Row]:
-    """Input, mesh and surface at growing noise."""
+    """Draw input, mesh and surface at increasing noise."""
     figure, axes = new_figure(3, len(SHOWN), 9.4)
     for column, level in enumerate(SHOWN):
         case = noisy(source.load(), level)
         window = framed(case.normal_map.mask)
-        surface = METHODS["ours"](case, share_of(case, SHARE))
+        surface = METHODS["ours"](case, vertex_count(case, SHARE))
         picture(axes[0, column], normal_colours(case.normal_map.normals)[window], f"noise of {level:g}°", "normals")
         picture(axes[1, column], wireframe(surface)[window], "", f"{len(surface.vertices)} vertices")
         picture(axes[2, column], shaded(surface.normal_map())[window], "", "surface")
@@ -104,7 +107,7 @@ def _draw(rows: list[Row], folder: Path) -> None:
     save(figure, folder / "noise.png")
 
 
-BENCH = Bench(
+BENCHMARK = Benchmark(
     "noise",
     "errors with Gaussian noise on the normals",
     320,

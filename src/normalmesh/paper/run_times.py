@@ -1,4 +1,4 @@
-"""Runtime against resolution, as in the paper's figure: pixels, isotropic remeshing, the paper's method, ours."""
+"""Run time against resolution, as in the paper's figure: pixels, isotropic remeshing, the paper's method, ours."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from pathlib import Path
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.analytic import medallion
 from normalmesh.integration.pixel_integration import integrate_pixels
-from normalmesh.paper.benchmark import Bench, Row, Task
-from normalmesh.paper.curves import STYLES, new_figure, save
-from normalmesh.paper.methods import METHODS, Maker, share_of, timed_row
+from normalmesh.paper.benchmark import Benchmark, Row, Task
+from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
+from normalmesh.paper.plot_style import STYLES, new_figure, save
 from normalmesh.paper.sources import Source
 from normalmesh.paper.summaries import mean_of, names_of
 from normalmesh.paper.tables import Table
 from normalmesh.runtime.memory import available_memory
 
-#: Vertices as a share of the foreground pixels.
+#: Vertices as a fraction of the foreground pixels.
 SHARE = 0.01
-#: Memory that the most demanding of the methods needs, with a margin.
+#: Memory per pixel of the most demanding method, with a margin, in bytes.
 BYTES_PER_PIXEL = 300
-SMALLEST = 512
+#: Side of the smallest image, in pixels.
+MIN_SIDE = 512
 COMPARED = ("isotropic", "paper", "ours")
 
 
 def _own(size: int) -> list[Source]:
-    """The medallion at 512², 1024², … up to the given side, as far as memory allows."""
+    """Return the medallion at 512², 1024², … up to the given side, as far as memory allows."""
     sides = []
-    side = SMALLEST
+    side = MIN_SIDE
     while side <= size and BYTES_PER_PIXEL * side**2 < (available_memory() or 2**33):
         sides.append(side)
         side *= 2
@@ -42,7 +43,7 @@ def _tasks(sources: Sequence[Source], folder: Path) -> Iterator[Task]:
 
 
 def _run(source: Source, method: str) -> list[Row]:
-    _maker(method, medallion(48))()  # compiles the kernels before the clock starts
+    _maker(method, medallion(48))()  # compile the kernels before measuring
     case = source.load()
     row = timed_row(method, case, _maker(method, case))
     return [{**row, "megapixels": case.normal_map.foreground / 1e6}]
@@ -51,7 +52,7 @@ def _run(source: Source, method: str) -> list[Row]:
 def _maker(method: str, case: Case) -> Maker:
     if method == "pixels":
         return partial(integrate_pixels, case.normal_map)
-    return partial(METHODS[method], case, share_of(case, SHARE))
+    return partial(METHODS[method], case, vertex_count(case, SHARE))
 
 
 def _tables(rows: list[Row]) -> list[Table]:
@@ -68,8 +69,8 @@ def _tables(rows: list[Row]) -> list[Table]:
         angles = [mean_of(seen, "mae", method=method) for method in COMPARED]
         lines.append([name, mean_of(seen, "megapixels"), *seconds, *angles])
     remarks = [
-        "isotropic remeshing is run several times to reach the count asked for; its seconds are those of all runs",
-        f"sizes end where {BYTES_PER_PIXEL} bytes a pixel would not fit into memory",
+        "isotropic remeshing runs several times to reach the number of vertices; its seconds include all runs",
+        f"the sizes end where {BYTES_PER_PIXEL} bytes per pixel exceed the memory",
     ]
     return [Table(f"Seconds at {100 * SHARE:g} % vertices", head, lines, remarks)]
 
@@ -82,9 +83,11 @@ def _draw(rows: list[Row], folder: Path) -> None:
         if points:
             colour, marker = STYLES[method]
             place.loglog(*zip(*points, strict=True), color=colour, marker=marker or ".", label=method)
-    place.set(xlabel="foreground in megapixels", ylabel="seconds", title=f"Runtime at {100 * SHARE:g} % vertices")
+    place.set(xlabel="foreground in megapixels", ylabel="seconds", title=f"Run time at {100 * SHARE:g} % vertices")
     place.legend()
     save(figure, folder / "runtime.png")
 
 
-BENCH = Bench("runtime", "seconds against resolution", 2048, ("camera", "name", "method"), _own, _tasks, _tables, _draw)
+BENCHMARK = Benchmark(
+    "runtime", "seconds against resolution", 2048, ("camera", "name", "method"), _own, _tasks, _tables, _draw
+)

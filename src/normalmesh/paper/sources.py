@@ -1,4 +1,4 @@
-"""Where the data of a bench come from: the project's own cases, or a data set on disk."""
+"""The cases of a benchmark: the project's own cases, or a data set on disk."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ CAMERAS = ("orthographic", "perspective")
 
 @dataclass(frozen=True)
 class Source:
-    """A case that is loaded when it is used.
+    """A case that is loaded on first use.
 
     Attributes
     ----------
     name
-        Of the case.
+        Name of the case.
     group
-        What tables average over.
+        Cases of the same group are averaged in tables.
     camera
         ``"orthographic"`` or ``"perspective"``.
     make
-        Loads or renders the case.
+        Load or render the case.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Source:
     make: Callable[[], Case]
 
     def load(self) -> Case:
-        """The case; the last one is kept."""
+        """Return the case. Only the last loaded case is cached."""
         return _load(self)
 
 
@@ -46,7 +46,7 @@ def _load(source: Source) -> Case:
 
 
 def own_sources(size: int, cameras: Sequence[str] = CAMERAS) -> list[Source]:
-    """The project's own cases: four formulas, a terrain, and three rendered models that hide parts of themselves."""
+    """Return the project's own cases: four formulas, a terrain, and three rendered models with self-occlusion."""
     makers: dict[str, Callable[..., Case]] = {
         "medallion": partial(_analytic, "medallion"),
         "ridges": partial(_analytic, "ridges"),
@@ -63,7 +63,7 @@ def own_sources(size: int, cameras: Sequence[str] = CAMERAS) -> list[Source]:
 
 
 def dataset_sources(path: Path, cameras: Sequence[str] = CAMERAS) -> list[Source]:
-    """The cases of a data set on disk, each with the cameras that it can be seen with."""
+    """Return the cases of a data set on disk, each with the cameras available for it."""
     from normalmesh.evaluation.datasets import open_dataset
 
     dataset = open_dataset(path)
@@ -76,23 +76,24 @@ def dataset_sources(path: Path, cameras: Sequence[str] = CAMERAS) -> list[Source
 
 
 def chosen(sources: Sequence[Source], patterns: Sequence[str]) -> list[Source]:
-    """Those whose name fits one of the patterns, such as ``bear*``; all where there is none."""
+    """Return the cases whose name matches one of the patterns, such as ``bear*``, or all if there is no pattern."""
     kept = [source for source in sources if not patterns or any(fnmatch(source.name, pattern) for pattern in patterns)]
     if not kept:
         names = ", ".join(dict.fromkeys(source.name for source in sources)) or "none"
-        raise NormalMeshError(f"no case fits {' or '.join(patterns) or 'the camera'}; there are: {names}")
+        raise NormalMeshError(f"no case matches {' or '.join(patterns) or 'the camera'}; the cases are: {names}")
     return kept
 
 
 def first_of_groups(sources: Sequence[Source]) -> list[Source]:
-    """One case of each group, with the first camera: enough for pictures."""
+    """Return one case per group, with its first camera, for pictures."""
     return list({source.group: source for source in reversed(sources)}.values())[::-1]
 
 
 def _analytic(name: str, size: int, camera: str) -> Case:
     from normalmesh.evaluation.synthetic import analytic
 
-    return getattr(analytic, name)(size, camera)
+    case: Case = getattr(analytic, name)(size, camera)
+    return case
 
 
 def _terrain(size: int, camera: str) -> Case:

@@ -1,4 +1,4 @@
-"""Summaries of rows: means over the views of an object, and how often one method beats another."""
+"""Summaries of rows: means over the views of an object, and comparisons of methods."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from normalmesh.paper.tables import figure, geometric_mean
 
 
 def names_of(rows: Sequence[Row], column: str) -> list[str]:
-    """The different values of a column, in the order of the rows."""
+    """Return the distinct values of a column, in the order of the rows."""
     return list(dict.fromkeys(str(row[column]) for row in rows))
 
 
 def mean_of(rows: Sequence[Row], column: str, **wanted: str | float) -> float:
-    """Mean of a column over the rows with the wanted values; NaN where there is none or one is not known."""
+    """Return the mean of a column over the rows with the wanted values; NaN if there are none or one is unknown."""
     values = [float(row[column]) for row in rows if all(row.get(name) == value for name, value in wanted.items())]
     return float(np.mean(values)) if values else float("nan")
 
 
 def compared(rows: Sequence[Row], column: str, method: str, other: str, by: Sequence[str]) -> str:
-    """A sentence: in how many cases a method is better than another, and by how much in the geometric mean."""
+    """Return a sentence: in how many cases a method is better than another, and the geometric mean of the ratios."""
     figures: dict[tuple[object, ...], dict[str, float]] = {}
     for row in rows:
         figures.setdefault(tuple(row[name] for name in by), {})[str(row["method"])] = float(row[column])
@@ -32,6 +32,6 @@ def compared(rows: Sequence[Row], column: str, method: str, other: str, by: Sequ
         return f"{method} and {other} cannot be compared"
     better = sum(ratio < 1 for ratio in ratios)
     return (
-        f"{method} / {other}: {figure(geometric_mean(ratios))} in the geometric mean, "
+        f"{method} / {other}: geometric mean {figure(geometric_mean(ratios))}, "
         f"below 1 in {better} of {len(ratios)}, from {figure(min(ratios))} to {figure(max(ratios))}"
     )

@@ -1,4 +1,4 @@
-"""Tables in Markdown, and figures as they are printed in them."""
+"""Tables in Markdown, and the format of their figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a head, lines of names and figures, and sentences about them."""
+    """A table with a title, a header, lines of names and figures, and remarks."""
 
     title: str
     head: Sequence[str]
@@ -18,6 +18,7 @@ class Table:
     remarks: Sequence[str] = field(default_factory=tuple)
 
     def markdown(self) -> str:
+        """Return the table in Markdown."""
         rows = [self.head, *([_cell(value) for value in line] for line in self.lines)]
         widths = [max(len(row[k]) for row in rows) for k in range(len(self.head))]
         texts = [
@@ -31,7 +32,7 @@ class Table:
 
 
 def figure(value: float) -> str:
-    """Three significant digits, without an exponent where it can be read; a dash for what is not known."""
+    """Format a number with three significant digits, with an exponent only if it is tiny; a dash for NaN."""
     if not np.isfinite(value):
         return "–"
     if value == 0:
@@ -41,7 +42,7 @@ def figure(value: float) -> str:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Of the known ones among positive values."""
+    """Return the geometric mean of the finite positive values; NaN if there are none."""
     known = np.array([value for value in values if np.isfinite(value) and value > 0])
     return float(np.exp(np.log(known).mean())) if len(known) else float("nan")
 

@@ -1,4 +1,4 @@
-"""Controllability: table 2 of the paper, and compression and errors against the threshold as in its supplement."""
+"""Control by the threshold: table 2 of the paper, and compression and errors as in its supplement."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 
 from normalmesh.mesh.surface import Surface
-from normalmesh.paper.benchmark import Bench, Row, Task
-from normalmesh.paper.curves import framed, legend_below, new_figure, picture, save
+from normalmesh.paper.benchmark import Benchmark, Row, Task
 from normalmesh.paper.methods import pixels_rows, timed_row
+from normalmesh.paper.plot_style import framed, legend_below, new_figure, picture, save
 from normalmesh.paper.sources import Source, first_of_groups, own_sources
 from normalmesh.paper.summaries import mean_of, names_of
 from normalmesh.paper.tables import Table
 from normalmesh.pictures.panels import shaded
 from normalmesh.reconstruction.pipeline import reconstruct
 
-#: Thresholds in px⁴: those of table 2, and between them.
+#: Thresholds in px⁴: those of table 2, and others in between.
 THRESHOLDS = (0.25, 2.0, 8.0, 64.0, 512.0, 2048.0)
 TABLE_2 = (2.0, 64.0, 2048.0)
-#: ``paper`` as published, ``ours`` as it comes.
+#: Name in tables → preset of reconstruct().
 PRESETS = {"paper": "paper", "ours": "default"}
 
 
@@ -47,7 +47,7 @@ def _at_threshold(source: Source, threshold: float) -> list[Row]:
 
 
 def _gallery(source: Source, path: Path) -> list[Row]:
-    """Surfaces at the thresholds of table 2 side by side, as the supplement shows them."""
+    """Draw the surfaces at the thresholds of table 2 side by side, as in the supplement."""
     case = source.load()
     surfaces: list[Surface] = [reconstruct(case.normal_map, threshold=threshold) for threshold in TABLE_2]
     window = framed(case.normal_map.mask)
@@ -87,7 +87,7 @@ def _table(rows: list[Row], camera: str) -> Table:
 
 
 def _growing(rows: list[Row], method: str, column: str) -> str:
-    """In how many steps of the threshold a figure grows."""
+    """Return a sentence: in how many steps of the threshold a figure increases."""
     grows = total = 0
     for name in names_of(rows, "name"):
         figures = [
@@ -95,11 +95,11 @@ def _growing(rows: list[Row], method: str, column: str) -> str:
         ]
         steps = [later > earlier for earlier, later in itertools.pairwise(figures)]
         grows, total = grows + sum(steps), total + len(steps)
-    return f"{method}: {column} grows in {grows} of {total} steps of the threshold"
+    return f"{method}: {column} increases in {grows} of {total} steps of the threshold"
 
 
 def _draw(rows: list[Row], folder: Path) -> None:
-    """Compression, RMSE, MADE and MAE against the threshold: full lines orthographic, dashed ones perspective."""
+    """Draw compression, RMSE, MADE and MAE against the threshold: solid lines orthographic, dashed perspective."""
     labels = {"compression": "compression in %", "rmse": "RMSE", "made": "MADE", "mae": "MAE in °"}
     for method in PRESETS:
         figure, axes = new_figure(1, len(labels), 3.4)
@@ -119,11 +119,11 @@ def _draw(rows: list[Row], folder: Path) -> None:
                 label += f" in {' or '.join(units)}"
             place.set(xlabel="threshold T in px⁴", ylabel=label, title=label.split(" in ")[0])
         legend_below(figure, axes.flat[0])
-        figure.suptitle(f"{method}: full lines orthographic, dashed lines perspective")
+        figure.suptitle(f"{method}: solid lines orthographic, dashed lines perspective")
         save(figure, folder / f"thresholds_{method}.png")
 
 
-BENCH = Bench(
+BENCHMARK = Benchmark(
     "thresholds",
     "compression and errors against the decimation threshold",
     320,

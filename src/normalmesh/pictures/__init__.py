@@ -1,5 +1,5 @@
 """Pictures of normal maps and surfaces."""
 
-from normalmesh.pictures.turning import pyvista_view
+from normalmesh.pictures.pyvista_viewer import pyvista_view
 
 __all__ = ["pyvista_view"]

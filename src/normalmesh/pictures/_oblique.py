@@ -7,10 +7,10 @@ from normalmesh.runtime.kernels import kernel
 
 @kernel
 def draw_faces(points, faces, normals, nearness, seen, back):
-    """Draw triangles into a z-buffer; the nearest at a pixel's centre wins, of equally near ones the first.
+    """Rasterise triangles with a z-buffer. At equal depth, the triangle of smaller index is visible.
 
-    ``points`` (N, 3): column, row and nearness to the viewer. Fills ``nearness`` (H, W), to be −∞ before, ``seen``
-    (H, W, 3) with the vertices' ``normals`` (N, 3) mixed linearly, and ``back`` (H, W), true where a back is seen.
+    ``points`` (N, 3) are column, row and nearness to the viewer. Fills ``nearness`` (H, W), initially −∞, ``seen``
+    (H, W, 3) with the linearly interpolated vertex ``normals`` (N, 3), and ``back`` (H, W), true at back faces.
     """
     rows, columns = nearness.shape
     for f in range(len(faces)):
@@ -33,7 +33,7 @@ def draw_faces(points, faces, normals, nearness, seen, back):
                 if near <= nearness[i, j]:
                     continue
                 nearness[i, j] = near
-                # Rows count downwards: the fronts, counter-clockwise to the viewer, have negative areas.
+                # Rows increase downwards, so that front faces, counter-clockwise to the viewer, have negative areas.
                 back[i, j] = area > 0.0
                 for k in range(3):
                     seen[i, j, k] = first * normals[a, k] + second * normals[b, k] + third * normals[c, k]

@@ -1,4 +1,4 @@
-"""Oblique: a shaded surface as seen from the side, with what is hidden left out."""
+"""Oblique view: render a shaded surface from the side."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from normalmesh.pictures.panels import Image, reduced
 
 Float = NDArray[np.float64]
 
-#: Towards the light in space: the camera's upper left.
+#: Direction to the light: the upper left of the camera.
 LIGHT = np.array([-0.60, 0.55, 0.58], np.float32) / np.float32(np.linalg.norm([-0.60, 0.55, 0.58]))
-#: Colours of the dark and of the bright: of fronts and of backs.
+#: Colours of dark and bright areas, for front and back faces.
 FRONT = np.array([[38, 34, 42], [250, 244, 232]], np.float64)
 BACK = np.array([[44, 54, 78], [176, 196, 226]], np.float64)
-#: The most by which contrast is stretched.
-LARGEST_STRETCH = 3.0
+#: Largest factor by which the contrast is stretched.
+MAX_STRETCH = 3.0
 
 
 def oblique(
@@ -27,16 +27,18 @@ def oblique(
     tilt: float = 25.0,
     background: tuple[int, int, int] = (255, 255, 255),
 ) -> Image:
-    """A smooth, matt surface by parallel projection, its backs bluish.
+    """Render a surface with smooth diffuse shading in parallel projection. Back faces are bluish.
 
     Parameters
     ----------
+    surface
+        The surface to render.
     size
         Columns and rows of the image.
     turn, tilt
-        Where the viewer stands, in degrees from the camera's place: to the right, and up.
+        Position of the viewer relative to the camera, in degrees: to the right, and up.
     background
-        Colour where there is no surface.
+        Colour of the background.
 
     Returns
     -------
@@ -53,12 +55,12 @@ def oblique(
     image = np.empty((rows, columns, 3), np.uint8)
     image[:] = background
     normals = seen[covered] * np.where(back[covered], np.float32(-1), np.float32(1))[:, None]
-    image[covered] = _matt(normals, axes[2].astype(np.float32), back[covered])
+    image[covered] = _diffuse(normals, axes[2].astype(np.float32), back[covered])
     return reduced(image, size)
 
 
 def _axes(turn: float, tilt: float) -> Float:
-    """Rows: the viewer's right, up and near."""
+    """Return a matrix with the rows right, up and towards the viewer."""
     a, b = np.radians(turn), np.radians(tilt)
     near = np.array([np.sin(a) * np.cos(b), np.sin(b), np.cos(a) * np.cos(b)])
     right = np.array([np.cos(a), 0.0, -np.sin(a)])
@@ -66,10 +68,10 @@ def _axes(turn: float, tilt: float) -> Float:
 
 
 def _fitted(points: Float, columns: int, rows: int) -> Float:
-    """Points (N, 3) right, up and near as column, row and nearness, such that they fill an image."""
+    """Convert points (N, 3), given as right, up and near, to column, row and nearness such that they fill the image."""
     low, high = points[:, :2].min(axis=0), points[:, :2].max(axis=0)
     inner = np.quantile(points[:, :2], [0.01, 0.99], axis=0)
-    # A few parts far off, whose distance normals leave open, would make all others small.
+    # A few distant parts, whose depth normals do not determine, would make all others small.
     if ((high - low) > 2 * (inner[1] - inner[0])).any():
         reach = 0.1 * (inner[1] - inner[0])
         low, high = np.maximum(low, inner[0] - reach), np.minimum(high, inner[1] + reach)
@@ -78,20 +80,21 @@ def _fitted(points: Float, columns: int, rows: int) -> Float:
     return np.stack([columns / 2 + off[:, 0], rows / 2 - off[:, 1], points[:, 2]], axis=1)
 
 
-def _matt(
+def _diffuse(
     normals: NDArray[np.float32], towards_viewer: NDArray[np.float32], back: NDArray[np.bool_]
 ) -> NDArray[np.uint8]:
-    """Colours (K, 3) of normals (K, 3), with a contrast that shows also flat reliefs.
+    """Return the colours (K, 3) of normals (K, 3), with the contrast stretched for flat reliefs.
 
-    A weak light comes from the viewer, so that what the main light does not reach has a shape, too.
+    A weak second light at the viewer reveals the shape of areas that the main light does not reach.
     """
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), np.float32(1e-12))
     light = 0.05 + 0.75 * np.clip(normals @ LIGHT, 0, 1) + 0.25 * np.clip(normals @ towards_viewer, 0, 1)
     if len(light):
         low, high = np.quantile(light, [0.01, 0.99])
-        stretch = np.clip(0.85 / max(high - low, 1e-6), 1, LARGEST_STRETCH)
+        stretch = np.clip(0.85 / max(high - low, 1e-6), 1, MAX_STRETCH)
         half = stretch * (high - low) / 2
         light = (light - (low + high) / 2) * stretch + np.clip((low + high) / 2, 0.1 + half, 0.97 - half)
     light = np.clip(light, 0, 1)[:, None]
     colours = np.where(back[:, None], *((1 - light) * tone[0] + light * tone[1] for tone in (BACK, FRONT)))
-    return np.round(colours).astype(np.uint8)
+    image: NDArray[np.uint8] = np.round(colours).astype(np.uint8)
+    return image

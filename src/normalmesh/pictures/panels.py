@@ -1,4 +1,4 @@
-"""Panels: images (H, W, 3) uint8 of a normal map or a surface, as the camera sees it."""
+"""Panels: images (H, W, 3) uint8 of a normal map or a surface from the camera's point of view."""
 
 from __future__ import annotations
 
@@ -11,70 +11,71 @@ from normalmesh.mesh.surface import Surface
 
 Image = NDArray[np.uint8]
 
-#: Towards the light: upper left, in front.
+#: Direction to the light: upper left, in front.
 LIGHT = np.array([-0.5, 0.5, 0.7]) / np.linalg.norm([-0.5, 0.5, 0.7])
 
-#: Colours of errors from none to the scale's end: black, violet, red, orange, pale yellow.
+#: Colours of errors from 0 to the end of the scale: black, violet, red, orange, pale yellow.
 HEAT = np.array([[0, 0, 4], [80, 18, 123], [182, 54, 121], [251, 136, 97], [252, 253, 191]], np.float64)
 
 #: Colours of densities from low to high: dark violet, blue, green, yellow.
 DENSITY = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]], np.float64)
 
-#: Colours of edges, and of those along which a surface is cut.
+#: Colours of edges and of cut edges.
 EDGE, CUT = (40, 40, 40), (220, 30, 30)
 
 
 def normal_colours(normals: NDArray[np.float32]) -> Image:
-    """Normals (H, W, 3) as normal maps show them; background grey."""
+    """Return normals (H, W, 3) as the colours of a normal map; the background is grey."""
     return np.round(255 * (normals + 1) / 2).astype(np.uint8)
 
 
 def shaded(normals: NDArray[np.float32]) -> Image:
-    """A matt surface with these normals (H, W, 3); background white."""
+    """Return the diffuse shading of normals (H, W, 3); the background is white."""
     background = ~normals.any(axis=-1)
     light = np.clip(0.15 + 0.85 * (normals @ LIGHT), 0, 1)
     light[background] = 1
-    return np.round(255 * light).astype(np.uint8)[..., None].repeat(3, axis=-1)
+    image: Image = np.round(255 * light).astype(np.uint8)[..., None].repeat(3, axis=-1)
+    return image
 
 
 def heat(values: NDArray[np.float64], end: float) -> Image:
-    """Values (H, W) from 0 to the end of the scale; NaN white."""
+    """Return a heat map of values (H, W) from 0 to ``end``; NaN is white."""
     return coloured(np.abs(values) / end, HEAT)
 
 
-def coloured(places: NDArray[np.float64], colours: NDArray[np.float64]) -> Image:
-    """Places (H, W) between 0 and 1 in a row of colours (K, 3); NaN white."""
-    along = np.clip(np.nan_to_num(places), 0, 1) * (len(colours) - 1)
+def coloured(values: NDArray[np.float64], colours: NDArray[np.float64]) -> Image:
+    """Map values (H, W) between 0 and 1 to a colour scale (K, 3); NaN is white."""
+    along = np.clip(np.nan_to_num(values), 0, 1) * (len(colours) - 1)
     image = np.stack([np.interp(along, np.arange(len(colours)), colours[:, k]) for k in range(3)], axis=-1)
-    image[np.isnan(places)] = 255
+    image[np.isnan(values)] = 255
     return np.round(image).astype(np.uint8)
 
 
 def wireframe(surface: Surface) -> Image:
-    """The edges of a surface on white; those along which it is cut red."""
+    """Draw the edges of a surface on white; cut edges are red."""
     white = np.full((*surface.shape, 3), 255, np.uint8)
     return with_edges(white, surface.screen[edges(surface)], cut_edges(surface)[0])
 
 
 def with_edges(image: Image, lines: NDArray[np.float64], cuts: NDArray[np.float64], width: int = 1) -> Image:
-    """An image with edges (K, 2, 2) in pixels over it, and the cut ones among them in red."""
+    """Draw edges (K, 2, 2), given in pixels, over an image, and cut edges in red."""
     image = with_lines(image, lines, [EDGE] * len(lines), width)
     return with_lines(image, cuts, [CUT] * len(cuts), width + 1)
 
 
 def edges(surface: Surface) -> NDArray[np.intp]:
-    """(E, 2) the vertices of each edge, the smaller first."""
+    """Return the vertices (E, 2) of each edge, the smaller index first."""
     sides = np.sort(np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1).astype(np.int64)
     count = len(surface.vertices)
-    # Sorting numbers is many times faster than np.unique of pairs.
+    # Sorting scalar keys is much faster than np.unique of pairs.
     keys = np.sort(sides[:, 0] * count + sides[:, 1])
     return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], count), axis=1)
 
 
 def jumps(surface: Surface) -> Image:
-    """The edges along which a surface is cut, over its faint shading: from violet to yellow by the size of the jump."""
+    """Draw the cut edges of a surface over its faint shading, coloured by the size of the jump (violet to yellow)."""
     lines, sizes = cut_edges(surface)
-    # Jumps differ by orders of magnitude: the logarithm, from a hundredth of the largest on.
+    # Jumps differ by orders of magnitude: use a logarithmic scale from a hundredth of the largest jump.
     place = 1 + np.log10(np.maximum(sizes / sizes.max(initial=1e-300), 1e-2)) / 2
     colours = heat(0.25 + 0.65 * place, 1.0)
     faint = 255 - (255 - shaded(surface.normal_map()).astype(np.float64)) * 0.4
@@ -82,7 +83,7 @@ def jumps(surface: Surface) -> Image:
 
 
 def cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends (K, 2, 2) of the cut edges on the screen, and how far depth jumps there (K,)."""
+    """Return the ends (K, 2, 2) of the cut edges on the screen, and the depth differences (K,) across them."""
     found = surface.discontinuities
     if found is None:
         return np.zeros((0, 2, 2)), np.zeros(0)
@@ -90,7 +91,7 @@ def cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 
 def with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple[int, ...]], width: int = 1) -> Image:
-    """An image with lines (K, 2, 2) in pixels over it, drawn at twice the resolution and reduced."""
+    """Draw lines (K, 2, 2), given in pixels, over an image, at twice the resolution for antialiasing."""
     from PIL import Image as Canvas
     from PIL import ImageDraw
 
@@ -103,7 +104,7 @@ def with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple
 
 
 def reduced(image: Image, size: tuple[int, int]) -> Image:
-    """An image of fewer (columns, rows): means over what falls into a pixel."""
+    """Reduce an image to size (columns, rows) by averaging."""
     from PIL import Image as Canvas
 
     return np.asarray(Canvas.fromarray(image).resize(size, Canvas.Resampling.BOX))

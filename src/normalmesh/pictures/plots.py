@@ -1,4 +1,4 @@
-"""Plots of surfaces with matplotlib: u right and v down, in pixels."""
+"""Plots of surfaces with matplotlib. The axes are u (right) and v (down), in pixels."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from normalmesh.arguments import checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, vertex_density
-from normalmesh.pictures.framing import Frame
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
+from normalmesh.pictures.surface_fields import angular_errors, check_same_shape, density_range, vertex_density
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Pixels at which fields are looked at; columns and rows within which densities are counted.
-MOST_SAMPLES, LARGEST = 4e6, (1000, 1000)
+#: Largest number of pixels at which fields are sampled, and largest columns and rows of a density plot.
+MAX_SAMPLES, MAX_SIZE = 4e6, (1000, 1000)
 
 
 def plot_wireframe(surface: Surface, ax: Axes | None = None) -> Axes:
-    """Plot the edges of a surface as the camera sees them, those along which it is cut in red.
+    """Plot the edges of a surface from the camera's point of view, with cut edges in red.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def plot_wireframe(surface: Surface, ax: Axes | None = None) -> Axes:
 
 
 def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
-    """Plot how dense the vertices of a surface are, smoothed, on a logarithmic scale.
+    """Plot the smoothed vertex density of a surface on a logarithmic scale.
 
     Parameters
     ----------
@@ -64,24 +64,24 @@ def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
     from matplotlib.ticker import LogLocator
 
     frame = _whole(surface)
-    density = vertex_density(surface, frame, frame.size_within(*LARGEST), frame.samples(MOST_SAMPLES).owners(surface))
+    density = vertex_density(surface, frame, frame.size_within(*MAX_SIZE), frame.samples(MAX_SAMPLES).owners(surface))
     bar = _show(ax, surface, density, "vertices per 100 px", norm=LogNorm(*density_range(density)), cmap="viridis")
     bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     bar.ax.yaxis.set_major_formatter("{x:g}")
     bar.minorticks_off()
-    ax.set_title("density of vertices")
+    ax.set_title("vertex density")
     return ax
 
 
 def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) -> Axes:
-    """Plot the angle between the normals of a surface's faces and those of the pixels.
+    """Plot the angle between face normals and pixel normals.
 
-    Maps above 4 megapixels are looked at in evenly spread pixels.
+    Maps above 4 megapixels are sampled on a regular grid.
 
     Parameters
     ----------
     normal_map
-        What the surface was made of, or another map of the same pixels.
+        The map that the surface was reconstructed from, or another map of the same shape.
     ax
         Axes to draw on; default: a new figure. Needs matplotlib: ``pip install normalmesh[plots]``.
 
@@ -90,9 +90,9 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
     matplotlib.axes.Axes
     """
     checked_instance(surface, Surface, "surface")
-    refuse_other_image(surface, checked_instance(normal_map, NormalMap, "normal_map"))
+    check_same_shape(surface, checked_instance(normal_map, NormalMap, "normal_map"))
     ax = _axes(surface, ax)
-    samples = _whole(surface).samples(MOST_SAMPLES)
+    samples = _whole(surface).samples(MAX_SAMPLES)
     angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
     known = angles[np.isfinite(angles)]
     end = float(np.quantile(known, 0.99)) if len(known) else 1.0
@@ -103,7 +103,7 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
 
 
 def plot_surface(surface: Surface) -> tuple[Axes, Axes]:
-    """A new figure of the shaded surface, seen from the side, and its wireframe; returns the axes of both."""
+    """Plot the shaded surface from the side and its wireframe in a new figure, and return both axes."""
     figure = _pyplot().figure(figsize=(12, 5.5), layout="constrained")
     shaded, wires = figure.subplots(1, 2)
     shaded.imshow(oblique(surface, (1100, 1000)))
@@ -121,25 +121,25 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise NormalMeshError("plots need matplotlib; pip install 'normalmesh[plots]'") from error
+        raise NormalMeshError("plots require matplotlib; pip install 'normalmesh[plots]'") from error
     return pyplot
 
 
 def _axes(surface: Surface, ax: Axes | None) -> Axes:
-    """The axes given, or new ones, for the image of a surface."""
+    """Return the given or new axes, set up for the image of a surface."""
     checked_instance(surface, Surface, "surface")
     pyplot = _pyplot()
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=(7, 6), layout="constrained")
-    if not isinstance(ax, pyplot.Axes):
-        raise NormalMeshError(f"ax must be axes of matplotlib, not {repr_for_error(ax)}")
+    axes: Axes = pyplot.subplots(figsize=(7, 6), layout="constrained")[1] if ax is None else ax
+    is_axes: bool = isinstance(axes, pyplot.Axes)
+    if not is_axes:
+        raise NormalMeshError(f"ax must be matplotlib axes, not {repr_for_error(ax)}")
     rows, columns = surface.shape
-    ax.set(xlim=(0, columns), ylim=(rows, 0), aspect="equal", xlabel="u (px)", ylabel="v (px)")
-    return ax
+    axes.set(xlim=(0, columns), ylim=(rows, 0), aspect="equal", xlabel="u (px)", ylabel="v (px)")
+    return axes
 
 
 def _show(ax: Axes, surface: Surface, values: np.ndarray, label: str, **options: Any) -> Any:
-    """Values (H, W) over the whole image, with a colour bar, which it returns."""
+    """Show values (H, W) over the whole image with a colour bar, and return the bar."""
     rows, columns = surface.shape
     image = ax.imshow(np.ma.masked_invalid(values), extent=(0, columns, rows, 0), **options)
     return ax.figure.colorbar(image, ax=ax, label=label, extend="max", fraction=0.046, pad=0.03)

@@ -1,4 +1,4 @@
-"""Preview: a normal map, its mesh and its surface at a glance, on one sheet of the same layout for maps of any size."""
+"""Preview: a normal map, its mesh and its surface on one sheet, with the same layout for maps of any size."""
 
 from __future__ import annotations
 
@@ -11,67 +11,67 @@ from PIL import Image as Canvas
 
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pictures.detail import detail_of
-from normalmesh.pictures.fields import angular_errors, density_range, refuse_other_image, resized, vertex_density
-from normalmesh.pictures.framing import Frame, Samples
+from normalmesh.pictures.frame import Frame, Samples
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, DENSITY, HEAT, Image, coloured, cut_edges, edges, normal_colours, with_edges
-from normalmesh.pictures.sheet import PALE_INK, Page, linear_ticks, logarithmic_ticks, round_up
+from normalmesh.pictures.sheet import PALE_INK, Sheet, linear_ticks, logarithmic_ticks, round_up
+from normalmesh.pictures.surface_fields import angular_errors, check_same_shape, density_range, resized, vertex_density
+from normalmesh.pictures.wireframe_detail import detail_frame
 
-#: The sheet, its margin, the height of its header, and the box for a picture in each of 3 × 2 panels.
+#: Size of the sheet, its margin, the height of its header, and the size of a picture in each of 3 × 2 panels; pixels.
 WIDTH, HEIGHT, MARGIN, HEADER = 1800, 1250, 30, 120
 BOX = (560, 450)
-#: Pixels at which errors are looked at, and edges in a legible wireframe; of larger meshes a detail is drawn.
-MOST_SAMPLES, MOST_EDGES = 4e6, 40_000
-#: Columns and rows from one panel to the next, and from its top to picture and scale.
+#: Largest number of sampled pixels, and of edges in a legible wireframe; of larger meshes, a detail is drawn.
+MAX_SAMPLES, MAX_EDGES = 4e6, 40_000
+#: Columns and rows from one panel to the next; rows from the top of a panel to its picture and to its scale.
 STEP = (590, 562)
 TO_PICTURE, TO_SCALE = 34, 492
-#: Colour behind the pictures, and how much of the normal map is left under the wireframe.
-TINT, FAINT = (244, 245, 248), 0.45
+#: Background colour of the pictures, and opacity of the normal map under the wireframe.
+TINT, OPACITY = (244, 245, 248), 0.45
 
 
 def preview(surface: Surface, normal_map: NormalMap) -> Image:
-    """One picture of a reconstruction: six captioned panels under a line of figures.
+    """Draw one picture of a reconstruction: six captioned panels under a line of figures.
 
-    Normal map, wireframe (a detail where there are too many edges), density of vertices, the surface from two sides,
-    and the angle between faces and pixels. Maps above 4 megapixels are looked at in evenly spread pixels.
+    The panels are the normal map, the wireframe (a detail if there are too many edges), the vertex density, the surface
+    from two sides, and the angle between faces and pixel normals. Maps above 4 megapixels are sampled on a grid.
 
     Parameters
     ----------
     surface
-        What :func:`reconstruct` or :func:`integrate` made.
+        The result of :func:`reconstruct` or :func:`integrate`.
     normal_map
-        What it was made of.
+        The normal map that it was reconstructed from.
 
     Returns
     -------
     (1250, 1800, 3) uint8
     """
-    refuse_other_image(surface, normal_map)
-    sheet = _Sheet(surface, normal_map)
-    page = Page(WIDTH, HEIGHT)
-    _write_header(page, sheet.figures())
-    draw_panels = (sheet.normals, sheet.wireframe, sheet.density, sheet.from_left, sheet.from_right, sheet.errors)
+    check_same_shape(surface, normal_map)
+    panels = _Panels(surface, normal_map)
+    sheet = Sheet(WIDTH, HEIGHT)
+    _write_header(sheet, panels.figures())
+    draw_panels = (panels.normals, panels.wireframe, panels.density, panels.from_left, panels.from_right, panels.errors)
     for number, draw in enumerate(draw_panels):
         row, column = divmod(number, 3)
-        draw(page, MARGIN + column * STEP[0], HEADER + row * STEP[1])
-    return page.image
+        draw(sheet, MARGIN + column * STEP[0], HEADER + row * STEP[1])
+    return sheet.image
 
 
-def _write_header(page: Page, figures: dict[str, str]) -> None:
-    widths = [max(page.width(name, 17), page.width(value, 27)) for name, value in figures.items()]
+def _write_header(sheet: Sheet, figures: dict[str, str]) -> None:
+    widths = [max(sheet.width(name, 17), sheet.width(value, 27)) for name, value in figures.items()]
     gap = (WIDTH - 2 * MARGIN - sum(widths)) / (len(widths) - 1)
     left = float(MARGIN)
     for (name, value), width in zip(figures.items(), widths, strict=True):
-        page.write(name, left, 22, 17, PALE_INK)
-        page.write(value, left, 46, 27)
+        sheet.write(name, left, 22, 17, PALE_INK)
+        sheet.write(value, left, 46, 27)
         left += width + gap
-    page.rule((MARGIN, 96), (WIDTH - MARGIN, 96), (205, 208, 214))
+    sheet.rule((MARGIN, 96), (WIDTH - MARGIN, 96), (205, 208, 214))
 
 
 @dataclass(frozen=True, eq=False)
-class _Sheet:
-    """What the panels show; each draws itself with its top left corner at a place of the page."""
+class _Panels:
+    """The panels; each method draws one with its top left corner at the given position of the sheet."""
 
     surface: Surface
     normal_map: NormalMap
@@ -86,7 +86,7 @@ class _Sheet:
 
     @cached_property
     def samples(self) -> Samples:
-        return self.frame.samples(MOST_SAMPLES)
+        return self.frame.samples(MAX_SAMPLES)
 
     @cached_property
     def owners(self) -> NDArray[np.int32]:
@@ -102,13 +102,13 @@ class _Sheet:
 
     @cached_property
     def detail(self) -> Frame | None:
-        """What the wireframe shows, if it does not show all."""
-        if len(self.edges) <= MOST_EDGES:
+        """The part that the wireframe shows, or None if it shows everything."""
+        if len(self.edges) <= MAX_EDGES:
             return None
-        return detail_of(self.surface, self.frame, self.owners, BOX)
+        return detail_frame(self.surface, self.frame, self.owners, BOX)
 
     def figures(self) -> dict[str, str]:
-        """Names and values of the header."""
+        """Return names and values of the header."""
         (rows, columns), foreground = self.normal_map.shape, self.normal_map.foreground
         vertices, known = len(self.surface.vertices), np.isfinite(self.angles)
         mean = f"{self.angles[known].mean(dtype=np.float64):.2f}°" if known.any() else "unknown"
@@ -123,70 +123,70 @@ class _Sheet:
 
     def _jumps(self) -> str:
         if self.surface.discontinuities is None:
-            return "not looked for"
+            return "not searched for"
         ends, _ = cut_edges(self.surface)
         length = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).sum()
         return f"{_thousands(len(ends))} edges, {_thousands(round(length))} px" if len(ends) else "none"
 
-    def normals(self, page: Page, left: int, top: int) -> None:
-        picture = _put(page, self._colours(self.samples, self.size), "normal map", left, top)
+    def normals(self, sheet: Sheet, left: int, top: int) -> None:
+        picture = _put(sheet, self._colours(self.samples, self.size), "normal map", left, top)
         if self.detail is not None:
-            page.outline(self.frame.places(self.detail.corners, self.size) + picture)
-        page.write("red: right, green: up, blue: towards the viewer", left, top + TO_SCALE, 16, PALE_INK)
+            sheet.outline(self.frame.places(self.detail.corners, self.size) + picture)
+        sheet.write("red: right, green: up, blue: towards the viewer", left, top + TO_SCALE, 16, PALE_INK)
 
-    def wireframe(self, page: Page, left: int, top: int) -> None:
+    def wireframe(self, sheet: Sheet, left: int, top: int) -> None:
         frame = self.detail or self.frame
         size = frame.size_within(*BOX)
         tint = np.array(TINT, np.float64)
-        faint = tint + FAINT * (self._colours(frame.samples(MOST_SAMPLES), size) - tint)
+        faint = tint + OPACITY * (self._colours(frame.samples(MAX_SAMPLES), size) - tint)
         lines = _inside(frame.places(self.surface.screen, size)[self.edges], size)
         cuts = _inside(frame.places(cut_edges(self.surface)[0], size), size)
         width = 2 if len(lines) < size[0] * size[1] / 150 else 1
         image = with_edges(np.round(faint).astype(np.uint8), lines, cuts, width)
         part = "wireframe" if self.detail is None else f"wireframe, {frame.columns} x {frame.rows} px outlined at left"
-        _put(page, image, part, left, top)
+        _put(sheet, image, part, left, top)
         text = f"{_thousands(len(self.edges))} edges"
         if len(cut_edges(self.surface)[0]):
-            page.rule((left, top + TO_SCALE + 9), (left + 34, top + TO_SCALE + 9), CUT, 3)
-            page.write(f"cut where depth jumps; {text} in all", left + 44, top + TO_SCALE, 16, PALE_INK)
+            sheet.rule((left, top + TO_SCALE + 9), (left + 34, top + TO_SCALE + 9), CUT, 3)
+            sheet.write(f"cut at a depth jump; {text} in total", left + 44, top + TO_SCALE, 16, PALE_INK)
         else:
-            page.write(f"{text}, none cut", left, top + TO_SCALE, 16, PALE_INK)
+            sheet.write(f"{text}, none cut", left, top + TO_SCALE, 16, PALE_INK)
 
-    def density(self, page: Page, left: int, top: int) -> None:
+    def density(self, sheet: Sheet, left: int, top: int) -> None:
         density = vertex_density(self.surface, self.frame, self.size, self.owners)
         low, high = density_range(density)
         with np.errstate(divide="ignore"):
             places = np.log(density / low) / np.log(high / low)
-        _put(page, _over_tint(places, DENSITY), "density of vertices", left, top)
+        _put(sheet, _over_tint(places, DENSITY), "vertex density", left, top)
         ticks = logarithmic_ticks(low, high)
-        page.scale(DENSITY, ticks, "vertices per 100 px", left, top + TO_SCALE, 380)
+        sheet.scale(DENSITY, ticks, "vertices per 100 px", left, top + TO_SCALE, 380)
 
-    def from_left(self, page: Page, left: int, top: int) -> None:
-        _put(page, oblique(self.surface, BOX, -38, 24, TINT), "surface from the left", left, top)
-        page.write(self._extent(), left, top + TO_SCALE, 16, PALE_INK)
+    def from_left(self, sheet: Sheet, left: int, top: int) -> None:
+        _put(sheet, oblique(self.surface, BOX, -38, 24, TINT), "surface from the left", left, top)
+        sheet.write(self._extent(), left, top + TO_SCALE, 16, PALE_INK)
 
-    def from_right(self, page: Page, left: int, top: int) -> None:
-        _put(page, oblique(self.surface, BOX, 38, 24, TINT), "surface from the right", left, top)
-        page.write("smooth shading; backs are bluish", left, top + TO_SCALE, 16, PALE_INK)
+    def from_right(self, sheet: Sheet, left: int, top: int) -> None:
+        _put(sheet, oblique(self.surface, BOX, 38, 24, TINT), "surface from the right", left, top)
+        sheet.write("smooth shading; back faces are bluish", left, top + TO_SCALE, 16, PALE_INK)
 
-    def errors(self, page: Page, left: int, top: int) -> None:
+    def errors(self, sheet: Sheet, left: int, top: int) -> None:
         angles = resized(self.angles, self.size)
         known = angles[np.isfinite(angles)]
         end = round_up(float(np.quantile(known, 0.99))) if len(known) else 1.0
         end = max(end, 0.01)
-        _put(page, _over_tint(angles / end, HEAT), "angle between faces and pixel normals", left, top)
-        page.scale(HEAT, linear_ticks(end), "degrees", left, top + TO_SCALE, 380)
+        _put(sheet, _over_tint(angles / end, HEAT), "angle between faces and pixel normals", left, top)
+        sheet.scale(HEAT, linear_ticks(end), "degrees", left, top + TO_SCALE, 380)
 
     def _extent(self) -> str:
         depth = self.surface.camera.depth(self.surface.vertices)
         units = self.surface.units
         if self.surface.camera.is_central:
-            # Normals alone leave the scale of what a pinhole sees open.
+            # Normals do not determine the scale of a perspective surface.
             return f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
-        return f"heights span {np.ptp(depth):.4g} {units}"
+        return f"height range {np.ptp(depth):.4g} {units}"
 
     def _colours(self, samples: Samples, size: tuple[int, int]) -> Image:
-        """The normal map at so many columns and rows."""
+        """Return the colours of the normal map at size (columns, rows)."""
         normals = samples.of(self.normal_map.normals)
         colours = normal_colours(normals)
         colours[~samples.of(self.normal_map.mask)] = TINT
@@ -195,14 +195,14 @@ class _Sheet:
         return np.asarray(Canvas.fromarray(colours).resize(size, method))
 
 
-def _put(page: Page, image: Image, caption: str, left: int, top: int) -> tuple[int, int]:
-    """A captioned picture in the middle of its tinted box; where its top left corner is."""
+def _put(sheet: Sheet, image: Image, caption: str, left: int, top: int) -> tuple[int, int]:
+    """Draw a captioned picture in the middle of its box, and return the position of its top left corner."""
     rows, columns = image.shape[:2]
     box = np.full((BOX[1], BOX[0], 3), TINT, np.uint8)
     right, down = (BOX[0] - columns) // 2, (BOX[1] - rows) // 2
     box[down : down + rows, right : right + columns] = image
-    page.write(caption, left, top, 22)
-    page.put(box, left, top + TO_PICTURE)
+    sheet.write(caption, left, top, 22)
+    sheet.put(box, left, top + TO_PICTURE)
     return left + right, top + TO_PICTURE + down
 
 
@@ -213,11 +213,12 @@ def _over_tint(places: NDArray[np.float64], colours: NDArray[np.float64]) -> Ima
 
 
 def _inside(lines: NDArray[np.float64], size: tuple[int, int]) -> NDArray[np.float64]:
-    """Those of the lines (K, 2, 2) that may be seen in a picture."""
+    """Return the lines (K, 2, 2) whose bounding boxes overlap a picture."""
     low, high = lines.min(axis=1, initial=np.inf), lines.max(axis=1, initial=-np.inf)
-    return lines[(high >= 0).all(axis=1) & (low <= size).all(axis=1)]
+    inside: NDArray[np.float64] = lines[(high >= 0).all(axis=1) & (low <= size).all(axis=1)]
+    return inside
 
 
 def _thousands(count: int) -> str:
-    """12 345 rather than 12345."""
+    """Format a number with spaces between groups of three digits: 12 345."""
     return f"{count:,}".replace(",", " ")

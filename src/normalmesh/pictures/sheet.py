@@ -1,4 +1,4 @@
-"""Page: pictures, captions and colour scales on one sheet."""
+"""Sheet: a canvas for pictures, captions and colour scales."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ INK: Colour = (25, 28, 35)
 PALE_INK: Colour = (105, 110, 120)
 
 
-class Page:
-    """A white sheet of so many pixels."""
+class Sheet:
+    """A white sheet of ``width`` × ``height`` pixels."""
 
     def __init__(self, width: int, height: int) -> None:
         self._canvas = Canvas.new("RGB", (width, height), PAPER)
@@ -28,19 +28,19 @@ class Page:
 
     @property
     def image(self) -> Image:
-        """(H, W, 3)."""
+        """The sheet as an image (H, W, 3)."""
         return np.array(self._canvas)
 
     def put(self, image: Image, left: int, top: int) -> None:
-        """Put a picture on it."""
+        """Draw a picture."""
         self._canvas.paste(Canvas.fromarray(image), (left, top))
 
     def write(self, text: str, left: float, top: float, size: int, colour: Colour = INK, anchor: str = "la") -> None:
-        """Write a line; the anchor is one of Pillow's."""
+        """Write a line of text; the anchor is one of Pillow's."""
         self._draw.text((left, top), text, fill=colour, font=_font(size), anchor=anchor)
 
     def width(self, text: str, size: int) -> float:
-        """Of a line."""
+        """Return the width of a line of text in pixels."""
         return self._draw.textlength(text, font=_font(size))
 
     def rule(self, start: tuple[float, float], end: tuple[float, float], colour: Colour, width: int = 1) -> None:
@@ -48,7 +48,7 @@ class Page:
         self._draw.line([*start, *end], fill=colour, width=width)
 
     def outline(self, corners: NDArray[np.float64]) -> None:
-        """Draw a closed line (K, 2) that stands out on any colour."""
+        """Draw a polygon (K, 2) that is visible on any colour."""
         points = [tuple(point) for point in [*corners, *corners[:2]]]
         self._draw.line(points, fill=PAPER, width=7, joint="curve")
         self._draw.line(points, fill=INK, width=3, joint="curve")
@@ -56,7 +56,7 @@ class Page:
     def scale(
         self, colours: NDArray[np.float64], ticks: dict[float, str], label: str, left: int, top: int, width: int
     ) -> None:
-        """A bar of colours with ticks at places between 0 and 1 below it, and what they count."""
+        """Draw a colour bar with labelled ticks, whose keys are between 0 and 1, and a label."""
         bar = coloured(np.linspace(0, 1, width)[None].repeat(14, axis=0), colours)
         self.put(bar, left, top)
         for place, text in ticks.items():
@@ -72,7 +72,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def round_up(value: float) -> float:
-    """The next of … 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15 …"""
+    """Round up to the next of … 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15 …"""
     if value <= 0:
         return 1.0
     power = 10.0 ** floor(log10(value))
@@ -80,14 +80,14 @@ def round_up(value: float) -> float:
 
 
 def linear_ticks(end: float) -> dict[float, str]:
-    """Places and texts of round numbers from 0 to a round end."""
+    """Return positions between 0 and 1 and labels of round numbers from 0 to a round ``end``."""
     power = 10.0 ** floor(log10(end))
     step = next(each * power for each in (0.1, 0.2, 0.25, 0.5, 1, 2, 5) if end / (each * power) <= 5 + 1e-9)
     return {k * step / end: f"{k * step:.4g}" for k in range(floor(end / step + 1e-9) + 1)}
 
 
 def logarithmic_ticks(low: float, high: float) -> dict[float, str]:
-    """Places and texts of round numbers between two positive ones, on a logarithmic scale."""
+    """Return positions between 0 and 1 and labels of round numbers on a logarithmic scale from ``low`` to ``high``."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ratio = high / low
     steps = (1, 1.5, 2, 3, 5, 7) if ratio < 10 else (1, 2, 5) if ratio < 300 else (1,)

@@ -1,1 +1,1 @@
-"""The report of a run: one page that shows the surface, and needs nothing but a browser."""
+"""The HTML report of a reconstruction, a single page with the surface in 3D."""

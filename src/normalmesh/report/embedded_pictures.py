@@ -1,4 +1,4 @@
-"""Pictures as addresses that hold their contents: ``data:image/…``."""
+"""Pictures as ``data:`` URLs, embedded in a page."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
     from normalmesh.files.textures import Texture
 
-#: Longest side, in pixels, of a picture in a page.
-LONGEST = 1600
-#: Up to so many bytes a PNG, which is exact, is preferred to a JPEG.
-EXACT = 1_000_000
+#: Longest side of an embedded picture, in pixels.
+MAX_SIDE = 1600
+#: Largest PNG, in bytes; larger pictures are embedded with lossy compression.
+MAX_PNG_BYTES = 1_000_000
 
 
 def normals_address(normal_map: NormalMap) -> str:
-    """The normal map in its usual colours, transparent outside the mask."""
+    """Return the URL of the normal map as a colour image, transparent outside the mask."""
     from PIL import Image
 
-    # Every n-th pixel of a large map: means of colours would need as much memory again.
-    step = max(max(normal_map.shape) // (2 * LONGEST), 1)
+    # Large maps are subsampled first: averaging would double the memory.
+    step = max(max(normal_map.shape) // (2 * MAX_SIDE), 1)
     colours, mask = normal_colours(normal_map.normals[::step, ::step]), normal_map.mask[::step, ::step]
     return _address(Image.fromarray(np.dstack([colours, (255 * mask).astype(np.uint8)])))
 
 
 def photo_address(texture: Texture, shape: tuple[int, int]) -> str:
-    """A photo of a map's view, opaque."""
+    """Return the URL of a photo with the same view as a normal map of the given shape."""
     image = colour_image(texture)
     check_same_image(image, shape)
     return _address(image.convert("RGB"))
 
 
 def _address(image: Image) -> str:
-    image.thumbnail((LONGEST, LONGEST))
+    image.thumbnail((MAX_SIDE, MAX_SIDE))
     content, kind = _encoded(image, "PNG"), "png"
-    if len(content) > EXACT:
+    if len(content) > MAX_PNG_BYTES:
         if image.mode == "RGBA":
             content, kind = _encoded(image, "WEBP", quality=92), "webp"
         else:

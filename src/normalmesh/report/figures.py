@@ -1,4 +1,4 @@
-"""Figures: what a report says in words and numbers."""
+"""The figures of a report: names and values in tables, and warnings."""
 
 from __future__ import annotations
 
@@ -20,23 +20,26 @@ from normalmesh.report.shadings import AngularErrors
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: Rows of a table: name and value.
 Rows = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Rows of names and values.
+    """The figures of a report.
 
     Attributes
     ----------
     headline
-        The few that matter most.
+        The most important figures.
     details
-        All others.
+        All other figures.
     stages
-        Seconds of the stages of the run.
-    warnings, convention
-        Sentences; what the data say about the convention.
+        Seconds by stage of the run.
+    warnings
+        One sentence each.
+    convention
+        Diagnosis of the convention, several lines.
     """
 
     headline: Rows
@@ -47,7 +50,7 @@ class Figures:
 
     @classmethod
     def of_mesh(cls, vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> Figures:
-        """Of a mesh of which nothing else is known."""
+        """Return the figures of a mesh without a normal map."""
         return cls([("Vertices", count(len(vertices))), ("Faces", count(len(faces)))], [("Extent", _extent(vertices))])
 
     @classmethod
@@ -59,6 +62,7 @@ class Figures:
         diagnosis: Diagnosis | None,
         warnings: Iterable[object],
     ) -> Figures:
+        """Return the figures of a reconstructed surface, as far as its normal map and report are known."""
         headline = [("Vertices", count(len(surface.vertices))), ("Faces", count(len(surface.faces)))]
         rows, columns = surface.shape
         details = [("Image size", f"{columns} × {rows} pixels")]
@@ -75,32 +79,32 @@ class Figures:
         stages = _stages(surface)
         if stages:
             headline.append(("Time", f"{sum(stages.values()):.2f} s"))
-        said = (*map(str, warnings), *_own_warnings(surface, diagnosis))
-        return cls(headline, details, stages, tuple(dict.fromkeys(said)), "" if diagnosis is None else str(diagnosis))
+        texts = (*map(str, warnings), *_own_warnings(surface, diagnosis))
+        return cls(headline, details, stages, tuple(dict.fromkeys(texts)), "" if diagnosis is None else str(diagnosis))
 
 
 def versions() -> Rows:
-    """What the run depended on."""
+    """Return the versions of the packages that a run depends on."""
     packages = [(name, version(name)) for name in ("numpy", "numba")]
     return [("normalmesh", __version__), *packages, ("Python", platform.python_version())]
 
 
 def count(number: int | np.integer) -> str:
-    """A number with narrow spaces between groups of three digits."""
+    """Format a number with narrow spaces between groups of three digits."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def _about_map(normal_map: NormalMap) -> Rows:
     repairs, share = normal_map.repairs, 100 * normal_map.foreground / normal_map.mask.size
     rows = [("Foreground", f"{count(normal_map.foreground)} pixels ({share:.1f} %)")]
-    mended = {
+    repaired = {
         "invalid": repairs.invalid,
         "rescaled": repairs.rescaled,
         "back-facing": repairs.back_facing,
         "grazing": repairs.grazing,
     }
-    told = ", ".join(f"{count(number)} {name}" for name, number in mended.items() if number)
-    return [*rows, ("Normals repaired", told or "none")]
+    text = ", ".join(f"{count(number)} {name}" for name, number in repaired.items() if number)
+    return [*rows, ("Normals repaired", text or "none")]
 
 
 def _about_surface(surface: Surface) -> Rows:
@@ -112,12 +116,12 @@ def _about_surface(surface: Surface) -> Rows:
     if surface.decimation is not None:
         rows.append(("Decimation", f"{len(surface.decimation.rounds)} rounds"))
     if surface.integration is not None:
-        done = surface.integration
-        flips, moves = (sum(each[k] for each in done.refinements) for k in (0, 1))
+        report = surface.integration
+        flips, moves = (sum(each[k] for each in report.refinements) for k in (0, 1))
         rows += [
-            ("Noise of the normals", f"{done.noise:.2f}°"),
-            ("Solver", f"{done.method}, residual {done.residual:.1e}"),
-            ("Refinement", f"{len(done.refinements)} rounds, {count(flips)} flips, {count(moves)} moves"),
+            ("Noise of the normals", f"{report.noise:.2f}°"),
+            ("Solver", f"{report.method}, residual {report.residual:.1e}"),
+            ("Refinement", f"{len(report.refinements)} rounds, {count(flips)} flips, {count(moves)} moves"),
         ]
     return rows
 
@@ -127,7 +131,7 @@ def _extent(vertices: NDArray[np.float64], units: str = "") -> str:
 
 
 def _stages(surface: Surface) -> dict[str, float]:
-    """Seconds by stage, in the order of the work."""
+    """Return the seconds by stage, in the order of the pipeline."""
     stages: dict[str, float] = {}
     for name, work in (("decimation", surface.decimation), ("integration", surface.integration)):
         if work is not None:
@@ -145,11 +149,11 @@ def _own_warnings(surface: Surface, diagnosis: Diagnosis | None) -> list[str]:
             "The data contradict the convention that the normals were read with: relative to that, "
             f"{fitting} fits. Read them with another convention."
         )
-    made = surface.decimation
-    if made is not None and made.target is not None and not made.target_met:
-        found.append(f"{count(made.target)} vertices were asked for, which this mask does not allow.")
-    loose = 0 if surface.discontinuities is None else np.count_nonzero(surface.discontinuities.undetermined)
-    if loose:
-        parts = "one part" if loose == 1 else f"{loose} parts"
-        found.append(f"The distance of {parts} from the rest is a guess; a control point there (prior) settles it.")
+    decimation = surface.decimation
+    if decimation is not None and decimation.target is not None and not decimation.target_met:
+        found.append(f"The target of {count(decimation.target)} vertices cannot be met with this mask.")
+    undetermined = 0 if surface.discontinuities is None else np.count_nonzero(surface.discontinuities.undetermined)
+    if undetermined:
+        parts = "one part" if undetermined == 1 else f"{undetermined} parts"
+        found.append(f"The depth of {parts} relative to the rest is a guess; add a control point there (prior).")
     return found

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes three.bundle.min.js, one classic script, of what three.entry.js names. Needs Node.js, npm and the network.
+# Bundle the parts of three.js that three.entry.js exports into three.bundle.min.js. Requires Node.js, npm and network access.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 three=0.187.0

@@ -1,4 +1,4 @@
-"""write_report: one HTML file with a surface to turn around, its normal map, and the figures of the run."""
+"""write_report: write an HTML file with the surface in 3D, its normal map, and the figures of the run."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.report.embedded_pictures import normals_address, photo_address
 from normalmesh.report.figures import Figures, Rows, versions
-from normalmesh.report.geometry import Geometry
+from normalmesh.report.packed_geometry import Geometry
 from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density
 
 if TYPE_CHECKING:
     from normalmesh.files.textures import Texture
 
-#: Shadings in the order of their buttons.
+#: Labels of the shadings, in the order of their buttons.
 LABELS = {"light": "Light", "normal": "Normal", "error": "Angular error", "density": "Vertex density", "photo": "Photo"}
 
 
@@ -43,31 +43,32 @@ def write_report(
     warnings: Iterable[object] = (),
     texture: Texture | None = None,
 ) -> None:
-    """Write a report as one HTML file that any browser opens, without a network.
+    """Write a report as one HTML file, which any browser opens offline.
 
-    It shows the surface in 3D, as wireframe and shaded by light, normals, angular error, vertex density or photo,
-    beside the normal map; and size, compression, errors, jumps, seconds, settings, versions and warnings.
+    The page shows the surface in 3D, as wireframe or coloured by shading, normals, angular error, vertex density or
+    photo, the normal map, and size, compression, errors, jumps, seconds, settings, versions and warnings.
 
     Parameters
     ----------
     path
         The file to write, usually ``….html``.
     surface
+        The surface to show.
     normal_map
-        What the surface was made from; without it, all that compares with it is left out.
+        The normal map that the surface was reconstructed from; without it, comparisons with it are omitted.
     source
         Name of the input, for the title.
     settings
-        What the run was asked for, by name.
+        Settings of the run, by name.
     warnings
-        What went wrong on the way: text or warnings. Those of :func:`diagnose` are added.
+        Texts or warnings of the run. Those of :func:`diagnose` are added.
     texture
         A photo of the same view: uint8 (H', W', 3 or 4), or a file.
 
     Raises
     ------
     NormalMeshError
-        Normal map and surface of different sizes, an unusable texture, or a path that cannot be written.
+        If the sizes of normal map and surface differ, the texture is unusable, or the path cannot be written.
     """
     check_target(checked_path(path))
     page = surface_page(surface, normal_map, source=source, settings=settings, warnings=warnings, texture=texture)
@@ -83,15 +84,15 @@ def surface_page(
     warnings: Iterable[object] = (),
     texture: Texture | None = None,
 ) -> bytes:
-    """The page that :func:`write_report` writes."""
+    """Return the page that :func:`write_report` writes."""
     checked_instance(surface, Surface, "surface")
-    _check_words(source, settings, warnings)
+    _check_texts(source, settings, warnings)
     shadings, errors, diagnosis = {}, None, None
     if normal_map is not None:
         if checked_instance(normal_map, NormalMap, "normal_map").shape != surface.shape:
             raise NormalMeshError(
-                f"the normal map is {shape_text(normal_map.shape)} but the surface was seen on "
-                f"{shape_text(surface.shape)} pixels: give the map that the surface was made from"
+                f"the normal map has {shape_text(normal_map.shape)} pixels but the surface has "
+                f"{shape_text(surface.shape)}: give the map that the surface was reconstructed from"
             )
         errors, diagnosis = AngularErrors.of(surface, normal_map), diagnose(normal_map)
         shadings["error"] = errors.shading()
@@ -111,8 +112,8 @@ def surface_page(
     return _page(geometry, shadings, figures, pictures, source, settings or {})
 
 
-def _check_words(source: object, settings: object, warnings: object) -> None:
-    """Raise where what is to be printed beside a surface cannot be."""
+def _check_texts(source: object, settings: object, warnings: object) -> None:
+    """Raise if source, settings or warnings are of the wrong type."""
     if source is not None and not isinstance(source, str | PathLike):
         raise NormalMeshError(f"source must be the name of a file, not {repr_for_error(source)}")
     if settings is not None and not isinstance(settings, Mapping):
@@ -122,7 +123,7 @@ def _check_words(source: object, settings: object, warnings: object) -> None:
 
 
 def mesh_page(model: TriangleModel, source: str | PathLike[str] | None = None) -> bytes:
-    """The page of a mesh of which only vertices and faces are known."""
+    """Return the page of a mesh without a normal map."""
     shadings = {"density": density(model.vertices, model.faces, None)}
     geometry = Geometry(model.vertices, model.faces, {"density": shadings["density"].values})
     return _page(geometry, shadings, Figures.of_mesh(model.vertices, model.faces), {}, source, {})
@@ -159,7 +160,7 @@ def _page(
         about=_json(about),
         geometry=packed,
     )
-    return page.encode(errors="replace")  # names of files need not be text
+    return page.encode(errors="replace")  # a file name may not be valid text
 
 
 def _resource(name: str) -> str:
@@ -167,7 +168,7 @@ def _resource(name: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand in a script element: nothing in it can end that."""
+    """Return JSON that is safe inside a script element: it cannot close the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -190,7 +191,9 @@ def _tables(figures: Figures, settings: Mapping[str, object]) -> str:
     tables = [_table("Figures", figures.details), _table("Time", seconds), _table("Settings", chosen)]
     if figures.convention:
         lines = "".join(f"<p>{escape(line)}</p>" for line in figures.convention.splitlines())
-        tables.append(f'<section class="card"><h2>Convention, relative to how it was read</h2>{lines}</section>')
+        tables.append(
+            f'<section class="card"><h2>Convention, relative to the one used for reading</h2>{lines}</section>'
+        )
     return "".join([*tables, _table("Versions", versions())])
 
 

@@ -1,4 +1,4 @@
-"""Shadings: values at the vertices that the viewer turns into colours, and the ends of their scales."""
+"""Shadings: values at the vertices that the viewer maps to colours, with the limits of the colour scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Shading:
-    """Values (N,) from 0 to 1 along a scale of colours, NaN where unknown, and what stands at the scale's two ends."""
+    """Values (N,) from 0 to 1 on a colour scale, NaN where unknown, and the labels at both ends of the scale."""
 
     values: Float
     low: str
@@ -26,14 +26,14 @@ class Shading:
 
 @dataclass(frozen=True, eq=False)
 class AngularErrors:
-    """Degrees between the faces of a surface and the normals of the pixels that they cover.
+    """Angles in degrees between the faces of a surface and the normals of the pixels that they cover.
 
     Attributes
     ----------
     mean, median, high
-        Over the pixels; ``high``: 95 of 100 are below it. NaN where no pixel is covered.
+        Mean, median and 95th percentile over the pixels; NaN if no pixel is covered.
     at_vertices
-        (N,) means over the pixels of the faces around a vertex; NaN where there are none.
+        Means (N,) over the pixels of the faces around each vertex; NaN if there are none.
     """
 
     mean: float
@@ -43,6 +43,7 @@ class AngularErrors:
 
     @classmethod
     def of(cls, surface: Surface, normal_map: NormalMap) -> AngularErrors:
+        """Measure the angular errors of a surface."""
         _, owners = surface.owners(normal_map.shape)
         count, total = np.zeros(len(surface.faces)), np.zeros(len(surface.faces))
         found = []
@@ -61,21 +62,23 @@ class AngularErrors:
         return cls(mean, float(median), float(high), at_vertices)
 
     def shading(self) -> Shading:
-        """From 0° to what nearly all vertices are below, rounded up."""
+        """Return the shading, whose scale ends at the 95th percentile over the vertices, rounded up."""
         known = self.at_vertices[np.isfinite(self.at_vertices)]
         end = round_up(float(np.percentile(known, 95))) if len(known) else 1.0
         return Shading(self.at_vertices / end, "0°", f"{end:g}°")
 
 
 def density(points: Float, faces: NDArray[np.int32], unit: str | None) -> Shading:
-    """How many vertices there are in an area around each, on a logarithmic scale.
+    """Return the vertex density as a shading on a logarithmic scale.
 
     Parameters
     ----------
     points
-        (N, 2 or 3): on the screen or in space.
+        Positions (N, 2 or 3) of the vertices, on the screen or in space.
+    faces
+        Vertex indices (M, 3).
     unit
-        Unit of the points, for a scale in vertices for 100 of its squares; None: relative to the mean.
+        Unit of the positions, for a scale in vertices per 100 square units; None: relative to the mean.
     """
     sides = [points[faces[:, k]] - points[faces[:, 0]] for k in (1, 2)]
     squares = [(a * b).sum(axis=1) for a, b in ((sides[0], sides[0]), (sides[1], sides[1]), (sides[0], sides[1]))]
@@ -95,30 +98,30 @@ def density(points: Float, faces: NDArray[np.int32], unit: str | None) -> Shadin
 
 
 def cut_edges(surface: Surface) -> NDArray[np.int32]:
-    """Ends (K, 2) of the edges along which a surface is cut: those of one face that lie on another on the screen."""
+    """Return the vertices (K, 2) of the cut edges: boundary edges that coincide with another one on the screen."""
     sides = np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)])
     place = np.unique(surface.screen, axis=0, return_inverse=True)[1].reshape(-1)
     if place.max() + 1 == len(place):
         return np.zeros((0, 2), np.int32)
-    alone = _how_often(sides) == 1
-    border = sides[alone]
-    return border[_how_often(place[border]) > 1].astype(np.int32)
+    boundary = sides[_occurrences(sides) == 1]
+    cuts: NDArray[np.int32] = boundary[_occurrences(place[boundary]) > 1].astype(np.int32)
+    return cuts
 
 
 def round_up(value: float) -> float:
-    """The next number of one digit, such as 0.3, 4 or 50; at least 0.1."""
+    """Round up to one significant digit, such as 0.3, 4 or 50; at least 0.1."""
     value = max(value, 0.1)
     power = 10.0 ** np.floor(np.log10(value) + 1e-9)
     return float(np.ceil(value / power - 1e-9) * power)
 
 
 def _sums_at_vertices(faces: NDArray[np.int32], values: Float, vertices: int) -> Float:
-    """Sums (N,) of values (M,) of the faces around each vertex."""
+    """Return the sums (N,) of the values (M,) of the faces around each vertex."""
     return np.bincount(faces.ravel(), np.repeat(values, 3), vertices).astype(np.float64)
 
 
-def _how_often(pairs: NDArray[np.integer]) -> NDArray[np.intp]:
-    """How often each pair (K, 2) occurs, in either direction (K,)."""
+def _occurrences(pairs: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return how often each pair (K, 2) occurs in either direction (K,)."""
     ends = np.sort(pairs.astype(np.int64), axis=1)
     keys = ends[:, 0] * (ends.max(initial=0) + 1) + ends[:, 1]
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-// What the viewer uses of three.js; make_bundle.sh makes three.bundle.min.js of it.
+// The parts of three.js that the viewer uses; make_bundle.sh bundles them into three.bundle.min.js.
 export {
   BufferAttribute,
   BufferGeometry,

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the surface of the page. Positions are centred, and scaled so that the longest side of their box is 1.
+// Draw the surface of the page. Positions are centred and scaled so that the longest side of the bounding box is 1.
 (async () => {
   const element = (id) => document.getElementById(id);
   const HEAT = ["#000004", "#50127b", "#b63679", "#fb8861", "#fcfdbf"];
@@ -30,7 +30,7 @@
     varying vec2 at;
     varying float share;
     void main() {
-      // What the derivatives span faces the viewer, whichever side that is.
+      // The cross product of the derivatives always points towards the viewer.
       vec3 facet = normalize(cross(dFdx(place), dFdy(place)));
       vec3 n = flat_faces ? facet : normalize(outward);
       if (flat_faces && !gl_FrontFacing) n = -n;
@@ -51,12 +51,12 @@
       gl_FragColor = vec4(colour, 1.0);
     }`;
 
-  function say(text) {
+  function showMessage(text) {
     element("message").textContent = text;
     element("message").hidden = !text;
   }
 
-  async function unpacked() {
+  async function decompress() {
     const text = atob(element("geometry").textContent.trim());
     element("geometry").textContent = "";
     const bytes = new Uint8Array(text.length);
@@ -65,8 +65,8 @@
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
-  // An array (rows, columns) stored column by column, in each all lowest bytes first.
-  function stored(bytes, { start, bytes: width, shape: [rows, columns = 1] }) {
+  // Decode an array (rows, columns) that is stored column by column as byte planes, lowest bytes first.
+  function decodeArray(bytes, { start, bytes: width, shape: [rows, columns = 1] }) {
     const array = new { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[width](rows * columns);
     for (let column = 0; column < columns; column++)
       for (let plane = 0; plane < width; plane++) {
@@ -76,8 +76,8 @@
     return array;
   }
 
-  // Rows from their differences, whose sign is in the lowest bit, as shares of 65535.
-  function summed(steps, columns) {
+  // Decode rows from zigzag-encoded differences, as fractions of 65535.
+  function decodeDifferences(steps, columns) {
     const shares = new Float32Array(steps.length);
     for (let column = 0; column < columns; column++)
       for (let k = column, sum = 0; k < steps.length; k += columns) {
@@ -87,7 +87,7 @@
     return shares;
   }
 
-  function faces(steps) {
+  function decodeFaces(steps) {
     for (let k = 0, first = 0; k < steps.length; k += 3) {
       first += steps[k];
       steps[k] = first;
@@ -114,18 +114,18 @@
     return found.slice(0, size);
   }
 
-  const longest = (about) => Math.max(...about.size) || 1;
+  const longestSide = (about) => Math.max(...about.size) || 1;
 
-  async function loadedGeometry(about) {
-    const bytes = await unpacked();
-    const array = (name) => stored(bytes, about.arrays[name]);
-    const places = summed(array("position"), 3);
-    for (let k = 0; k < places.length; k++) places[k] = ((places[k] - 0.5) * about.size[k % 3]) / longest(about);
+  async function loadGeometry(about) {
+    const bytes = await decompress();
+    const array = (name) => decodeArray(bytes, about.arrays[name]);
+    const places = decodeDifferences(array("position"), 3);
+    for (let k = 0; k < places.length; k++) places[k] = ((places[k] - 0.5) * about.size[k % 3]) / longestSide(about);
     const geometry = new THREE.BufferGeometry();
     geometry.setAttribute("position", new THREE.BufferAttribute(places, 3));
-    geometry.setIndex(new THREE.BufferAttribute(faces(array("index")), 1));
+    geometry.setIndex(new THREE.BufferAttribute(decodeFaces(array("index")), 1));
     geometry.computeVertexNormals();
-    if (about.arrays.uv) geometry.setAttribute("uv", new THREE.BufferAttribute(summed(array("uv"), 2), 2));
+    if (about.arrays.uv) geometry.setAttribute("uv", new THREE.BufferAttribute(decodeDifferences(array("uv"), 2), 2));
     const values = {};
     for (const name of Object.keys(about.scales)) values[name] = new THREE.BufferAttribute(array(name), 1, true);
     return { geometry, values, cuts: about.arrays.cuts ? array("cuts") : null };
@@ -156,7 +156,7 @@
     const canvas = element("canvas"), stage = element("stage");
     const renderer = new THREE.WebGLRenderer({ canvas, antialias: true, alpha: true });
     renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
-    const { geometry, values, cuts } = await loadedGeometry(about);
+    const { geometry, values, cuts } = await loadGeometry(about);
     const material = new THREE.ShaderMaterial({
       vertexShader: VERTEX,
       fragmentShader: FRAGMENT,
@@ -183,7 +183,7 @@
     controls.screenSpacePanning = true;
 
     let waiting = false, wires = null;
-    // The angles that were last asked for; null once the viewer has been turned by hand.
+    // The angles of the last preset view; null once the user has moved the camera.
     let angles = [22, 12];
     function draw() {
       if (waiting) return;
@@ -203,7 +203,7 @@
       draw();
     }
 
-    // From the given angles in degrees, so far away that the corners of the box are just seen.
+    // Look from the given angles in degrees, from the smallest distance at which the bounding box is visible.
     function look(right, above) {
       angles = [right, above];
       const sphere = new THREE.Spherical(1, ((90 - above) * Math.PI) / 180, (right * Math.PI) / 180);
@@ -211,7 +211,7 @@
       camera.position.setFromSpherical(sphere);
       controls.update();
       const high = Math.tan((camera.fov / 2) * (Math.PI / 180)), wide = high * camera.aspect;
-      const back = camera.quaternion.clone().invert(), half = about.size.map((length) => length / 2 / longest(about));
+      const back = camera.quaternion.clone().invert(), half = about.size.map((length) => length / 2 / longestSide(about));
       let distance = 0.1;
       for (let k = 0; k < 8; k++) {
         const sign = (axis) => ((k >> axis) & 1 ? 1 : -1);
@@ -249,12 +249,12 @@
     const jumps = cuts && lines(geometry, cuts, RED);
     if (jumps) scene.add(jumps);
 
-    function showBeside(shown) {
+    function showMap(shown) {
       element("map").hidden = !shown;
       element("panes").classList.toggle("two", shown);
     }
 
-    // Right, up: turned by that many steps, or moved; nearer: a factor of the distance.
+    // Rotate or pan by steps to the right and up; nearer: factor of the distance.
     function step(right, up, moved, nearer = 1) {
       angles = null;
       const offset = camera.position.clone().sub(controls.target);
@@ -293,9 +293,9 @@
       wireframe: showWires,
       flat: (on) => { material.uniforms.flat_faces.value = on; draw(); },
       jumps: (on) => { if (jumps) jumps.visible = on; draw(); },
-      beside: showBeside,
+      beside: showMap,
     };
-    // A browser keeps what was chosen when a page is loaded again.
+    // Browsers keep the state of the controls when a page is reloaded.
     for (const [id, apply] of Object.entries(toggles)) {
       element(id).addEventListener("change", (event) => apply(event.target.checked));
       apply(element(id).checked);
@@ -310,7 +310,7 @@
     controls.addEventListener("change", draw);
     new ResizeObserver(fit).observe(stage);
     fit();
-    say("");
+    showMessage("");
     document.documentElement.dataset.state = "ready";
   }
 
@@ -323,6 +323,6 @@
     await start();
   } catch (error) {
     document.documentElement.dataset.state = "failed";
-    say(`The surface cannot be shown: ${error.message}`);
+    showMessage(`The surface cannot be shown: ${error.message}`);
   }
 })();

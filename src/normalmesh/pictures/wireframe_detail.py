@@ -1,4 +1,4 @@
-"""Detail: the part of a large mesh that a wireframe shows."""
+"""Choose the part of a large mesh that a wireframe shows."""
 
 from __future__ import annotations
 
@@ -7,26 +7,34 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from normalmesh.mesh.surface import Surface
-from normalmesh.pictures.fields import resized
-from normalmesh.pictures.framing import Frame
+from normalmesh.pictures.frame import Frame
+from normalmesh.pictures.surface_fields import resized
 
-#: Vertices of a detail, about, and cells along its sides among which densities are compared.
+#: Approximate number of vertices of the detail, and cells along each of its sides whose densities are compared.
 VERTICES, CELLS = 4000, 4
 
 
-def detail_of(surface: Surface, frame: Frame, owners: NDArray[np.int32], box: tuple[int, int]) -> Frame:
-    """A frame of the shape of a box within another, on the surface, where the density of vertices varies most.
+def detail_frame(surface: Surface, frame: Frame, owners: NDArray[np.int32], box: tuple[int, int]) -> Frame:
+    """Return the part of a frame where the vertex density varies most.
 
     Parameters
     ----------
+    frame
+        The frame to choose from.
     owners
-        (H, W) faces at samples of the frame, −1 outside.
+        Faces (H, W) at the samples of the frame, −1 outside.
+    box
+        Width and height, whose ratio the detail gets.
+
+    Returns
+    -------
+    Frame
     """
     covered = max((owners >= 0).mean(), 1e-6) * frame.columns * frame.rows
     height = np.sqrt(covered * VERTICES / len(surface.vertices) * box[1] / box[0])
     rows = int(np.clip(height, 1, frame.rows))
     columns = int(np.clip(height * box[0] / box[1], 1, frame.columns))
-    # At least one window, also where a frame is narrower than the box is.
+    # There is at least one window, even if the frame is narrower than the box.
     along = max(frame.columns * CELLS // columns, CELLS), max(frame.rows * CELLS // rows, CELLS)
     u, v = np.clip(np.floor(frame.places(surface.screen, along)).astype(np.int64), 0, np.subtract(along, 1)).T
     counts = np.bincount(v * along[0] + u, minlength=along[0] * along[1]).reshape(along[1], along[0])

@@ -1,4 +1,4 @@
-"""Fields: what is measured at each place of a surface, for pictures: density of vertices and angular error."""
+"""Fields over the image of a surface for pictures: vertex density and angular error."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pictures.framing import Frame, Samples
+from normalmesh.pictures.frame import Frame, Samples
 from normalmesh.runtime.row_blocks import row_blocks
 
 Float = NDArray[np.float64]
 
-#: Width of the smoothing of densities, in mean distances between vertices, and the least in pixels of the picture.
-SMOOTHING, LEAST_SMOOTHING = 1.2, 2.0
+#: Standard deviation of the smoothing of densities, in mean vertex distances, and its minimum in pixels of the picture.
+SMOOTHING, MIN_SMOOTHING = 1.2, 2.0
 
 
 def vertex_density(surface: Surface, frame: Frame, size: tuple[int, int], owners: NDArray[np.int32]) -> Float:
-    """Vertices per 100 pixels of the image, smoothed, in a picture of so many columns and rows; NaN outside.
+    """Return the smoothed number of vertices per 100 image pixels, in a picture of size (columns, rows); NaN outside.
 
-    ``owners`` (H, W): faces at samples of the frame, −1 outside.
+    ``owners`` (H, W) are the faces at the samples of the frame, −1 outside.
     """
     columns, rows = size
     covered = resized((owners >= 0).astype(np.float32), size)
@@ -30,34 +30,34 @@ def vertex_density(surface: Surface, frame: Frame, size: tuple[int, int], owners
     at = np.clip(v, 0, rows - 1) * columns + np.clip(u, 0, columns - 1)
     counts = np.bincount(at, minlength=rows * columns).reshape(rows, columns).astype(np.float64)
     spacing = np.sqrt(max(covered.sum(), 1.0) / len(surface.vertices))
-    width = max(SMOOTHING * spacing, LEAST_SMOOTHING)
+    width = max(SMOOTHING * spacing, MIN_SMOOTHING)
     area = frame.columns * frame.rows / (columns * rows)
-    # Vertices of the outline spread their weight to the outside as well: dividing by the spread mask brings it back.
+    # Smoothing moves weight across the outline; dividing by the smoothed mask compensates for it.
     density = gaussian_filter(counts, width) / np.maximum(gaussian_filter(covered, width), 1e-3)
     return np.where(covered >= 0.5, 100 * density / area, np.nan)
 
 
 def density_range(density: Float) -> tuple[float, float]:
-    """Ends of a logarithmic scale for densities (H, W)."""
+    """Return the limits of a logarithmic colour scale for densities (H, W)."""
     known = density[density > 0]
     low, high = np.quantile(known, [0.03, 0.99]) if len(known) else (1.0, 1.0)
     middle, spread = np.sqrt(low * high), np.clip(np.sqrt(high / low), 1.7, 30)
     return float(middle / spread), float(middle * spread)
 
 
-def refuse_other_image(surface: Surface, normal_map: NormalMap) -> None:
-    """An error where the normal map is of other pixels than the surface."""
+def check_same_shape(surface: Surface, normal_map: NormalMap) -> None:
+    """Raise if the normal map and the image of the surface have different shapes."""
     if surface.shape != normal_map.shape:
         raise NormalMeshError(
-            f"the surface was seen on {shape_text(surface.shape)} pixels but the normal map has "
-            f"{shape_text(normal_map.shape)}; give the map that the surface was made of"
+            f"the surface has {shape_text(surface.shape)} pixels but the normal map has "
+            f"{shape_text(normal_map.shape)}; give the map that the surface was reconstructed from"
         )
 
 
 def angular_errors(
     surface: Surface, normal_map: NormalMap, samples: Samples, owners: NDArray[np.int32]
 ) -> NDArray[np.float32]:
-    """Angles (H, W) in degrees between the normals of faces and pixels at samples; NaN where one is unknown."""
+    """Return the angles (H, W) in degrees between face and pixel normals at the samples; NaN where one is unknown."""
     normals, faces = samples.of(normal_map.normals), surface.face_normals
     angles = np.empty(owners.shape, np.float32)
     for rows in row_blocks(owners.shape):
@@ -67,7 +67,7 @@ def angular_errors(
 
 
 def resized(values: NDArray[np.floating], size: tuple[int, int]) -> Float:
-    """Values (H, W) at so many columns and rows: means of the known ones, NaN where most are not."""
+    """Resample values (H, W) to size (columns, rows): means of the known values, NaN where most are unknown."""
     known = np.isfinite(values)
     weight = _resized(known.astype(np.float32), size)
     total = _resized(np.where(known, values, 0).astype(np.float32), size)

@@ -1,4 +1,4 @@
-"""What came of an input, for people and for programs."""
+"""The summary of one reconstruction, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Outcome:
-    """What came of an input so far.
+class RunSummary:
+    """The summary of one reconstruction, filled step by step.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Outcome:
     levels
         Vertices, faces, compression and mean angle to the normals of each surface, finest first.
     jumps
-        Edges of the finest one along which it is cut, and their length in pixels; None where none were looked for.
+        Number of cut edges of the finest surface, and their length in pixels; None if jumps were not searched for.
     """
 
     source: Path
@@ -39,30 +39,31 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
 
-    def read(self, normal_map: NormalMap) -> None:
+    def add_normal_map(self, normal_map: NormalMap) -> None:
+        """Record the size of the normal map."""
         rows, columns = normal_map.shape
         self.size, self.foreground = (columns, rows), normal_map.foreground
 
-    def measured(self, surfaces: Sequence[Surface], normal_map: NormalMap) -> None:
-        """Note the figures of the surfaces."""
+    def add_figures(self, surfaces: Sequence[Surface], normal_map: NormalMap) -> None:
+        """Measure the surfaces, and record the figures."""
         self.levels = [_figures(surface, normal_map) for surface in surfaces]
 
-    def made(self, surfaces: Sequence[Surface]) -> None:
-        """Note where the surfaces are cut, and how long they took."""
+    def add_surfaces(self, surfaces: Sequence[Surface]) -> None:
+        """Record the jumps of the finest surface, and the seconds by stage."""
         found = surfaces[0].discontinuities
         if found is not None:
             ends = found.screen[found.cut]
             length = sum(math.dist(first, second) for first, second in ends.tolist())
             self.jumps = {"edges": len(ends), "length": length}
             self.jumps_text = str(found)
-        # One decimation counts its seconds through all levels.
+        # All levels come from one decimation, whose seconds the coarsest one holds in full.
         self.seconds |= getattr(surfaces[-1].decimation, "seconds", {})
         for surface in surfaces:
             for stage, seconds in surface.integration.seconds.items() if surface.integration else ():
                 self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     def as_json(self) -> str:
-        """One line of JSON, with the figures of the finest surface beside those of all levels."""
+        """Return one line of JSON, with the figures of the finest surface and those of all levels."""
         first = self.levels[0] if self.levels else dict.fromkeys(("vertices", "faces", "compression", "mae"))
         content = asdict(self)
         content["input"] = str(content.pop("source"))
@@ -74,19 +75,19 @@ class Outcome:
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
 
     def lines(self) -> list[str]:
-        """For people, if this is the only input."""
+        """Return the text for a single input."""
         counts = ", ".join(str(level["vertices"]) for level in self.levels)
         angles = ", ".join(f"{level['mae']:.2f}°" for level in self.levels)
         lines = [
             f"vertices     {counts} for {self.foreground} pixels",
-            f"angle        {angles} to the normals, in the mean",
+            f"angle        {angles} to the normals (mean)",
         ]
         if self.jumps_text is not None:
             lines.append(f"jumps        {self.jumps_text}")
         return [*lines, *(f"wrote        {path}" for path in self.outputs)]
 
     def line(self) -> str:
-        """For people, if this is one of several."""
+        """Return the line for one of several inputs."""
         levels = "; ".join(f"{level['vertices']} vertices, {level['mae']:.2f}°" for level in self.levels)
         return f"{self.source}: {levels}; wrote {', '.join(path.name for path in self.outputs)}"
 

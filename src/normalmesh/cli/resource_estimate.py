@@ -1,23 +1,23 @@
-"""What a reconstruction takes, by estimate."""
+"""Estimate the memory and time of a reconstruction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from normalmesh.cli.console import duration_text
+from normalmesh.cli.progress_display import duration_text
 
 
 @dataclass(frozen=True)
-class Needs:
-    """Vertices that are aimed at, bytes above the normal map, and seconds on one core."""
+class ResourceEstimate:
+    """Expected vertices, bytes in addition to the normal map, and seconds on one core."""
 
     vertices: int
     memory: int
     seconds: float
 
     @classmethod
-    def of(cls, pixels: int, foreground: int, vertices: int) -> Needs:
-        """For an image of so many pixels."""
+    def of(cls, pixels: int, foreground: int, vertices: int) -> ResourceEstimate:
+        """Estimate a reconstruction from the pixels of the image, its foreground pixels and the expected vertices."""
         from normalmesh.reconstruction.estimates import estimate_memory, estimate_seconds
 
         memory = estimate_memory(pixels, foreground, vertices)

@@ -1,4 +1,4 @@
-"""Turning: surfaces in a window, to be turned with the mouse, with PyVista."""
+"""Interactive view of a surface in a window, with PyVista."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 
 def pyvista_view(surface: Surface, **options: Any) -> Plotter:
-    """A PyVista plotter with the surface in it, seen as the camera saw it.
+    """Return a PyVista plotter with the surface, from the camera's point of view.
 
     Parameters
     ----------
     options
-        Of :class:`pyvista.Plotter`, such as ``off_screen=True``.
+        Options of :class:`pyvista.Plotter`, such as ``off_screen=True``.
 
     Returns
     -------
     pyvista.Plotter
-        ``show()`` opens it. Its mesh is ``plotter.mesh``, with ``Normals`` at the vertices.
+        ``show()`` opens the window. The mesh is ``plotter.mesh``, with ``Normals`` at the vertices.
 
     Raises
     ------
     NormalMeshError
-        There is no PyVista: ``pip install normalmesh[view3d]``.
+        If PyVista is not installed: ``pip install normalmesh[view3d]``.
     """
     try:
         import pyvista
     except ImportError as error:
-        raise NormalMeshError("viewing needs PyVista; pip install 'normalmesh[view3d]'") from error
+        raise NormalMeshError("viewing requires PyVista; pip install 'normalmesh[view3d]'") from error
 
     counted = np.insert(surface.faces, 0, 3, axis=1)
     mesh = pyvista.PolyData(surface.vertices.copy(), counted.ravel())

@@ -1,4 +1,4 @@
-"""PageServer: one page for the browser of this machine."""
+"""PageServer: serve one page to browsers on this machine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ HOST = "127.0.0.1"
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves ``page`` at ``address``, and nothing else. Port 0: a free one."""
+    """Serve ``page`` at ``address``, and nothing else. Port 0 selects a free port."""
 
     daemon_threads = True
-    # On Windows a second server could else take over the port of the first.
+    # On Windows, a second server could otherwise take over the port of the first.
     allow_reuse_address = False
 
     def __init__(self, port: int = 0) -> None:
@@ -24,11 +24,12 @@ class PageServer(ThreadingHTTPServer):
         except OSError as error:
             reason = error.strerror or error
             raise NormalMeshError(
-                f"cannot serve at port {port} ({reason}): choose another one, or 0 for any"
+                f"cannot serve on port {port} ({reason}): choose another port, or 0 for a free one"
             ) from error
 
     @property
     def address(self) -> str:
+        """The URL of the page."""
         return f"http://{HOST}:{self.server_port}/"
 
 
@@ -36,13 +37,13 @@ class _Handler(BaseHTTPRequestHandler):
     server: PageServer
 
     def do_GET(self) -> None:
-        self._answer(with_page=True)
+        self._respond(with_page=True)
 
     def do_HEAD(self) -> None:
-        self._answer(with_page=False)
+        self._respond(with_page=False)
 
-    def _answer(self, with_page: bool) -> None:
-        # A foreign site whose name was made to point to this machine must not read the page.
+    def _respond(self, with_page: bool) -> None:
+        # Prevent DNS rebinding: a site whose name resolves to this machine must not read the page.
         if self.headers.get("Host") not in {f"{host}:{self.server.server_port}" for host in (HOST, "localhost")}:
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path.partition("?")[0] != "/":
@@ -57,4 +58,4 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(self.server.page)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
-        """Say nothing: the terminal belongs to the command."""
+        """Do not log requests to the terminal."""

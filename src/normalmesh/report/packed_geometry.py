@@ -1,8 +1,8 @@
-"""Geometry: a mesh and its values at the vertices, packed small enough for a page.
+"""A mesh with values at its vertices, compressed for embedding in a page.
 
-Vertices go along a space-filling curve and faces in the order of their vertices, so that neighbours in an array are
-neighbours on the surface. What is stored is then the difference to the neighbour, whose high bytes are nearly all zero,
-byte by byte (all low bytes first), deflated.
+Vertices are sorted along a space-filling curve and faces by their vertices, so that neighbours in an array are
+neighbours on the surface. The differences between neighbours, whose high bytes are nearly all zero, are stored as byte
+planes (all low bytes first) and deflated.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Positions in a box are counted from 0 to this along each of its sides.
-FINEST = 65535
-#: A value at a vertex that is not known; known ones are 0 … 254.
+#: Largest quantised coordinate along each side of the bounding box.
+MAX_COORDINATE = 65535
+#: Byte for an unknown value at a vertex; known values are 0 … 254.
 UNKNOWN = 255
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A mesh to be shown.
+    """A mesh to be displayed.
 
     Attributes
     ----------
     vertices, faces
-        (N, 3) positions, and (M, 3) vertices.
+        Positions (N, 3), and vertex indices of the faces (M, 3).
     values
-        By name: (N,) from 0 to 1, the colours of a shading; NaN where unknown.
+        Values (N,) of each shading by name, from 0 to 1; NaN where unknown.
     coordinates
-        (N, 2) from 0 to 1 of a picture, from its bottom left.
+        Texture coordinates (N, 2) from 0 to 1, with the origin at the bottom left.
     cuts
-        (K, 2) ends of the edges along which the mesh is cut.
+        Vertices (K, 2) of the edges along which the mesh is cut.
     """
 
     vertices: NDArray[np.float64]
@@ -44,16 +44,19 @@ class Geometry:
     cuts: NDArray[np.int32] | None = None
 
     def packed(self) -> tuple[str, dict[str, Any]]:
-        """The arrays in Base64, and where in them each one lies, for the viewer."""
+        """Return the compressed arrays in Base64, and the layout from which the viewer decodes them."""
         low = self.vertices.min(axis=0)
         size = self.vertices.max(axis=0) - low
-        places = _counted((self.vertices - low) / np.where(size > 0, size, 1))
-        order = np.argsort(_along_curve(places), kind="stable")
+        positions = _quantised((self.vertices - low) / np.where(size > 0, size, 1))
+        order = np.argsort(_morton_codes(positions), kind="stable")
         number = np.empty(len(order), np.int64)
         number[order] = np.arange(len(order))
-        arrays: dict[str, NDArray] = {"position": _differences(places[order]), "index": _face_steps(number[self.faces])}
+        arrays: dict[str, NDArray[Any]] = {
+            "position": _differences(positions[order]),
+            "index": _face_steps(number[self.faces]),
+        }
         if self.coordinates is not None:
-            arrays["uv"] = _differences(_counted(self.coordinates)[order])
+            arrays["uv"] = _differences(_quantised(self.coordinates)[order])
         if self.cuts is not None and len(self.cuts):
             arrays["cuts"] = number[self.cuts].astype(np.uint32)
         for name, values in self.values.items():
@@ -69,26 +72,30 @@ class Geometry:
         return packed, {"arrays": layout, "low": low.tolist(), "size": size.tolist()}
 
 
-def _counted(shares: NDArray[np.float64]) -> NDArray[np.uint16]:
-    return np.round(np.clip(shares, 0, 1) * FINEST).astype(np.uint16)
+def _quantised(fractions: NDArray[np.float64]) -> NDArray[np.uint16]:
+    return np.round(np.clip(fractions, 0, 1) * MAX_COORDINATE).astype(np.uint16)
 
 
-def _along_curve(places: NDArray[np.uint16]) -> NDArray[np.uint64]:
-    """Place (N,) on a Morton curve through the plane of x and y: their bits in turns."""
-    bits = places[:, :2].astype(np.uint64)
+def _morton_codes(positions: NDArray[np.uint16]) -> NDArray[np.uint64]:
+    """Return the position (N,) of each point along a Morton curve through x and y, by interleaving their bits."""
+    bits = positions[:, :2].astype(np.uint64)
     for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
         bits = (bits | (bits << np.uint64(shift))) & np.uint64(mask)
     return bits[:, 0] | (bits[:, 1] << np.uint64(1))
 
 
-def _differences(places: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Each row less the one before, modulo 2¹⁶, with the sign in the lowest bit."""
-    steps = np.diff(places, axis=0, prepend=np.zeros((1, places.shape[1]), np.uint16)).view(np.int16)
+def _differences(positions: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return the difference of each row to the previous one, modulo 2¹⁶, zigzag-encoded (sign in the lowest bit)."""
+    steps = np.diff(positions, axis=0, prepend=np.zeros((1, positions.shape[1]), np.uint16)).view(np.int16)
     return ((steps << 1) ^ (steps >> 15)).view(np.uint16)
 
 
 def _face_steps(faces: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Faces (M, 3), each from its first vertex on, in the order of these: step to it from the last face, then on."""
+    """Return the faces (M, 3) as differences.
+
+    Each face starts at its vertex of smallest index, and faces are sorted by it. The first column is the difference to
+    the first vertex of the previous face, the others are differences to the first vertex of the same face.
+    """
     first = faces.argmin(axis=1)[:, None]
     faces = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     faces = faces[np.lexsort((faces[:, 1], faces[:, 0]))]
@@ -97,8 +104,8 @@ def _face_steps(faces: NDArray[np.int64]) -> NDArray[np.uint32]:
     return steps.astype(np.uint32)
 
 
-def _byte_planes(array: NDArray) -> bytes:
-    """Column after column, in each all lowest bytes, then all second ones, …"""
+def _byte_planes(array: NDArray[Any]) -> bytes:
+    """Return the bytes of an array column by column, in each column all lowest bytes first, then the second ones, …"""
     columns = array.reshape(len(array), -1).T
     little = np.ascontiguousarray(columns.astype(array.dtype.newbyteorder("<")))
     return little.view(np.uint8).reshape(*columns.shape, array.itemsize).swapaxes(1, 2).tobytes()

@@ -1,4 +1,4 @@
-"""What a command says when it fails: one line, or the whole trace with ``--debug``."""
+"""Errors of commands: one line each, with a traceback if ``--debug`` is given."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import click
 from normalmesh import NormalMeshError
 from normalmesh.runtime.memory import refuse_tight_limit
 
-#: Where a context keeps that traces are wanted.
+#: Key in the metadata of the click context: whether tracebacks are printed.
 DEBUG = "normalmesh.debug"
 
 
-def debugging(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option ``--debug``."""
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option ``--debug`` to a command."""
     return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=_remember, help="Show the Python trace of errors."
+        "--debug", is_flag=True, expose_value=False, callback=_remember, help="Show the Python traceback of errors."
     )(command)
 
 
@@ -27,13 +27,13 @@ def _remember(context: click.Context, option: click.Parameter, value: bool) -> N
         context.meta[DEBUG] = True
 
 
-def failure_text(error: Exception, about: object = None) -> str:
-    """One line for an error, with the name of what it is about unless the error names it."""
+def error_text(error: Exception, about: object = None) -> str:
+    """Return one line for an error, prefixed with ``about`` unless the message already contains it."""
     where = "" if about is None or str(about) in str(error) else f"{about}: "
     if isinstance(error, NormalMeshError):
         return f"error: {where}{error}"
     if isinstance(error, MemoryError):
-        return f"error: {where}memory ran out; see --dry-run, mask what you do not need, or ask for fewer vertices"
+        return f"error: {where}out of memory; see --dry-run, use a smaller mask, or ask for fewer vertices"
     if isinstance(error, OSError) and error.strerror:
         named = "" if error.filename is None else f"{error.filename}: "
         return f"error: {where}{named}{error.strerror}"
@@ -42,17 +42,17 @@ def failure_text(error: Exception, about: object = None) -> str:
     return f"internal error: {where}{kind}{': ' + reason[0] if reason else ''}; --debug shows where"
 
 
-def print_trace(error: Exception) -> None:
-    """The trace of an error, if traces are wanted."""
+def print_traceback(error: Exception) -> None:
+    """Print the traceback of an error if ``--debug`` is given."""
     if click.get_current_context().meta.get(DEBUG):
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
 
 
 class Commands(click.Group):
-    """A group whose commands all take ``--debug`` and fail with one line."""
+    """A group whose commands all accept ``--debug`` and print errors on one line."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        super().add_command(debugging(cmd), name)  # type: ignore[arg-type]
+        super().add_command(debug_option(cmd), name)  # type: ignore[arg-type]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -61,6 +61,6 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
-            print_trace(error)
-            click.echo(f"normalmesh: {failure_text(error)}", err=True)
+            print_traceback(error)
+            click.echo(f"normalmesh: {error_text(error)}", err=True)
             ctx.exit(1)

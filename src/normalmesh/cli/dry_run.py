@@ -1,4 +1,4 @@
-"""What reconstructions would take: ``normalmesh reconstruct --dry-run``."""
+"""``normalmesh reconstruct --dry-run``: estimate the memory and time of reconstructions."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import json
 from collections.abc import Sequence
 
 from normalmesh.cli.console import Console
-from normalmesh.cli.failures import failure_text, print_trace
+from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
-from normalmesh.cli.needs import Needs
+from normalmesh.cli.resource_estimate import ResourceEstimate
 from normalmesh.cli.settings import Settings
 
 
-def plan(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
-    """Say what each task would take; how many cannot be told."""
+def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
+    """Print the estimate of each task, and return the number of failures."""
     failed = 0
     for task in tasks:
         try:
-            lines, content = _plan(task, settings)
+            lines, content = _estimate(task, settings)
         except Exception as error:
             failed += 1
-            print_trace(error)
-            console.alert(f"normalmesh: {failure_text(error, task.source if len(tasks) > 1 else None)}")
-            lines, content = [], {"input": str(task.source), "error": failure_text(error)}
+            print_traceback(error)
+            console.alert(f"normalmesh: {error_text(error, task.source if len(tasks) > 1 else None)}")
+            lines, content = [], {"input": str(task.source), "error": error_text(error)}
         if as_json:
             console.output(json.dumps(content))
         elif lines:
@@ -30,28 +30,28 @@ def plan(tasks: Sequence[Task], settings: Settings, console: Console, as_json: b
     return failed
 
 
-def _plan(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]:
-    """The plan of a task in lines, and for programs."""
+def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]:
+    """Return the estimate of a task as lines of text and as a dictionary for JSON."""
     from normalmesh.files.normal_maps import read_foreground
     from normalmesh.runtime.memory import available_memory, bytes_text
 
     foreground = read_foreground(task.source, task.mask)
     count, pixels = int(foreground.sum()), foreground.size
     rows, columns = foreground.shape
-    vertices, guessed = settings.aimed_at(count)
+    vertices, guessed = settings.expected_vertices(count)
     counts = settings.levels(count) if settings.lod is not None else [vertices]
-    available, needs = available_memory(), Needs.of(pixels, count, vertices)
+    available, estimate = available_memory(), ResourceEstimate.of(pixels, count, vertices)
     lines = [
         f"size         {columns} × {rows} pixels, {100 * count / pixels:.1f} % foreground ({count})",
         f"vertices     {'about ' * guessed}{', '.join(map(str, counts))}",
-        f"needs        {needs}",
+        f"needs        {estimate}",
         f"available    {'unknown' if available is None else bytes_text(available)}",
     ]
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
     content |= {
         "vertices": counts,
-        "memory": needs.memory,
-        "seconds": needs.seconds,
+        "memory": estimate.memory,
+        "seconds": estimate.seconds,
         "available": available,
         "error": None,
     }

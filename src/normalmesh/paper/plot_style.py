@@ -1,4 +1,4 @@
-"""Plots with matplotlib, in one style: legible at the width of a page, the same colour for a method everywhere."""
+"""Common style of the plots: legible at the width of a page, with one colour per method."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ STYLES = {
     "ours": ("#1b9e77", "D"),
 }
 
-#: Errors from none to the end of the scale.
+#: Colour map of errors.
 ERRORS = "magma"
-#: Vertices a pixel, from few to many.
+#: Colour map of vertex densities.
 DENSITIES = "viridis"
 
+#: Width of a figure in inches.
 WIDTH = 10.0
 STYLE: Any = {"font.size": 9, "axes.titlesize": 9, "axes.grid": True, "grid.alpha": 0.3, "figure.dpi": 110}
 
 
 def new_figure(rows: int, columns: int, height: float, **options: Any) -> tuple[Figure, NDArray[Any]]:
-    """A figure of a page's width and its axes (rows, columns)."""
+    """Return a new figure and its axes (rows, columns)."""
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise NormalMeshError("plots need matplotlib; pip install 'normalmesh[plots]'") from error
+        raise NormalMeshError("plots require matplotlib; pip install 'normalmesh[plots]'") from error
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -56,7 +57,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def plain_ticks(axes: Axes, along: str) -> None:
-    """Plain numbers on a logarithmic axis, ``"x"`` or ``"y"``, also where it spans less than a decade."""
+    """Use plain numbers on a logarithmic axis, ``"x"`` or ``"y"``, even if it spans less than a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis = axes.xaxis if along == "x" else axes.yaxis
@@ -68,13 +69,13 @@ def plain_ticks(axes: Axes, along: str) -> None:
 
 
 def legend_below(figure: Figure, axes: Axes) -> None:
-    """One legend for the whole figure, outside of the plots."""
+    """Add one legend for the whole figure below the plots."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=8)
 
 
 def framed(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
-    """The window of the foreground, with a margin."""
+    """Return the slices of the bounding box of the foreground, with a margin."""
     rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
     margin = max(mask.shape) // 50 + 1
     return (
@@ -84,7 +85,7 @@ def framed(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
 
 
 def picture(axes: Axes, image: NDArray[Any], title: str = "", caption: str = "", **options: Any) -> Any:
-    """An image without ticks, a title above and a caption below."""
+    """Show an image without ticks, with a title above and a caption below."""
     shown = axes.imshow(image, interpolation="antialiased", **options)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -97,6 +98,6 @@ def picture(axes: Axes, image: NDArray[Any], title: str = "", caption: str = "",
 
 
 def scale_end(maps: list[NDArray[np.float64]], share: float = 0.98) -> float:
-    """The end of a colour scale that all maps can share: a high quantile of their sizes."""
+    """Return the end of a common colour scale: a high quantile of the absolute values of all maps."""
     sizes = np.concatenate([np.abs(values[np.isfinite(values)]).ravel() for values in maps])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0

@@ -1,4 +1,4 @@
-"""The files of a result: meshes, pictures and reports."""
+"""The output files of a reconstruction: meshes, pictures and reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_targets(task: Task, settings: Settings) -> None:
-    """An error where the files of a task cannot be written: before long work."""
+    """Raise an error if an output file of a task cannot be written, before the reconstruction starts."""
     from normalmesh.files.atomic import check_targets as check
     from normalmesh.files.encoding import checked_suffix
     from normalmesh.files.mesh_formats import companions_of, written_format
@@ -27,7 +27,7 @@ def check_targets(task: Task, settings: Settings) -> None:
     mesh_format = written_format(task.output)
     if task.texture is not None and not mesh_format.holds_colours:
         raise NormalMeshError(
-            f"{task.output} cannot have a texture: {mesh_format.name} has no colours; write GLB or OBJ"
+            f"{task.output} cannot have a texture: {mesh_format.name} has no colours; write GLB or OBJ instead"
         )
     if task.make_folder:
         task.output.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def check_targets(task: Task, settings: Settings) -> None:
 
 
 def _targets(task: Task, settings: Settings) -> list[Path]:
-    """All files that a task writes, the meshes first."""
+    """Return all files that a task writes, the meshes first."""
     output = task.output
     meshes = [output] if settings.lod is None else [_level(output, k) for k in range(len(settings.lod))]
     extras = [task.jumps] if task.jumps is not None else []
@@ -52,10 +52,10 @@ def _level(output: Path, number: int) -> Path:
     return output.with_name(f"{output.stem}.lod{number}{output.suffix}")
 
 
-def written(
+def write_outputs(
     task: Task, settings: Settings, surfaces: Sequence[Surface], normal_map: NormalMap, warnings: list[str]
 ) -> Iterator[Path]:
-    """Write all files of a task, one after the other, and say which. Pictures and reports are of the finest surface."""
+    """Write all files of a task, and yield each path once it is written. Pictures show the finest surface."""
     from normalmesh.files.mesh_formats import written_format
     from normalmesh.pictures import panels
 
