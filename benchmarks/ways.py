@@ -19,8 +19,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import NormalMap, Orthographic, Surface, evaluate, integrate_pixels, reconstruct
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.lifting import exact_case
 from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.evaluation.synthetic.relief_case import exact_case
 from normalmesh.runtime.monitor import Monitor
 
 Float = NDArray[np.float64]

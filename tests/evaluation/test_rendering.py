@@ -303,7 +303,7 @@ def test_wrong_options():
         ({"pose": np.diag([1, 2, 1])}, "rotation"),
         ({"pose": np.eye(4) + np.eye(4)[::-1] * 0.5}, "last row"),
         ({"pose": behind, "camera": Perspective(30, 30, 16, 16)}, "behind the camera"),
-        ({"pose": np.eye(4), "camera": Orthographic()}, "nothing of the model is visible"),
+        ({"pose": np.eye(4), "camera": Orthographic()}, "the model is outside the image"),
     ):
         with pytest.raises(NormalMeshError, match=message):
             render_normal_map(**{"model": model, "size": 32, **options})

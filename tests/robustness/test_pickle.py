@@ -15,7 +15,7 @@ import normalmesh
 from invocation import invoke, write_medallion
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.evaluation.synthetic.reliefs import relief
+from normalmesh.evaluation.synthetic.height_maps import relief
 from normalmesh.files.cameras import read_camera_matrix
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.masks import read_mask

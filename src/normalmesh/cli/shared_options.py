@@ -88,7 +88,7 @@ def levels(value: str) -> tuple[float | int, ...]:
 def vertex_number(value: str) -> int:
     """Parse a number of vertices."""
 
-    return int(click.IntRange(3, MOST_VERTICES).convert(value, None, None))
+    return int(click.IntRange(3, MOST_VERTICES)(value))
 
 
 def _level(word: str) -> float | int:

@@ -1,1 +1,1 @@
-"""Ground truth and measures: what reconstructions are checked with."""
+"""Ground truth and error measures for reconstructions."""

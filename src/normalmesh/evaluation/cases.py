@@ -1,4 +1,4 @@
-"""Case: a normal map, and what is known of the surface behind it."""
+"""Case: a normal map with its ground truth."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from normalmesh.normals.normal_map import NormalMap
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A normal map, and what is known of the surface behind it.
+    """A normal map with its ground truth, as far as it is known.
 
     Parameters
     ----------
     name
-        What tables call it, such as ``"bear, view 3"``.
+        Name in tables, such as ``"bear, view 3"``.
     normal_map
         The input of a reconstruction.
     depth
-        (H, W) true depth at the pixel centres, counted as :meth:`Surface.depth_map` does: height towards the viewer
+        True depth (H, W) at the pixel centres, as :meth:`Surface.depth_map` defines it: height towards the viewer
         (orthographic) or distance along the optical axis (perspective); NaN where it is unknown.
     normals
-        (H, W, 3) true unit normals, zero where unknown; default: those of the normal map, which then is the truth.
+        True unit normals (H, W, 3), zero where unknown; default: those of the normal map.
     units
         Unit of the depth.
     group
-        What a table averages over, such as the object of several views; default: the name.
+        Cases of the same group are averaged in tables, such as the views of an object; default: the name.
     """
 
     name: str
     normal_map: NormalMap
     depth: NDArray[np.float64] | None = None
-    normals: NDArray[np.float32] = None  # type: ignore[assignment]  # an array always, once made
+    normals: NDArray[np.float32] = None  # type: ignore[assignment]  # always an array after __post_init__
     units: str = "px"
     group: str = ""
 

@@ -1,4 +1,4 @@
-"""How far a result is from the truth: RMSE, MADE, MAE, compression and coverage."""
+"""Error measures of a result against ground truth: RMSE, MADE, MAE, compression and coverage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_bool, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.screens import pixel_centres
+from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.mesh_formats import MESH_SUFFIXES
 from normalmesh.mesh.surface import Surface, face_normals
@@ -28,25 +28,25 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How far a result is from the truth.
+    """The errors of a result against ground truth.
 
     Attributes
     ----------
     rmse, made
-        Root of the mean squared, and mean absolute depth error in ``units``, each after the free constant
-        (orthographic) or scale (perspective) that suits it best; NaN where no depth is known.
+        Root mean square and mean absolute depth error in ``units``, each after alignment by the optimal constant
+        (orthographic) or scale (perspective); NaN if no depth is known.
     mae
-        Mean angle in degrees between the normals of the result and the true ones, over the pixels.
+        Mean angle over the pixels between the normals of the result and the true normals, in degrees.
     vertices, foreground
-        Of the result, and of the normal map, in pixels. A depth map has a vertex a pixel.
+        Number of vertices of the result (one per pixel for a depth map), and of foreground pixels of the normal map.
     covered, spilled
-        Foreground pixels that the result covers, and background pixels that it covers, as shares of the foreground.
+        Foreground and background pixels that the result covers, as fractions of the foreground.
     depth_error
-        (H, W) result − truth, after the constant or scale of the RMSE; NaN where one of them is unknown.
+        Difference (H, W) of result and truth, aligned as for the RMSE; NaN where one of them is unknown.
     angles
-        (H, W) degrees, NaN where one of the normals is unknown.
+        Angular errors (H, W) in degrees; NaN where one of the normals is unknown.
     units
-        Of the depth.
+        Unit of the depth.
     """
 
     rmse: float
@@ -69,7 +69,7 @@ class Evaluation:
         return (
             f"RMSE {self.rmse:.4g} {self.units}, MADE {self.made:.4g} {self.units}, MAE {self.mae:.3f}°, "
             f"{self.vertices} vertices (compression {100 * self.compression:.2f} %), "
-            f"covers {100 * self.covered:.2f} % of the foreground and {100 * self.spilled:.2f} % beside it"
+            f"covers {100 * self.covered:.2f} % of the foreground and {100 * self.spilled:.2f} % outside it"
         )
 
 
@@ -83,23 +83,22 @@ def evaluate(
 ) -> Evaluation:
     """Compare a surface, a mesh file or a depth map with the truth.
 
-    Normals do not tell the height of a surface (orthographic) or its scale (perspective): the best constant is
-    taken out first. For RMSE that is the mean difference or the least-squares scale, for MADE the median difference or
-    the median ratio.
+    Normals determine a surface up to a constant height (orthographic) or scale (perspective), which is aligned first:
+    for RMSE by the mean difference or the least-squares scale, for MADE by the median difference or ratio.
 
     Parameters
     ----------
     result
         A :class:`Surface`; a mesh file (PLY, OBJ, STL, GLB) in the frame of the camera, as :meth:`Surface.save` writes
-        it; or a depth map, as an array (H, W), counted as :meth:`Surface.depth_map` does, or as a file.
+        it; or a depth map, as an array (H, W), defined as in :meth:`Surface.depth_map`, or as a file.
     truth
-        A case, or a normal map whose normals are the true ones.
+        A case, or a normal map whose normals are the truth.
     depth
-        With a normal map: its true depth (H, W), counted as above; NaN where unknown.
+        True depth (H, W) if ``truth`` is a normal map, defined as in :meth:`Surface.depth_map`; NaN where unknown.
     counted
-        (H, W) pixels that count; default: all. Foreground that the result does not cover never counts.
+        Mask (H, W) of the pixels to evaluate; default: all. Pixels that the result does not cover are ignored.
     each_component
-        One constant for each 4-connected component of the mask, as normals leave them. False: one for all.
+        Whether to align each 4-connected component of the mask separately; False: all together.
 
     Returns
     -------
@@ -111,9 +110,9 @@ def evaluate(
     elif not isinstance(truth, Case):
         raise NormalMeshError(f"truth must be a normalmesh.NormalMap or a case, not {type(truth).__name__}")
     elif depth is not None:
-        raise NormalMeshError("a case brings its own depth: leave depth away, or give a normal map")
+        raise NormalMeshError("a case has its own depth: omit depth, or give a normal map as truth")
     normal_map = truth.normal_map
-    found = _Found.of(result, normal_map.camera, normal_map.shape)
+    found = _Rasterised.of(result, normal_map.camera, normal_map.shape)
     seen = np.isfinite(found.depth)
     counts = seen & normal_map.mask
     if counted is not None:
@@ -146,12 +145,12 @@ def evaluate(
 
 
 def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
-    """The MAE of :func:`evaluate` alone, against the normals that a surface was made from: degrees, over the pixels."""
+    """Return the MAE of :func:`evaluate` against the normals that a surface was reconstructed from, in degrees."""
     normals = surface.normal_map()
     total, count = 0.0, 0
     for rows in row_blocks(normal_map.shape):
         covered = normal_map.mask[rows] & normals[rows].any(axis=-1)
-        # Half the chord between unit vectors is the sine of half their angle.
+        # Half the distance between unit vectors is the sine of half their angle.
         chords = np.linalg.norm(normals[rows][covered] - normal_map.normals[rows][covered], axis=-1)
         total += float(np.arcsin(np.minimum(0.5 * chords, 1)).sum(dtype=np.float64))
         count += len(chords)
@@ -159,19 +158,19 @@ def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
 
 
 def angles_between(first: NDArray[np.floating], second: NDArray[np.floating]) -> Float:
-    """Angles (...) in degrees between vectors (..., 3) of any length; NaN where one of them is zero."""
+    """Return the angles (...) in degrees between vectors (..., 3) of any length; NaN where one of them is zero."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    # Sine and cosine together: the cosine alone is blind to small angles.
-    angles = np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), (a * b).sum(axis=-1)))
+    # The arc cosine would be inaccurate at small angles.
+    angles: Float = np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), (a * b).sum(axis=-1)))
     angles[~(a.any(axis=-1) & b.any(axis=-1))] = np.nan
     return angles
 
 
 def normals_of_depth(depth: ArrayLike, camera: Camera) -> Float:
-    """Unit normals (H, W, 3) of a depth map (H, W), towards the viewer; zero where a direction has no neighbour.
+    """Return the unit normals (H, W, 3) of a depth map (H, W), towards the viewer; zero where neighbours are missing.
 
-    The normal stands on the mean step in space to the neighbours on the left and right, or the only one of them, and on
-    that to the neighbours above and below.
+    A normal is the cross product of two tangents: the mean difference in space to the left and right neighbours, or the
+    only one of them, and that to the neighbours above and below.
     """
     depth = np.asarray(depth, np.float64)
     normals = np.empty((*depth.shape, 3))
@@ -181,32 +180,36 @@ def normals_of_depth(depth: ArrayLike, camera: Camera) -> Float:
         block = np.cross(_mean_steps(points, 0), _mean_steps(points, 1))
         normals[rows] = block[rows.start - near.start : rows.stop - near.start]
     lengths = np.linalg.norm(normals, axis=-1, keepdims=True)
-    return np.divide(normals, lengths, out=normals, where=lengths > 0)
+    np.divide(normals, lengths, out=normals, where=lengths > 0)
+    return normals
 
 
 def _mean_steps(points: Float, axis: int) -> Float:
-    """Mean of the steps (H, W, 3) to the next pixel and from the one before along an axis; NaN steps do not count."""
+    """Return the mean (H, W, 3) of forward and backward differences along an axis, ignoring NaN."""
     steps = np.diff(points, axis=axis)
     nothing = np.full_like(np.take(points, [0], axis), np.nan)
     pair = np.stack([np.concatenate([steps, nothing], axis), np.concatenate([nothing, steps], axis)])
     known = np.isfinite(pair).all(axis=-1, keepdims=True)
-    return np.where(known, pair, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    means: Float = np.where(known, pair, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return means
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """A result on the pixels: depth (H, W), NaN where there is none, and unit normals (H, W, 3), zero there."""
+class _Rasterised:
+    """A result at the pixels: depth (H, W) and unit normals (H, W, 3), NaN and zero where there is no surface."""
 
     depth: Float
     normals: NDArray[np.floating]
     vertices: int
 
     @classmethod
-    def of(cls, result: Surface | str | PathLike[str] | ArrayLike, camera: Camera, shape: tuple[int, int]) -> _Found:
+    def of(
+        cls, result: Surface | str | PathLike[str] | ArrayLike, camera: Camera, shape: tuple[int, int]
+    ) -> _Rasterised:
         if isinstance(result, Surface):
             if result.shape != shape:
                 raise NormalMeshError(
-                    f"the surface was seen on {shape_text(result.shape)} pixels but the truth has {shape_text(shape)}"
+                    f"the surface has {shape_text(result.shape)} pixels but the truth has {shape_text(shape)}"
                 )
             return cls(result.depth_map(), result.normal_map(), len(result.vertices))
         if isinstance(result, str | PathLike):
@@ -218,7 +221,7 @@ class _Found:
         return cls(depth, normals_of_depth(depth, camera), int(np.isfinite(depth).sum()))
 
     @classmethod
-    def _of_mesh(cls, path: Path, camera: Camera, shape: tuple[int, int]) -> _Found:
+    def _of_mesh(cls, path: Path, camera: Camera, shape: tuple[int, int]) -> _Rasterised:
         from normalmesh.evaluation.rendering.rendering import cast
         from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
@@ -227,7 +230,7 @@ class _Found:
         normals = face_normals(model.vertices, model.faces)[hit]
         rows, columns = np.nonzero(hit >= 0)
         to_viewer = camera.towards_viewer * camera.rays(columns + 0.5, rows + 0.5)
-        # A mesh from elsewhere may turn its faces either way.
+        # The faces of a mesh file may have either orientation.
         normals[rows, columns] *= np.where((normals[rows, columns] * to_viewer).sum(axis=1) < 0, -1, 1)[:, None]
         normals[hit < 0] = 0
         return cls(depth, normals, len(model.vertices))
@@ -235,7 +238,7 @@ class _Found:
 
 @dataclass(frozen=True, eq=False)
 class DepthGauge:
-    """Takes the free constant or scale of each component out of depths (K,) against the truth (K,)."""
+    """Align depths (K,) with the truth (K,) by a constant or scale per component."""
 
     found: Float
     truth: Float
@@ -243,35 +246,42 @@ class DepthGauge:
     is_scale: bool
 
     def squares(self) -> Float:
-        """Errors (K,) after the constant or scale with the least squares."""
+        """Return the errors (K,) after least-squares alignment."""
         count = np.bincount(self.component)
+        errors: Float
         if not self.is_scale:
             shift = np.bincount(self.component, self.found - self.truth) / np.maximum(count, 1)
-            return self.found - self.truth - shift[self.component]
+            errors = self.found - self.truth - shift[self.component]
+            return errors
         least = np.bincount(self.component, self.found * self.truth)
         scale = least / np.maximum(np.bincount(self.component, self.found**2), 1e-300)
-        return scale[self.component] * self.found - self.truth
+        errors = scale[self.component] * self.found - self.truth
+        return errors
 
     def absolutes(self) -> Float:
-        """Errors (K,) after the median difference or ratio."""
+        """Return the errors (K,) after alignment by the median difference or ratio."""
         from scipy import ndimage
 
         which = np.unique(self.component)
+        errors: Float
         if not self.is_scale:
             shift = ndimage.median(self.found - self.truth, self.component, which)
-            return self.found - self.truth - shift[np.searchsorted(which, self.component)]
+            errors = self.found - self.truth - shift[np.searchsorted(which, self.component)]
+            return errors
         ratio = ndimage.median(self.truth / self.found, self.component, which)
-        return ratio[np.searchsorted(which, self.component)] * self.found - self.truth
+        errors = ratio[np.searchsorted(which, self.component)] * self.found - self.truth
+        return errors
 
 
 def pixel_components(mask: Mask) -> NDArray[np.int32]:
-    """(H, W): 4-connected components of a mask from 1 on, 0 outside."""
+    """Return the labels (H, W) of the 4-connected components of a mask, from 1; 0 outside."""
     from scipy import ndimage
 
-    return ndimage.label(mask, output=np.int32)[0]
+    labels: NDArray[np.int32] = ndimage.label(mask, output=np.int32)[0]
+    return labels
 
 
-def _checked(values: ArrayLike, shape: tuple[int, int], name: str, kinds: str = "fiu") -> NDArray:
+def _checked(values: ArrayLike, shape: tuple[int, int], name: str, kinds: str = "fiu") -> NDArray[Any]:
     array = checked_array(values, name, kinds=kinds)
     if array.shape != shape:
         raise NormalMeshError(f"{name} is {shape_text(array.shape)} but normals are {shape_text(shape)}")

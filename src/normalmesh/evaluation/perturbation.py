@@ -1,4 +1,4 @@
-"""Perturbation of normals: the noise of the paper's robustness test."""
+"""Add Gaussian noise to normals, as in the paper's robustness test."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from normalmesh.arguments import checked_finite, checked_instance, checked_int
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error
 from normalmesh.normals.normal_map import NormalMap
 
-#: Noise that has turned every normal around already.
-MOST_DEGREES = 360.0
+#: Largest standard deviation of the noise, in degrees.
+MAX_DEGREES = 360.0
 
 
 def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap:
-    """A normal map with Gaussian noise on its normals.
+    """Add Gaussian noise to the normals of a normal map.
 
     Parameters
     ----------
     normal_map
+        The normal map.
     degrees
-        Standard deviation of the angle by which a normal turns in each of the two directions across it.
+        Standard deviation of the rotation of a normal in each of the two tangential directions, in degrees.
     seed
         The same seed gives the same noise.
 
     Returns
     -------
     NormalMap
-        Normals that noise turned away from the viewer are turned back to grazing, silently.
+        Normals that noise rotates away from the viewer are clamped, without a warning.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
-    if not 0 <= checked_finite(degrees, "degrees") <= MOST_DEGREES:
-        raise NormalMeshError(f"degrees must be a number from 0 to {MOST_DEGREES:g}, not {repr_for_error(degrees)}")
+    if not 0 <= checked_finite(degrees, "degrees") <= MAX_DEGREES:
+        raise NormalMeshError(f"degrees must be a number from 0 to {MAX_DEGREES:g}, not {repr_for_error(degrees)}")
     checked_int(seed, 0, "seed")
     if degrees == 0:
         return normal_map
@@ -40,7 +41,7 @@ def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap
     turns = np.radians(rng.normal(0, degrees, (*normal_map.shape, 2)))[normal_map.mask]
     angle = np.linalg.norm(turns, axis=1, keepdims=True)
     normals = normal_map.normals[normal_map.mask].astype(np.float64)
-    # Any direction that is far from parallel to the normal begins a frame across it.
+    # Build a tangent frame from the coordinate axis that is farthest from parallel to the normal.
     least = np.eye(3)[np.argmin(np.abs(normals), axis=1)]
     across = np.cross(normals, least)
     across /= np.linalg.norm(across, axis=1, keepdims=True)

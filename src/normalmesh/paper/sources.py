@@ -97,7 +97,7 @@ def _analytic(name: str, size: int, camera: str) -> Case:
 
 
 def _terrain(size: int, camera: str) -> Case:
-    from normalmesh.evaluation.synthetic.reliefs import fractal, relief
+    from normalmesh.evaluation.synthetic.height_maps import fractal, relief
 
     return relief(fractal(size), camera, name="terrain")
 

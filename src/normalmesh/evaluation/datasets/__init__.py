@@ -1,4 +1,4 @@
-"""The paper's data, where somebody has downloaded it: which sets there are, and their cases one by one."""
+"""The data sets of the paper, read from downloaded folders."""
 
 from normalmesh.evaluation.datasets.catalogue import DATASETS, find_dataset, open_dataset
 from normalmesh.evaluation.datasets.dataset import Dataset, OpenDataset

@@ -1,4 +1,4 @@
-"""Dataset: what a data set is called, where it is from, how its folder looks, and how its cases are loaded."""
+"""Dataset: name, download address and folder layout of a data set, and loading of its cases."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ CAMERAS = ("perspective", "orthographic")
 
 
 class Dataset(ABC):
-    """A data set on disk. Nothing is downloaded; a case is read when it is asked for.
+    """A data set on disk. Nothing is downloaded; cases are read on demand.
 
     Attributes
     ----------
     name
-        What the command line calls it, such as ``"diligent-mv"``.
+        Name on the command line, such as ``"diligent-mv"``.
     title
-        What people call it.
+        Full name.
     address
-        Where it can be downloaded.
+        Download address.
     layout
-        The files that are read, as a tree.
+        The files that are read, as a directory tree.
     inner
-        Where in the folder the objects may be, if not in the folder itself: archives bring folders of their own.
+        Subfolders that may contain the objects, because archives differ in their top-level folders.
     cameras
-        ``"perspective"``, ``"orthographic"`` or both: how the cases may be loaded, the default first.
+        Cameras with which cases can be loaded: ``"perspective"``, ``"orthographic"`` or both, the default first.
     """
 
     name: str
@@ -42,17 +42,17 @@ class Dataset(ABC):
     cameras: tuple[str, ...] = CAMERAS
 
     def names(self, folder: str | PathLike[str], camera: str | None = None) -> list[str]:
-        """Names of the cases in a folder, in the order of tables: all, or those for a camera. No file is opened."""
+        """Return the names of the cases in a folder, all or those for a camera, without opening files."""
         _check_camera(camera)
         places = self._places_or_error(Path(folder))
         return [name for name, place in places.items() if camera is None or camera in self._cameras(place)]
 
     def group(self, name: str) -> str:
-        """What tables average over: the object of a view, else the case itself."""
+        """Return the group of a case, which tables average over: the object of a view, else the case itself."""
         return name.partition("/")[0]
 
     def load(self, folder: str | PathLike[str], name: str, camera: str | None = None) -> Case:
-        """One case.
+        """Load one case.
 
         Parameters
         ----------
@@ -61,58 +61,60 @@ class Dataset(ABC):
         name
             One of :meth:`names`.
         camera
-            ``"perspective"`` or ``"orthographic"``; default: the first of :attr:`cameras`. Orthographic cases of a
-            perspective camera keep their normals and take the mean depth over the focal length for the size of a
-            pixel, so that errors are in the unit of the depth.
+            ``"perspective"`` or ``"orthographic"``; default: the first of :attr:`cameras`. If a perspective case is
+            loaded as orthographic, its normals are unchanged and the pixel size is the mean depth divided by the focal
+            length, so that errors have the unit of the depth.
 
         Raises
         ------
         NormalMeshError
-            The data set, the case or a part of it is missing or cannot be used; the message names the file.
+            If the data set, the case or a file of it is missing or unusable; the message names the file.
         """
         _check_camera(camera)
         places = self._places_or_error(Path(folder))
         if name not in places:
-            raise NormalMeshError(f"{self.title} in {folder} has no case {name!r}; it has {', '.join(places)}")
+            raise NormalMeshError(f"{self.title} in {folder} has no case {name!r}; its cases are {', '.join(places)}")
         cameras = self._cameras(places[name])
         if camera is not None and camera not in cameras:
-            raise NormalMeshError(f"{name} of {self.title} can be {' or '.join(cameras)}, not {camera!r}")
+            raise NormalMeshError(
+                f"the camera of {name} of {self.title} must be {' or '.join(cameras)}, not {camera!r}"
+            )
         return self._load(name, places[name], camera or cameras[0])
 
     def cases(
         self, folder: str | PathLike[str], camera: str | None = None, names: Iterable[str] | None = None
     ) -> Iterator[Case]:
-        """The named cases, or all that there are for the camera, each loaded when its turn comes."""
+        """Load the named cases, or all for the camera, one at a time."""
         for name in self.names(folder, camera) if names is None else names:
             yield self.load(folder, name, camera)
 
     def recognises(self, folder: str | PathLike[str]) -> bool:
-        """Whether a folder looks like this data set."""
+        """Return whether a folder has the layout of this data set."""
         return bool(self._places(Path(folder)))
 
     def description(self) -> str:
-        """Title, address and layout, for people."""
+        """Return title, address and layout as text."""
         return f"{self.title}, {self.address}\n{indent(dedent(self.layout).strip(), '    ')}"
 
     @abstractmethod
     def _places_in(self, root: Path) -> dict[str, Path]:
-        """Name of each case → its folder or file, for the folder that holds the objects; empty where there are none."""
+        """Return the folder or file of each case by name, for the folder of the objects; empty if there are none."""
 
     @abstractmethod
     def _load(self, name: str, place: Path, camera: str) -> Case:
-        """The case at a place."""
+        """Load the case in a folder or file."""
 
     def _cameras(self, place: Path) -> tuple[str, ...]:
-        """How the case at a place may be loaded, the default first."""
+        """Return the cameras with which a case can be loaded, the default first."""
         return self.cameras
 
-    def _piece(self, folder: Path, *names: str) -> Path:
-        """The first of these files that is there, or an error that says what was expected."""
+    def _file(self, folder: Path, *names: str) -> Path:
+        """Return the first of these files that exists, or raise an error with the expected layout."""
         for name in names:
             if (folder / name).is_file():
                 return folder / name
         others = f" (nor {', '.join(names[1:])})" if names[1:] else ""
-        raise NormalMeshError(f"{folder / names[0]}: there is no such file{others}; expected is\n{self.description()}")
+        raise NormalMeshError(f"{folder / names[0]}: there is no such file{others}; expected:\n{self.description()}")
 
     def _places(self, folder: Path) -> dict[str, Path]:
         for root in (folder, *(folder / inner for inner in self.inner)):
@@ -132,7 +134,7 @@ class Dataset(ABC):
 
 @dataclass(frozen=True)
 class OpenDataset:
-    """A data set and the folder that holds it."""
+    """A data set and its folder."""
 
     dataset: Dataset
     folder: Path
@@ -143,19 +145,19 @@ class OpenDataset:
         return self.dataset.cameras
 
     def names(self, camera: str | None = None) -> list[str]:
-        """Names of all cases, or of those for a camera. No file is opened."""
+        """Return the names of all cases, or of those for a camera, without opening files."""
         return self.dataset.names(self.folder, camera)
 
     def group(self, name: str) -> str:
-        """What tables average over: the object of a view, else the case itself."""
+        """Return the group of a case, which tables average over: the object of a view, else the case itself."""
         return self.dataset.group(name)
 
     def load(self, name: str, camera: str | None = None) -> Case:
-        """One case; see :meth:`Dataset.load`."""
+        """Load one case; see :meth:`Dataset.load`."""
         return self.dataset.load(self.folder, name, camera)
 
     def cases(self, camera: str | None = None, names: Iterable[str] | None = None) -> Iterator[Case]:
-        """The named cases, or all that there are for the camera, each loaded when its turn comes."""
+        """Load the named cases, or all for the camera, one at a time."""
         return self.dataset.cases(self.folder, camera, names)
 
 
@@ -165,5 +167,5 @@ def _check_camera(camera: str | None) -> None:
 
 
 def first_file(folder: Path, names: Iterable[str]) -> Path | None:
-    """The first of these files that is there."""
+    """Return the first of these files that exists, or None."""
     return next((folder / name for name in names if (folder / name).is_file()), None)

@@ -1,24 +1,24 @@
-"""DiLiGenT: ten objects from one side, with scanned normals (Shi et al. 2016), and depths that others made of them."""
+"""DiLiGenT: ten objects in one view, with scanned normals (Shi et al. 2016) and depth maps published by others."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.assembly import assemble, read_distances, read_map
+from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset, first_file
 from normalmesh.normals.camera import Perspective
 
-#: Intrinsics of all objects, 612 × 512 pixels, centre of the first pixel at (0, 0). The data set's folders do not have
-#: them; this is what public code for it uses.
+#: Intrinsics of all objects, 612 × 512 pixels, centre of the first pixel at (0, 0), as public code uses them. The data
+#: set itself does not contain them.
 INTRINSICS = ((3772.077471, 0.0, 305.875), (0.0, 3759.005431, 255.875), (0.0, 0.0, 1.0))
 
 
 class Diligent(Dataset):
-    """Normals are x right, y up, z towards the viewer. Depth, where there is any, is z-depth in mm.
+    """DiLiGenT. Normals are x right, y up, z towards the viewer. Depth, if there is any, is z-depth in mm.
 
     The data set itself has no depth. The authors of bilateral normal integration (Cao et al. 2022) published depth maps
-    of nine objects as ``diligent_depth_GT``; that folder may lie beside ``pmsData`` or in it.
+    of nine objects as ``diligent_depth_GT``; that folder may be next to ``pmsData`` or in it.
     """
 
     name = "diligent"
@@ -42,7 +42,7 @@ class Diligent(Dataset):
         K = place / "K.txt"
         intrinsics = Perspective.from_file(K) if K.is_file() else Perspective.from_matrix(INTRINSICS)
         normal_map = read_map(
-            self._piece(place, "Normal_gt.mat"), self._piece(place, "mask.png"), camera, intrinsics, "Normal_gt"
+            self._file(place, "Normal_gt.mat"), self._file(place, "mask.png"), camera, intrinsics, "Normal_gt"
         )
         depth = first_file(
             place.parent,

@@ -1,4 +1,4 @@
-"""DiLiGenT-MV: five objects, each from twenty sides, with a scanned mesh (Li et al. 2020)."""
+"""DiLiGenT-MV: five objects in twenty views each, with a scanned mesh (Li et al. 2020)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.assembly import Float, assemble, read_map
+from normalmesh.evaluation.datasets.case_assembly import Float, assemble, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.evaluation.datasets.poses import Pose
 from normalmesh.files.formats import file_format, reading, unusable
@@ -21,16 +21,16 @@ from normalmesh.normals.normal_map import NormalMap
 if TYPE_CHECKING:
     from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
-#: Share of the foreground that the mesh must cover, at least, to be the mesh of the picture.
-LEAST_COVER = 0.5
+#: Smallest fraction of the foreground that a matching mesh covers.
+MIN_COVERAGE = 0.5
 
 
 class DiligentMV(Dataset):
-    """Normals are those of the mesh, in each camera's frame: x right, y up, z towards the viewer. Depth is in mm.
+    """DiLiGenT-MV. Normals are in the camera frame: x right, y up, z towards the viewer. Depth of the mesh is in mm.
 
-    ``Calib_Results.mat`` is what Bouguet's toolbox writes: a point X of the mesh is seen at ``KK (Rc_i X + Tc_i)``, x
-    right, y down, z forward, the centre of the first pixel at (0, 0). Lens distortion (``kc``) is not used: the
-    ground truth is taken to be that of a pinhole.
+    ``Calib_Results.mat`` is written by Bouguet's toolbox: a point X of the mesh is projected to ``KK (Rc_i X + Tc_i)``,
+    x right, y down, z forward, the centre of the first pixel at (0, 0). Lens distortion (``kc``) is ignored: the ground
+    truth is assumed to be free of it.
     """
 
     name = "diligent-mv"
@@ -53,16 +53,16 @@ class DiligentMV(Dataset):
 
     def _load(self, name: str, place: Path, camera: str) -> Case:
         model = place.parent
-        pose = _read_pose(self._piece(model, "Calib_Results.mat"), int(place.name.removeprefix("view_")))
+        pose = _read_pose(self._file(model, "Calib_Results.mat"), int(place.name.removeprefix("view_")))
         normal_map = read_map(
-            self._piece(place, "Normal_gt.mat"), self._piece(place, "mask.png"), camera, pose.camera, "Normal_gt"
+            self._file(place, "Normal_gt.mat"), self._file(place, "mask.png"), camera, pose.camera, "Normal_gt"
         )
-        distances = _distances(self._piece(model, "mesh_Gt.ply", "mesh_gt.ply"), pose, normal_map)
+        distances = _distances(self._file(model, "mesh_Gt.ply", "mesh_gt.ply"), pose, normal_map)
         return assemble(name, normal_map, distances, pose.camera, units="mm", group=self.group(name))
 
 
 def _read_pose(path: Path, view: int) -> Pose:
-    """The pose of a view, counted from one."""
+    """Read the pose of a view, numbered from one."""
     if (kind := file_format(path)) != "MAT":
         raise unusable(path, f"expected a MAT file of version 5 to 7, not {kind}; in Matlab, save(..., '-v7')")
     names = ("KK", f"Rc_{view}", f"Tc_{view}")
@@ -70,7 +70,7 @@ def _read_pose(path: Path, view: int) -> Pose:
         stored = list_variables(path)
         found = {name: read_variable(path, stored[name]) for name in names if name in stored}
     if missing := [name for name in names if name not in found]:
-        raise unusable(path, f"there is no variable {', '.join(missing)}: the calibration of view {view}")
+        raise unusable(path, f"the calibration of view {view} is missing: there is no variable {', '.join(missing)}")
     try:
         return Pose.from_calibration(*(found[name] for name in names))
     except NormalMeshError as error:
@@ -79,23 +79,23 @@ def _read_pose(path: Path, view: int) -> Pose:
 
 @lru_cache(maxsize=1)
 def _read_mesh(path: Path) -> TriangleModel:
-    """The mesh in a file. The last one is kept: twenty views share it."""
+    """Read a mesh file. The last mesh is cached, because twenty views share it."""
     from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
     return TriangleModel.of(path)
 
 
 def _distances(path: Path, pose: Pose, normal_map: NormalMap) -> Float:
-    """Depth (H, W) of the mesh along the optical axis, NaN outside the mask and where no face is."""
+    """Return the depth (H, W) of the mesh along the optical axis; NaN outside the mask and where there is no face."""
     from normalmesh.evaluation.rendering.rendering import cast
 
     mesh = _read_mesh(path)
     hits, depth = cast(pose.place(mesh.vertices), mesh.faces, pose.camera, normal_map.shape)
     seen = (hits >= 0) & normal_map.mask
-    if seen.sum() < LEAST_COVER * normal_map.foreground:
+    if seen.sum() < MIN_COVERAGE * normal_map.foreground:
         raise unusable(
             path,
-            f"the mesh covers {seen.sum()} of {normal_map.foreground} pixels of the mask; do mesh, calibration and "
-            "mask belong together?",
+            f"the mesh covers {seen.sum()} of {normal_map.foreground} pixels of the mask; check that mesh, calibration "
+            "and mask match",
         )
     return np.where(seen, depth, np.nan)

@@ -1,4 +1,4 @@
-"""The photometric-stereo set of Harvard: seven objects, normals as their toolbox found them, no ground truth."""
+"""The photometric stereo data set of Harvard: seven objects with estimated normals, without ground truth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.assembly import repairs_unmentioned
+from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.files.arrays import read_mat
 from normalmesh.files.formats import file_format, unusable
@@ -20,13 +20,13 @@ from normalmesh.normals.normal_map import NormalMap
 
 
 class Harvard(Dataset):
-    """Normals are floats: x right, y up, z towards the viewer, the *bottom* row of the picture first, NaN outside.
+    """Harvard. Normals are floats: x right, y up, z towards the viewer, the *bottom* row first, NaN outside.
 
-    The camera is taken as orthographic. The normals are measured, and stand for the truth as well.
+    The camera is assumed to be orthographic. The normals are measured, and also serve as ground truth.
     """
 
     name = "harvard"
-    title = "the photometric-stereo set of Harvard (PSData)"
+    title = "the photometric stereo data set of Harvard (PSData)"
     address = "https://vision.seas.harvard.edu/qsfs/Data.html"
     layout = """
         PSData/
@@ -53,7 +53,7 @@ class Harvard(Dataset):
 
 
 def _normal_map(path: Path, normals: NDArray[np.float32]) -> NormalMap:
-    """The map of normals (H, W, 3), NaN or zero outside the object; warns where the data contradict its axes."""
+    """Return the normal map of normals (H, W, 3), NaN or zero outside; warn if the data contradict the axes."""
     mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
     if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):
         warnings.warn(
@@ -61,5 +61,5 @@ def _normal_map(path: Path, normals: NDArray[np.float32]) -> NormalMap:
             NormalMeshWarning,
             stacklevel=4,
         )
-    with repairs_unmentioned():
+    with repair_warnings_ignored():
         return NormalMap(normals, mask)

@@ -6,18 +6,18 @@ from pathlib import Path
 
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.assembly import assemble, read_distances, read_map
+from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.files.formats import unusable
 from normalmesh.normals.camera import Perspective
 
 
 class Luces(Dataset):
-    """Normals are 16-bit RGB: x right, y up, z towards the viewer. Depth is z-depth in mm.
+    """LUCES. Normals are 16-bit RGB: x right, y up, z towards the viewer. Depth is z-depth in mm.
 
     The second line of ``led_params.txt`` has the number of images, the two sides of the image, the focal length and the
-    principal point in pixels, and the mean distance; lines of the lights follow. The principal point is taken to
-    have the centre of the first pixel at (0, 0).
+    principal point in pixels, and the mean distance, followed by lines of lights. The principal point is assumed to
+    refer to pixel coordinates with the centre of the first pixel at (0, 0).
     """
 
     name = "luces"
@@ -37,18 +37,18 @@ class Luces(Dataset):
         return {path.parent.name: path.parent for path in sorted(root.glob("*/led_params.txt"))}
 
     def _load(self, name: str, place: Path, camera: str) -> Case:
-        setup = self._piece(place, "led_params.txt")
+        setup = self._file(place, "led_params.txt")
         intrinsics, size = _read_setup(setup)
-        normal_map = read_map(self._piece(place, "normals.png"), self._piece(place, "mask.png"), camera, intrinsics)
-        # The file's own header and its writer do not agree on which side comes first.
+        normal_map = read_map(self._file(place, "normals.png"), self._file(place, "mask.png"), camera, intrinsics)
+        # The header of the file and the code that writes it disagree on the order of the two sides.
         if sorted(size) != sorted(normal_map.shape):
             raise unusable(setup, f"is for {shape_text(size)} pixels but normals are {shape_text(normal_map.shape)}")
-        distances = read_distances(self._piece(place, "zgt.npz"), normal_map, "zgt")
+        distances = read_distances(self._file(place, "zgt.npz"), normal_map, "zgt")
         return assemble(name, normal_map, distances, intrinsics, units="mm")
 
 
 def _read_setup(path: Path) -> tuple[Perspective, tuple[int, int]]:
-    """The camera, and the two sides of the image in pixels."""
+    """Read the camera, and the two sides of the image in pixels."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         _, side, other, focal, x, y = map(float, lines[1].split()[:6])

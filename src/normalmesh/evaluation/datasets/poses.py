@@ -1,4 +1,4 @@
-"""Pose: a calibrated camera, and where it is."""
+"""Pose: a calibrated camera with its position and orientation."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Float = NDArray[np.float64]
 #: From x right, y down, z forward to x right, y up, z towards the viewer.
 FROM_COMPUTER_VISION = np.diag([1.0, -1.0, -1.0])
 
-#: How far entries of a calibrated rotation may be from those of a true one.
+#: Largest difference between entries of a calibrated rotation and those of an exact one.
 TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """A camera in the world: the world's point X is ``rotation @ X + translation`` in the camera's frame.
+    """A camera in the world: a point X of the world is ``rotation @ X + translation`` in the camera frame.
 
     Attributes
     ----------
     camera : Perspective
     rotation : (3, 3)
     translation : (3,)
-        The frame of the camera is x right, y up, z towards the viewer.
+        The camera frame is x right, y up, z towards the viewer.
     """
 
     camera: Perspective
@@ -38,10 +38,10 @@ class Pose:
 
     @classmethod
     def from_calibration(cls, K: ArrayLike, R: ArrayLike, T: ArrayLike) -> Pose:
-        """From a camera of computer vision, x right, y down, z forward, pixel centres at integers.
+        """Return the pose of a camera given as x right, y down, z forward, pixel centres at integers.
 
-        A pixel is ``K (R X + T)`` up to scale. Where R is not quite a rotation, what is left over goes into K, so that
-        lengths stay true and every point keeps its pixel.
+        A pixel is ``K (R X + T)`` up to scale. If R is not exactly a rotation, the deviation is moved into K, so that
+        lengths and pixel positions are unchanged.
         """
         K, R, T = np.asarray(K, np.float64)[:3, :3], np.asarray(R, np.float64), np.ravel(np.asarray(T, np.float64))
         if K.shape != (3, 3) or R.shape != (3, 3) or T.shape != (3,):
@@ -61,5 +61,5 @@ class Pose:
         return cls(camera, FROM_COMPUTER_VISION @ rotation, FROM_COMPUTER_VISION @ translation)
 
     def place(self, points: ArrayLike) -> Float:
-        """Points (..., 3) of the world in the camera's frame."""
+        """Convert points (..., 3) of the world to the camera frame."""
         return np.asarray(points, np.float64) @ self.rotation.T + self.translation

@@ -1,4 +1,4 @@
-"""RGBN: pictures with a colour and a normal at each pixel (Toler-Franklin et al. 2007), no ground truth."""
+"""RGBN: pictures with a colour and a normal at each pixel (Toler-Franklin et al. 2007), without ground truth."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import re
 from pathlib import Path
 
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.assembly import assemble, read_map
+from normalmesh.evaluation.datasets.case_assembly import assemble, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset, first_file
 
-#: What marks a picture of normals, in its own name or, for ``normals/``, in that of its folder.
+#: Pattern of the names of normal maps, or of their folder.
 MARK = re.compile(r"[-_. ]*(normals?([-_ ]?map)?|nrm)s?[-_. ]*|[-_.]n$", re.IGNORECASE)
 
 SUFFIXES = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".exr")
 
 
 class Rgbn(Dataset):
-    """Normals are taken as RGB with x right, y up, z towards the viewer, background black; the camera as orthographic.
+    """RGBN. Normals are assumed to be RGB: x right, y up, z towards the viewer, black background; orthographic camera.
 
-    The files' names and axes could not be checked against the originals. Every picture whose name, or whose folder's
-    name, says "normal" is a case; data that plainly have other axes are warned about. Save other formats as PNG.
+    File names and axes could not be checked against the original data. Every picture with "normal" in its name, or in
+    the name of its folder, is a case; a warning is given if the data clearly have other axes. Convert other formats to
+    PNG.
     """
 
     name = "rgbn"
@@ -46,7 +47,7 @@ class Rgbn(Dataset):
 
 
 def _name(path: Path, root: Path) -> str | None:
-    """Name of the case, or None for a picture of something else."""
+    """Return the name of the case, or None if the picture is not a normal map."""
     folder = "" if path.parent == root else path.parent.name
     if MARK.search(path.stem):
         return MARK.sub("", path.stem) or folder or None

@@ -1,1 +1,1 @@
-"""Rendering: normal maps and depths of triangle models."""
+"""Render normal maps and depth maps of triangle models."""

@@ -7,13 +7,13 @@ from numba import prange
 from normalmesh.normals._camera import to_viewer
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Normals of faces seen edge-on keep this cosine to the viewing ray, so that rounding does not turn them away.
-LEAST_COSINE = 1e-5
+#: Smallest cosine between a normal and the viewing ray, so that rounding does not turn it away from the viewer.
+MIN_COSINE = 1e-5
 
 
 @inner
 def ray_offset(x, y, z, u, v, frame, perspective):
-    """Where a point lies beside the ray of the screen position (u, v), measured across z; and its depth."""
+    """Return the offset in x and y of a point from the ray through the screen position (u, v), and its depth."""
     if perspective:
         return (
             x + z * (frame[2, 0] + u * frame[3, 0] + v * frame[4, 0]),
@@ -25,10 +25,10 @@ def ray_offset(x, y, z, u, v, frame, perspective):
 
 @inner
 def weights(face, vertices, faces, u, v, frame, perspective):
-    """Barycentric weights of the point of a face on a ray, and the depths of the corners.
+    """Return the barycentric weights of the intersection of a face and a ray, and the depths of the corners.
 
-    The offsets q of the corners from the ray lie in a plane in which the ray is the origin: weights are the areas
-    of the triangles that it makes with the sides. A face that is seen edge-on gets equal weights.
+    In the plane of the offsets of the corners from the ray, the ray is the origin: the weights are the areas of the
+    triangles between the origin and the sides. A face that is seen edge-on gets equal weights.
     """
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
     ax, ay, a_depth = ray_offset(vertices[a, 0], vertices[a, 1], vertices[a, 2], u, v, frame, perspective)
@@ -44,9 +44,10 @@ def weights(face, vertices, faces, u, v, frame, perspective):
 
 @kernel(parallel=True)
 def fill_depth(hits, vertices, faces, frame, perspective, depth):
-    """Depth (H, W) of the faces that were hit (H, W), NaN where there is none.
+    """Fill ``depth`` (H, W) with the depth of the faces ``hits`` (H, W), NaN where there is none.
 
-    The face may have been found in single precision: beside its border it is extended, but not beyond its own depths.
+    Faces may have been found in single precision: just outside its border, a face is extrapolated, but not beyond the
+    depths of its corners.
     """
     for i in prange(hits.shape[0]):
         for j in range(hits.shape[1]):
@@ -59,9 +60,10 @@ def fill_depth(hits, vertices, faces, frame, perspective, depth):
 
 @kernel(parallel=True)
 def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, normals):
-    """Unit normals (H, W, 3), towards the viewer, of the faces that were hit; zero where there is none.
+    """Fill ``normals`` (H, W, 3) with unit normals of the faces ``hits`` towards the viewer, zero where there is none.
 
-    Interpolated between ``vertex_normals`` (N, 3), or flat where those are none (0, 3) or would face away.
+    Normals are interpolated between ``vertex_normals`` (N, 3). Face normals are used if there are none (0, 3) or if the
+    interpolated normal faces away.
     """
     perspective = towards_viewer < 0
     for i in prange(hits.shape[0]):
@@ -78,12 +80,12 @@ def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, n
             x, y, z, cosine = side * fx, side * fy, side * fz, side * cosine
             if len(vertex_normals) > 0:
                 sx, sy, sz = smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspective)
-                # On the side of the face that is seen, whichever way the corners go round.
+                # Use the visible side of the face, whatever the order of its corners.
                 side = -1.0 if sx * x + sy * y + sz * z < 0.0 else 1.0
                 smooth_cosine = side * (sx * rx + sy * ry + sz * rz)
-                if smooth_cosine > LEAST_COSINE:
+                if smooth_cosine > MIN_COSINE:
                     x, y, z, cosine = side * sx, side * sy, side * sz, smooth_cosine
-            lift = max(LEAST_COSINE - cosine, 0.0)
+            lift = max(MIN_COSINE - cosine, 0.0)
             x, y, z = x + lift * rx, y + lift * ry, z + lift * rz
             length = math.sqrt(x * x + y * y + z * z)
             normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x / length, y / length, z / length
@@ -91,7 +93,7 @@ def fill_normals(hits, vertices, faces, vertex_normals, frame, towards_viewer, n
 
 @inner
 def face_normal(face, vertices, faces):
-    """Unit normal by the order of the corners; zero for a face without area."""
+    """Return the unit normal given by the order of the corners; zero for a face without area."""
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
     px, py, pz = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
     qx, qy, qz = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1], vertices[c, 2] - vertices[a, 2]
@@ -100,7 +102,7 @@ def face_normal(face, vertices, faces):
 
 @inner
 def smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspective):
-    """Unit normal between those of the corners; zero where they cancel."""
+    """Return the interpolated unit normal of the corners; zero if they cancel."""
     wa, wb, wc, _, _, _ = weights(face, vertices, faces, u, v, frame, perspective)
     wa, wb, wc = max(wa, 0.0), max(wb, 0.0), max(wc, 0.0)
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
@@ -113,7 +115,7 @@ def smooth_normal(face, vertices, faces, vertex_normals, u, v, frame, perspectiv
 
 @inner
 def unit(x, y, z):
-    """The vector of length one; zero stays."""
+    """Return the vector scaled to unit length; zero is unchanged."""
     length = math.sqrt(x * x + y * y + z * z)
     if length == 0.0:
         return 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Rendering: what a camera sees of a triangle model, with depth and normals, by ray casting (Embree)."""
+"""Render depth and normals of a triangle model by ray casting with Embree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.rendering import _rendering
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.evaluation.synthetic.lifting import exact_case
-from normalmesh.evaluation.synthetic.screens import checked_shape, chosen_camera, pixel_centres
+from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
+from normalmesh.evaluation.synthetic.relief_case import exact_case
 from normalmesh.files.mesh_reading import used_vertices
 from normalmesh.mesh.surface import check_units
 from normalmesh.normals.camera import Camera
@@ -40,47 +40,48 @@ def render_normal_map(
     margin: float = 0.05,
     units: str | None = None,
 ) -> Case:
-    """Render depth and normals of a triangle model: one ray through the centre of each pixel.
+    """Render depth and normals of a triangle model, with one ray through the centre of each pixel.
 
-    Depth is that of the flat faces, in double precision. Faces are seen from both sides: normals of those seen from
-    behind are turned to the viewer. Up to 8192² pixels and more: 34 bytes a pixel at the peak, beside the model.
+    Depth is that of the flat faces, in double precision. Faces are visible from both sides: normals of back faces are
+    flipped towards the viewer. The peak memory is 34 bytes per pixel in addition to the model.
 
     Parameters
     ----------
     model
-        A PLY, OBJ, STL or GLB file, a ``trimesh.Trimesh``, or (vertices, faces). The parts of a scene are put in their
-        places.
+        A PLY, OBJ, STL or GLB file, a ``trimesh.Trimesh``, or (vertices, faces). The transformations of a scene are
+        applied.
     size
         Side of a square image, or (rows, columns), in pixels.
     camera
         ``"orthographic"`` (pixels of side 1), ``"perspective"`` (a field of view of 37° along the longer side), or a
         camera.
     smooth
-        True: normals between those of the vertices, as a viewer shades them; where they would face away, the normal of
-        the face. The vertices' normals are the file's where it has any. Without them, sharp creases are rounded over
-        the faces beside them: for models that have such, and few faces, take False, the normals of the faces.
+        True: interpolate vertex normals (smooth shading), or use the face normal where the result would face away.
+        Vertex normals are taken from the file if it has any. Otherwise they are averaged over the adjacent faces, which
+        rounds sharp creases: for models with creases and few faces, use False. False: use face normals.
     pose
-        From the model to space (x right, y up, z towards the viewer; a pinhole is at the origin and looks along −z):
-        a rotation (3, 3) or a matrix (4, 4), either with a uniform scale if need be. Default: no rotation.
+        Transformation from the model to space (x right, y up, z towards the viewer; a perspective camera is at the
+        origin and looks along −z): a rotation (3, 3) or a matrix (4, 4), either with an optional uniform scale.
+        Default: no rotation.
     name
-        Of the case; default: that of the file, else ``"model"``.
+        Name of the case; default: that of the file, or ``"model"``.
     margin
-        Left free at each side of the image when the model is fitted, as a share of that side.
+        Margin at each side of the image when the model is fitted, as a fraction of the side.
     units
-        Unit of the depth; default ``"px"`` where the model is fitted to pixels, else ``"units"``: the model's.
+        Unit of the depth; default: ``"px"`` if the model is fitted to pixels, else ``"units"``, those of the model.
 
     Returns
     -------
     Case
-        Depth and normals. The model is scaled and shifted to fill the image, and the depth of the middle of its
-        bounding box becomes 0 (orthographic) or the focal length in pixels (perspective), where a pixel then has the
-        side 1. Only with a ``pose`` of 4×4 *and* a camera object nothing is fitted, and depth is metric.
+        Depth and normals. The model is scaled and translated to fill the image. The depth of the centre of its bounding
+        box becomes 0 (orthographic) or the focal length in pixels (perspective), where a pixel has the side 1. If
+        ``pose`` is 4×4 *and* ``camera`` is a camera object, nothing is fitted, and depth is metric.
 
     Raises
     ------
     NormalMeshError
-        A model that cannot be read, or without faces, or of which nothing is visible; a wrong size or pose; Embree is
-        not installed.
+        If the model cannot be read, has no faces or is not visible, if size or pose are wrong, or if Embree is not
+        installed.
     """
     shape = checked_shape(size)
     checked_bool(smooth, "smooth")
@@ -114,18 +115,18 @@ def render_normal_map(
 def cast(
     vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int, int]
 ) -> tuple[NDArray[np.int32], Float]:
-    """The first face on the ray through each pixel centre, from either side, and its depth there.
+    """Find the first face on the ray through each pixel centre, seen from either side, and its depth there.
 
-    Embree finds the face in single precision: within about 1e-7 of the model's size of an edge it may be the
-    neighbour. The depth is that of the face's plane in double precision, within the depths of the face.
+    Embree finds the face in single precision: closer to an edge than about 1e-7 of the size of the model, it may find
+    the neighbour. The depth is that of the plane of the face in double precision, clamped to the depths of its corners.
 
     Parameters
     ----------
     vertices
-        (N, 3) in the camera's space, finite: orthographic, ``(s·u, −s·v, height)``; perspective, the camera is at the
-        origin and looks along −z. Faces may reach behind a pinhole.
+        Finite positions (N, 3) in the camera frame: orthographic, ``(s·u, −s·v, height)``; perspective, the camera is
+        at the origin and looks along −z. Faces may extend behind the camera.
     faces
-        (M, 3) vertex indices.
+        Vertex indices (M, 3).
     camera
         The camera.
     shape
@@ -134,20 +135,20 @@ def cast(
     Returns
     -------
     hits : (H, W) int32
-        Index of the face, −1 where there is none.
+        Index of the face, or −1.
     depth : (H, W) float64
-        As :meth:`Surface.depth_map` counts it, NaN where there is none.
+        Depth as defined in :meth:`Surface.depth_map`, NaN where there is no face.
 
     Raises
     ------
     NormalMeshError
-        Wrong shapes, indices or sizes, vertices that are not finite, or Embree is not installed.
+        If shapes, indices or sizes are wrong, vertices are not finite, or Embree is not installed.
     """
     points, corners = np.ascontiguousarray(vertices, np.float64), np.ascontiguousarray(faces)
     used = points[used_vertices("the mesh", points, corners)]
     corners = corners.astype(np.int32, copy=False)
     shape = checked_shape(shape)
-    # Single precision is best around the middle, with numbers of about one. Rays that meet in a point must stay there.
+    # Single precision is most accurate near the origin. The centre of projection of a central camera is fixed, though.
     middle = np.zeros(3) if camera.is_central else (used.min(axis=0) + used.max(axis=0)) / 2
     scale = 1 / max(float(np.abs(used - middle).max()), np.finfo(np.float64).tiny)
     scene = _scene((points - middle) * scale, corners)
@@ -157,7 +158,7 @@ def cast(
         origins = (camera.ray_starts(u, v) - middle) * scale
         directions = -camera.towards_viewer * camera.rays(u, v)
         if not camera.is_central:
-            # Parallel rays start in front of everything, which lies between −1 and 1.
+            # Parallel rays start in front of the model, which is between −1 and 1.
             origins += (2.0 - origins[:, 2:]) / directions[:, 2:] * directions
         found = scene.run(origins.astype(np.float32), directions.astype(np.float32))
         hits[rows] = found.reshape(-1, shape[1])
@@ -166,17 +167,17 @@ def cast(
 
 
 def _embree() -> tuple[type, type]:
-    """Scene and triangle mesh of Embree, or an error that says how to get them."""
+    """Return the classes of scene and triangle mesh of Embree, or raise an error that says how to install it."""
     try:
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene
     except ImportError as error:
-        raise NormalMeshError("rendering needs Embree; pip install 'normalmesh[render]'") from error
+        raise NormalMeshError("rendering requires Embree; pip install 'normalmesh[render]'") from error
     return EmbreeScene, TriangleMesh
 
 
 def _scene(vertices: Float, faces: NDArray[np.int32]) -> EmbreeScene:
-    """A scene of one mesh. Robust: no ray slips through between two faces."""
+    """Return a scene of one mesh in robust mode, in which no ray passes between two adjacent faces."""
     scene_type, mesh_type = _embree()
     scene = scene_type(robust=True)
     mesh_type(scene, vertices.astype(np.float32), faces)
@@ -184,12 +185,12 @@ def _scene(vertices: Float, faces: NDArray[np.int32]) -> EmbreeScene:
 
 
 def _checked_pose(pose: ArrayLike | None) -> tuple[Float, bool]:
-    """The pose as a matrix (4, 4), and whether it was given as one; or an error."""
+    """Return the pose as a matrix (4, 4), and whether it was given as one; raise if it is invalid."""
     if pose is None:
         return np.eye(4), False
     given = checked_array(pose, "pose").astype(np.float64)
     if given.shape not in ((3, 3), (4, 4)) or not np.all(np.isfinite(given)):
-        raise NormalMeshError(f"pose must be finite numbers of 3×3 or 4×4, not {shape_text(given.shape)}")
+        raise NormalMeshError(f"pose must be a finite 3×3 or 4×4 matrix, not {shape_text(given.shape)}")
     matrix = np.eye(4)
     matrix[: len(given), : len(given)] = given
     if not np.array_equal(matrix[3], [0, 0, 0, 1]):
@@ -198,29 +199,29 @@ def _checked_pose(pose: ArrayLike | None) -> tuple[Float, bool]:
     product = linear @ linear.T
     squared = np.trace(product) / 3
     if np.abs(product - squared * np.eye(3)).max() > 1e-3 * squared or np.linalg.det(linear) <= 0:
-        raise NormalMeshError(
-            f"pose must be a rotation, with a uniform scale if need be, and no reflection; got {linear.tolist()}"
-        )
+        raise NormalMeshError(f"pose must be a rotation, optionally with a uniform scale, not {linear.tolist()}")
     return matrix, len(given) == 4
 
 
 def _fit(vertices: Float, camera: Camera, shape: tuple[int, int], margin: float) -> Float:
-    """The scale and shift (4, 4) that put vertices into the middle of the image."""
-    if not 0 <= checked_finite(margin, "margin", "a share of the image from 0 to below 0.5") < 0.5:
-        raise NormalMeshError(f"margin must be a share of the image from 0 to below 0.5, not {repr_for_error(margin)}")
+    """Return the scale and translation (4, 4) that fit vertices into the image."""
+    if not 0 <= checked_finite(margin, "margin", "a fraction of the image from 0 to below 0.5") < 0.5:
+        raise NormalMeshError(
+            f"margin must be a fraction of the image from 0 to below 0.5, not {repr_for_error(margin)}"
+        )
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     extent = float((high - low).max())
     if extent == 0:
-        raise NormalMeshError("the model has no extent: all of its vertices are at one place")
+        raise NormalMeshError("the model has no extent: all of its vertices are at the same position")
     middle = (low + high) / 2
     points = vertices - middle
     centre = np.array([shape[1] / 2, shape[0] / 2])
     to_screen = np.linalg.inv(np.stack(camera.tangents, axis=1)[:2])
-    room = centre * (1 - 2 * margin)
+    half_size = centre * (1 - 2 * margin)
     ray = camera.rays(*centre)
-    offsets = np.abs((points[:, :2] - camera.towards_viewer * points[:, 2:] * ray[:2]) @ to_screen.T) / room
+    offsets = np.abs((points[:, :2] - camera.towards_viewer * points[:, 2:] * ray[:2]) @ to_screen.T) / half_size
     if camera.is_central:
-        # At the distance D of the middle, a point is seen offset / (D − z) pixels from the image's centre.
+        # If the centre is at the distance D, a point is offset / (D − z) pixels from the centre of the image.
         distance = max((points[:, 2] + offsets.max(axis=1)).max(), points[:, 2].max() + 0.25 * extent)
         scale = camera.reference_depth / distance
     else:
@@ -236,7 +237,7 @@ def _nothing_visible(vertices: Float, camera: Camera, shape: tuple[int, int]) ->
     if camera.is_central and low[2] >= 0:
         return (
             f"the model is behind the camera: z runs from {low[2]:.4g} to {high[2]:.4g}, "
-            "and the camera looks along −z; negate y and z of a pose of computer vision, whose z points away"
+            "but the camera looks along −z; negate y and z of a pose whose z points away from the viewer"
         )
     span = ", ".join(f"{axis} {a:.4g} … {b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
-    return f"nothing of the model is visible in {shape_text(shape)} pixels: it covers {span}; check pose and camera"
+    return f"the model is outside the image of {shape_text(shape)} pixels: it covers {span}; check pose and camera"

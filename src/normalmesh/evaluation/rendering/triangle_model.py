@@ -1,4 +1,4 @@
-"""TriangleModel: a triangle mesh to look at, from a file or from memory."""
+"""TriangleModel: a triangle mesh to render, from a file or from memory."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from normalmesh.files.mesh_reading import read_parts, used_vertices
 if TYPE_CHECKING:
     import trimesh
 
-    #: A file, a mesh, or vertices and faces.
+    #: A file, a trimesh mesh, or vertices and faces.
     Model = str | PathLike[str] | trimesh.Trimesh | tuple[ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
 class TriangleModel:
-    """Triangles in space.
+    """A triangle mesh in space.
 
     Parameters
     ----------
     vertices
-        (N, 3), every one of them in some face.
+        Positions (N, 3); each vertex belongs to a face.
     faces
-        (M, 3) vertex indices.
+        Vertex indices (M, 3).
     normals
-        (N, 3) unit normals of the vertices.
+        Unit normals (N, 3) of the vertices.
     """
 
     vertices: NDArray[np.float64]
@@ -41,11 +41,11 @@ class TriangleModel:
 
     @classmethod
     def of(cls, model: Model) -> TriangleModel:
-        """The model in a file, a mesh of trimesh, or one of (vertices, faces).
+        """Return the model of a file, a trimesh mesh, or (vertices, faces).
 
-        The parts of a scene are put in their places. Normals are those of the file, or those that a mesh of trimesh
-        names its own. Else vertices at one place are merged, as STL repeats them for each face, and a vertex gets the
-        mean of the normals around it, weighted by angle.
+        The transformations of a scene are applied. Normals are those of the file or of the trimesh mesh. If there are
+        none, vertices at the same position are merged, because STL repeats them for each face, and the normal of a
+        vertex is the mean of the adjacent face normals, weighted by angle.
         """
         import trimesh
 
@@ -63,7 +63,7 @@ class TriangleModel:
         return _merged("the model", points, corners)
 
     def moved(self, matrix: NDArray[np.float64]) -> TriangleModel:
-        """The model under a similarity (4, 4): rotation, uniform scale, translation."""
+        """Return the model transformed by a similarity (4, 4): rotation, uniform scale, translation."""
         linear, shift = matrix[:3, :3], matrix[:3, 3]
         rotation = linear / np.cbrt(np.linalg.det(linear))
         return TriangleModel(self.vertices @ linear.T + shift, self.faces, self.normals @ rotation.T)
@@ -71,7 +71,7 @@ class TriangleModel:
 
 def _read(path: Path) -> TriangleModel:
     parts = read_parts(path, include_cache=True, process=False)
-    # Nothing has asked a part for its normals yet: those in the cache are the file's.
+    # No normals have been computed yet: those in the cache are from the file.
     if all("vertex_normals" in part._cache for part in parts):
         normals = np.concatenate([part.vertex_normals for part in parts])
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -80,7 +80,7 @@ def _read(path: Path) -> TriangleModel:
 
 
 def _joined(parts: list[trimesh.Trimesh]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Vertices and faces of all parts."""
+    """Return the vertices and faces of all parts."""
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
     return (
         np.concatenate([part.vertices for part in parts]),
@@ -89,11 +89,11 @@ def _joined(parts: list[trimesh.Trimesh]) -> tuple[NDArray[np.float64], NDArray[
 
 
 def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> TriangleModel:
-    """The model with vertices at the same place, to nine digits, merged, and the normals that follow."""
+    """Merge vertices that agree to nine digits, and return the model with its vertex normals."""
     import trimesh
 
     model = _checked(name, vertices, faces, np.zeros_like(vertices))
-    # trimesh counts in absolute lengths; in a model of size one, at the origin, nine digits are as good as equal.
+    # trimesh compares absolute lengths: scale the model to unit size at the origin, where nine digits count as equal.
     origin, extent = model.vertices[0], float(np.ptp(model.vertices, axis=0).max()) or 1.0
     mesh = trimesh.Trimesh((model.vertices - origin) / extent, model.faces, process=False)
     mesh.merge_vertices(digits_vertex=9)
@@ -101,7 +101,7 @@ def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]
 
 
 def _checked(name: str, vertices: ArrayLike, faces: ArrayLike, normals: ArrayLike) -> TriangleModel:
-    """A model without the vertices that no face names, or an error."""
+    """Return the model without unused vertices; raise if it is invalid."""
     points, corners, directions = np.asarray(vertices, np.float64), np.asarray(faces), np.asarray(normals, np.float64)
     used = used_vertices(name, points, corners)
     if not used.all():

@@ -1,1 +1,1 @@
-"""Synthetic cases: surfaces that are known exactly."""
+"""Synthetic cases with exact ground truth."""

@@ -1,6 +1,6 @@
-"""Surfaces given by formulas: depth and normals are exact, for both cameras.
+"""Analytic surfaces with exact depth and normals, for both cameras.
 
-All but the sphere are reliefs on the screen: see :func:`normalmesh.evaluation.synthetic.lifting.lift`.
+All but the sphere are reliefs over the image: see :func:`normalmesh.evaluation.synthetic.relief_case.lift`.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.lifting import Grid, Relief, exact_case, lift
+from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.evaluation.synthetic.screens import checked_shape, chosen_camera, pixel_centres
+from normalmesh.evaluation.synthetic.relief_case import Grid, Relief, exact_case, lift
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
 
 Size = int | tuple[int, int]
 
-#: Normals of the sphere farther than this from the viewing ray are left out, in degrees.
-STEEPEST = 80.0
-#: The waves: periods to the right and upwards across the shorter side of the image, phase, share of the height.
+#: Largest angle in degrees between the normals of the sphere and the viewing ray; the rest is background.
+MAX_ANGLE = 80.0
+#: The waves: periods to the right and upwards across the shorter side of the image, phase, fraction of the height.
 WAVES = np.array(
     [
         [1.3, 0.4, 0.3, 0.40],
@@ -31,7 +31,7 @@ WAVES = np.array(
 
 
 def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: float = 0.45) -> Case:
-    """A sphere in the middle of the image, as far as it is less steep than 80°.
+    """Return a sphere in the middle of the image, without the parts steeper than 80°.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: floa
     camera
         A camera or its name.
     radius
-        Of the outline, in lengths of the shorter side of the image. Heights count from the centre (orthographic); the
-        centre of a pinhole's sphere is at the depth of the focal length in pixels.
+        Radius of the outline, as a fraction of the shorter side of the image. Heights are relative to the centre
+        (orthographic); for a perspective camera, the depth of the centre is the focal length in pixels.
     """
     shape = checked_shape(size)
     camera = chosen_camera(camera, shape)
@@ -51,21 +51,21 @@ def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: floa
         u, v = np.moveaxis(pixel_centres(rows, shape[1]), -1, 0)
         rays = camera.rays(u, v)
         start = camera.ray_starts(u, v)
-        # |start + t·ray − centre| = length, at the root that is nearer to the viewer.
+        # Solve |start + t·ray − centre| = length for the root nearer to the viewer.
         offset, squared = centre - start, (rays**2).sum(axis=-1)
         along = (offset * rays).sum(axis=-1)
         inside = along**2 - squared * ((offset**2).sum(axis=-1) - length**2)
         t = (along + camera.towards_viewer * np.sqrt(np.maximum(inside, 0))) / squared
         outwards = (t[..., None] * rays - offset) / length
         cosine = camera.towards_viewer * (outwards * rays).sum(axis=-1) / np.sqrt(squared)
-        seen = (inside > 0) & (cosine > np.cos(np.radians(STEEPEST)))
+        seen = (inside > 0) & (cosine > np.cos(np.radians(MAX_ANGLE)))
         depth[rows][seen] = camera.depth(start + t[..., None] * rays)[seen]
         normals[rows][seen] = outwards[seen]
     return exact_case("sphere", depth, normals, camera)
 
 
 def _ball(camera: Camera, shape: tuple[int, int], outline: float) -> tuple[Grid, float]:
-    """Centre (3,) and radius of the sphere whose outline in the middle of the image has this radius in pixels."""
+    """Return centre (3,) and radius of the sphere whose outline in the image has the given radius in pixels."""
     middle = np.array([shape[1] / 2, shape[0] / 2])
     depth = np.array(camera.reference_depth)
     radius = outline * camera.reference_pixel
@@ -76,21 +76,21 @@ def _ball(camera: Camera, shape: tuple[int, int], outline: float) -> tuple[Grid,
 
 
 def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.06) -> Case:
-    """Ridges and furrows with sharp creases that wind over a gentle bowl.
+    """Return winding ridges and furrows with sharp creases on a shallow bowl.
 
     Parameters
     ----------
     size, camera
-        As of :func:`sphere`.
+        As for :func:`sphere`.
     height
-        From furrow to crest, in lengths of the shorter side of the image.
+        Height from furrow to crest, as a fraction of the shorter side of the image.
     """
     shape = checked_shape(size)
 
     def relief(screen: Grid) -> Relief:
         x, y = _centred(screen, shape)
         winding, winding_slope = 0.1 * np.sin(5 * y), 0.5 * np.cos(5 * y)
-        # A triangle wave across lines that wind: 1 at the crests, 0 in the furrows.
+        # A triangle wave across winding lines: 1 at the crests, 0 in the furrows.
         place = 5 * (x + 0.3 * y + winding)
         share = np.abs(2 * (place - np.floor(place)) - 1)
         slope = height * 2 * np.sign(2 * (place - np.floor(place)) - 1) * 5
@@ -101,14 +101,14 @@ def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: floa
 
 
 def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.5) -> Case:
-    """A cone on a plane: one sharp apex, one circular crease.
+    """Return a cone on a plane, with a sharp apex and a circular crease.
 
     Parameters
     ----------
     size, camera
-        As of :func:`sphere`.
+        As for :func:`sphere`.
     height
-        Of the apex, in lengths of the shorter side of the image; the base has the radius 0.4 of them.
+        Height of the apex, as a fraction of the shorter side of the image; the radius of the base is 0.4.
     """
     shape = checked_shape(size)
 
@@ -123,14 +123,14 @@ def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float 
 
 
 def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float = 0.12) -> Case:
-    """Smooth waves of five directions and lengths.
+    """Return smooth waves of five directions and wavelengths.
 
     Parameters
     ----------
     size, camera
-        As of :func:`sphere`.
+        As for :func:`sphere`.
     height
-        Largest height above the mean, in lengths of the shorter side of the image.
+        Largest height above the mean, as a fraction of the shorter side of the image.
     """
     shape = checked_shape(size)
 
@@ -149,7 +149,7 @@ def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float
 
 
 def medallion(size: int = 512, camera: Camera | str = "orthographic") -> Case:
-    """The medallion of the demo: lettering, flutes with sharp crests, a rim and a smooth bowl.
+    """Return the medallion of the demo: lettering, flutes with sharp crests, a rim and a smooth bowl.
 
     Parameters
     ----------
@@ -162,11 +162,11 @@ def medallion(size: int = 512, camera: Camera | str = "orthographic") -> Case:
 
 
 def _centred(screen: Grid, shape: tuple[int, int]) -> tuple[Grid, Grid]:
-    """x to the right and y upwards from the image's middle, in lengths of its shorter side."""
+    """Return x (right) and y (up) relative to the centre of the image, as fractions of its shorter side."""
     rows, columns = shape
     return (screen[..., 0] - columns / 2) / min(shape), (rows / 2 - screen[..., 1]) / min(shape)
 
 
 def _in_pixels(height: Grid, right: Grid, up: Grid, shape: tuple[int, int]) -> Relief:
-    """A relief in lengths of the shorter side of the image, with its height in pixels; slopes stay."""
+    """Convert the height of a relief from fractions of the shorter side to pixels; slopes are unchanged."""
     return min(shape) * height, right, up

@@ -1,4 +1,4 @@
-"""A medallion with lettering, ridges and a smooth bowl: the project's own test object, exact in height and normals."""
+"""A medallion with lettering, ridges and a smooth bowl, whose height and normals are exact."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.lifting import Grid, Relief, lift
-from normalmesh.evaluation.synthetic.screens import pixel_centres
+from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
+from normalmesh.evaluation.synthetic.relief_case import Grid, Relief, lift
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 
-#: Strokes of the letters N and M, in units of the radius: (x, y) from, (x, y) to.
+#: Strokes of the letters N and M in units of the radius: start (x, y), end (x, y).
 STROKES = np.array(
     [
         [-0.42, -0.20, -0.42, 0.20],
@@ -25,25 +25,23 @@ STROKES = np.array(
         [0.42, 0.20, 0.42, -0.20],
     ]
 )
+#: Half the width of a stroke, in units of the radius.
 STROKE_WIDTH = 0.035
 
 
 @dataclass(frozen=True)
 class Medallion:
-    """The medallion on size × size pixels.
-
-    Heights and normals come from formulas, so they agree to the last digit.
-    """
+    """The medallion on ``size`` × ``size`` pixels, with heights and normals from formulas."""
 
     size: int = 512
 
     @property
     def radius(self) -> float:
-        """In pixels."""
+        """Radius in pixels."""
         return 0.48 * self.size
 
     def relief(self, screen: Grid) -> Relief:
-        """Height in pixels at screen positions (..., 2), and its slopes to the right and upwards."""
+        """Return the height in pixels at screen positions (..., 2), and its slopes to the right and upwards."""
         x = (screen[..., 0] - self.size / 2) / self.radius
         y = (self.size / 2 - screen[..., 1]) / self.radius
         parts = [_bowl(x, y), _rim(x, y), _flutes(x, y), _letters(x, y)]
@@ -51,7 +49,7 @@ class Medallion:
         return self.radius * height, slope_x, slope_y
 
     def seen_by(self, camera: Camera | str = "orthographic") -> Case:
-        """What a camera sees of it; the mask is a disc."""
+        """Return the case for a camera; the mask is a disc."""
         offsets = pixel_centres(slice(0, self.size), self.size) - self.size / 2
         mask = np.linalg.norm(offsets, axis=-1) < self.radius
         return lift("medallion", self.relief, (self.size, self.size), camera, mask)
@@ -62,7 +60,7 @@ class Medallion:
 
     @property
     def normal_map(self) -> NormalMap:
-        """Normals at pixel centres, seen orthographically."""
+        """The normal map of an orthographic camera."""
         return self._seen.normal_map
 
     @property
@@ -85,7 +83,7 @@ def _rim(x: Grid, y: Grid) -> Relief:
 
 
 def _flutes(x: Grid, y: Grid) -> Relief:
-    """Thirty-two radial ridges with sharp crests between two circles."""
+    """Return 32 radial ridges with sharp crests between two circles."""
     r = np.maximum(np.hypot(x, y), 1e-12)
     angle = np.arctan2(y, x)
     t = np.clip((r - 0.58) / 0.24, 0, 1)
@@ -101,7 +99,7 @@ def _flutes(x: Grid, y: Grid) -> Relief:
 
 
 def _letters(x: Grid, y: Grid) -> Relief:
-    """Rounded strokes: a smooth function of the distance to the nearest one."""
+    """Return rounded strokes, as a smooth function of the distance to the nearest stroke."""
     distance = np.full_like(x, np.inf)
     away_x, away_y = np.zeros_like(x), np.zeros_like(x)
     for x0, y0, x1, y1 in STROKES:

@@ -1,4 +1,4 @@
-"""Closed triangle models made by formulas: what the renderer shows without any file."""
+"""Closed triangle models given by formulas, which the renderer knows by name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Points = NDArray[np.float64]
 
 
 def stone(subdivisions: int = 6) -> trimesh.Trimesh:
-    """A round stone with smooth bumps and sharp ridges; from the front it hides nothing of itself but its back.
+    """Return a round stone with smooth bumps and sharp ridges, without self-occlusion from the front.
 
     Parameters
     ----------
     subdivisions
-        Of an icosahedron: 20·4ⁿ faces.
+        Number n of subdivisions of an icosahedron, which give 20·4ⁿ faces.
     """
     sphere = trimesh.creation.icosphere(subdivisions=subdivisions)
     directions = np.asarray(sphere.vertices, np.float64)
@@ -26,13 +26,13 @@ def stone(subdivisions: int = 6) -> trimesh.Trimesh:
         phases = rng.uniform(0, 2 * np.pi, 3)
         radius += height * np.sin(frequency * directions @ axes.T + phases).mean(axis=1)
     for axis in _unit(rng.normal(size=(4, 3))):
-        # A great circle's distance makes a crest that is sharp on the circle and fades to both sides.
+        # The distance to a great circle gives a crest that is sharp on the circle and fades to both sides.
         radius += 0.035 * np.exp(-np.abs(directions @ axis) / 0.12)
     return trimesh.Trimesh(directions * [1.1, 0.9, 0.8] * radius[:, None], sphere.faces, process=False)
 
 
 def knot(along: int = 1280, around: int = 128) -> trimesh.Trimesh:
-    """A trefoil knot of a round tube, which passes in front of itself three times.
+    """Return a trefoil knot of a round tube, which occludes itself three times.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def knot(along: int = 1280, around: int = 128) -> trimesh.Trimesh:
     centre = np.stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)], axis=1)
     velocity = np.stack([np.cos(t) + 4 * np.cos(2 * t), -np.sin(t) + 4 * np.sin(2 * t), -3 * np.cos(3 * t)], axis=1)
     tangent = _unit(velocity)
-    # The knot never runs along z, so the frame that z gives turns smoothly and closes.
+    # The knot is never parallel to z, so that the frame defined by z is smooth and closed.
     side = _unit(np.cross(tangent, [0.0, 0.0, 1.0]))
     angle = np.linspace(0, 2 * np.pi, around, endpoint=False)[:, None]
     rings = np.cos(angle) * side[:, None] + np.sin(angle) * np.cross(tangent, side)[:, None]
@@ -52,14 +52,14 @@ def knot(along: int = 1280, around: int = 128) -> trimesh.Trimesh:
 
 
 def vase(along: int = 256, around: int = 512) -> trimesh.Trimesh:
-    """A fluted vase, leaning towards the viewer, that one looks into: its lip hides part of its inside.
+    """Return a fluted vase that leans towards the viewer, with a visible inside that the lip occludes in part.
 
     Parameters
     ----------
     along, around
-        Vertices along its outline, from the foot over the lip down to the bottom inside, and around it.
+        Vertices along the profile, from the foot over the lip to the inner bottom, and around the vase.
     """
-    # The outline runs from the foot (t = 0) up to the lip (t = ½) and down inside (t = 1); fans close both ends.
+    # The profile runs from the foot (t = 0) up to the lip (t = ½) and down inside (t = 1); fans close both ends.
     t = np.linspace(0, 1, along)
     up = np.where(t < 0.5, t, 1 - t) * 2
     wall = 0.62 + 0.3 * np.sin(2.6 * np.pi * up**0.9 + 0.4) * (1 - 0.35 * up)
@@ -84,16 +84,18 @@ def vase(along: int = 256, around: int = 512) -> trimesh.Trimesh:
     bottom[:, 1:] += (along - 1) * around
     faces = np.concatenate([_torus_faces(along, around)[: -2 * around], foot, bottom])
     model = trimesh.Trimesh(vertices, faces, process=False)
-    model.apply_transform(trimesh.transformations.rotation_matrix(np.radians(35), [1, 0, 0]))
+    tilt = trimesh.transformations.rotation_matrix(np.radians(35), [1, 0, 0])  # type: ignore[no-untyped-call]
+    model.apply_transform(tilt)
     return model
 
 
 def _unit(vectors: Points) -> Points:
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    units: Points = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return units
 
 
 def _torus_faces(along: int, around: int) -> NDArray[np.int64]:
-    """Faces (2·along·around, 3) of a grid of rings that closes both ways; the last 2·around lead back to the start."""
+    """Return the faces (2·along·around, 3) of a torus grid; the last 2·around connect the last ring to the first."""
     ring, place = np.divmod(np.arange(along * around), around)
     next_ring, next_place = (ring + 1) % along, (place + 1) % around
     a, b = ring * around + place, ring * around + next_place

@@ -1,4 +1,4 @@
-"""Plain folders: one for each case."""
+"""Plain folders: one folder per case."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.assembly import assemble, read_distances, read_map
+from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset, first_file
 from normalmesh.normals.camera import Perspective
 
@@ -16,20 +16,20 @@ DEPTHS = [f"depth.{suffix}" for suffix in ("npz", "npy", "exr", "tif", "tiff", "
 
 
 class PlainFolders(Dataset):
-    """Normals are x right, y up, z towards the viewer. Depth grows away from the camera.
+    """Plain folders. Normals are x right, y up, z towards the viewer. Depth increases away from the camera.
 
-    With ``K.txt`` the camera is perspective, pixel centres at integers, and depth is along the optical axis. Without,
-    it is orthographic, and depth is in pixels with a free constant.
+    With ``K.txt``, the camera is perspective, pixel centres are at integers, and depth is along the optical axis.
+    Without it, the camera is orthographic, and depth is in pixels up to a constant.
     """
 
     name = "folders"
-    title = "plain folders, one for each case"
-    address = "made by you"
+    title = "plain folders, one per case"
+    address = "your own data"
     layout = """
         cases/
             vase/                    any name
                 normals.png          or .exr, .tif, .npy, .npz, .mat
-                mask.png             optional; default: the alpha channel, or what is not black
+                mask.png             optional; default: the alpha channel, or all pixels that are not black
                 K.txt                optional: 3×3 intrinsics, pixel centres at integers; default: orthographic
                 depth.npz            optional: depth (rows, columns); or .npy, .exr, .tif, .mat
                 meta.json            optional: {"units": "mm"}
@@ -46,7 +46,7 @@ class PlainFolders(Dataset):
         K = place / "K.txt"
         intrinsics = Perspective.from_file(K) if K.is_file() else None
         mask = place / "mask.png"
-        normal_map = read_map(self._piece(place, *NORMALS), mask if mask.is_file() else None, camera, intrinsics)
+        normal_map = read_map(self._file(place, *NORMALS), mask if mask.is_file() else None, camera, intrinsics)
         depth = first_file(place, DEPTHS)
         distances = None if depth is None else read_distances(depth, normal_map)
         units = _units(place / "meta.json") or ("px" if intrinsics is None else "units")
@@ -54,7 +54,7 @@ class PlainFolders(Dataset):
 
 
 def _units(path: Path) -> str | None:
-    """Unit of the depth, where the file says it."""
+    """Return the unit of the depth if the file states it."""
     if not path.is_file():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Reliefs from height maps: nothing is hidden, and depth and normals come from one spline, so that they agree."""
+"""Cases from height maps. Depth and normals come from the same spline, so that they agree exactly."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scipy.interpolate import RectBivariateSpline
 
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.lifting import Grid, Relief, lift
-from normalmesh.evaluation.synthetic.screens import checked_shape
+from normalmesh.evaluation.synthetic.image_geometry import checked_shape
+from normalmesh.evaluation.synthetic.relief_case import Grid, Relief, lift
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
@@ -21,7 +21,7 @@ from normalmesh.files.masks import reaches_half
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import checked_mask
 
-#: Height that the full span of an image of whole numbers gets, in lengths of the longer side.
+#: Height of the full range of an integer image, as a fraction of the longer side.
 IMAGE_HEIGHT = 1 / 8
 
 
@@ -35,35 +35,35 @@ def relief(
     mask: ArrayLike | None = None,
     name: str | None = None,
 ) -> Case:
-    """The relief of a height map, with exact depth and normals.
+    """Return the case of a height map, with exact depth and normals.
 
-    A cubic spline goes through the heights at the pixel centres; depth, slopes and any other resolution are read from
-    it. Pixels without a height are filled from their nearest neighbours before, so that the spline runs on below them,
-    and left out of the result.
+    A cubic spline interpolates the heights at the pixel centres; depth and slopes at any resolution are evaluated from
+    it. Pixels without a height are filled from their nearest neighbours for the spline, but are background in the
+    result.
 
     Parameters
     ----------
     heights
-        (H, W), at least 3×3, towards the viewer; NaN where unknown. Or a grey PNG, JPEG or TIFF file, or an NPY file.
+        Heights (H, W) towards the viewer, at least 3×3, NaN where unknown; or a grey PNG, JPEG or TIFF, or an NPY file.
     camera
-        A camera or its name; see :func:`normalmesh.evaluation.synthetic.lifting.lift` for what a pinhole sees.
+        A camera or its name; see :func:`normalmesh.evaluation.synthetic.relief_case.lift`.
     size
-        Side of a square image, or (rows, columns), of the result; default: those of the heights. The map is smoothed
-        first where it has more pixels.
+        Side of a square image, or (rows, columns), of the result; default: those of the heights. If the map has more
+        pixels, it is smoothed first.
     height
-        From the lowest to the highest point in pixels of the result. Default: heights are pixels of their own map, and
-        scaled with it; images of whole numbers get an eighth of the longer side.
+        Height from the lowest to the highest point in pixels of the result. Default: heights are in pixels of the map,
+        and scaled with it; the range of an integer image is an eighth of the longer side.
     smoothing
-        Standard deviation of a Gaussian in pixels of the heights, against the steps of 8-bit images.
+        Standard deviation of a Gaussian filter in pixels of the heights, against quantisation steps of 8-bit images.
     mask
-        (H, W) of the heights, nonzero = foreground; default: what is finite and not transparent.
+        Foreground (H, W) of the heights, nonzero = foreground; default: all finite pixels that are not transparent.
     name
-        Of the case; default: that of the file, else ``"relief"``.
+        Name of the case; default: that of the file, or ``"relief"``.
 
     Raises
     ------
     NormalMeshError
-        A file or array that is no height map, or a relief that reaches the camera.
+        If the file or array is not a height map, or if the relief reaches the camera.
     """
     if isinstance(heights, str | PathLike):
         name = name or Path(heights).stem
@@ -82,10 +82,10 @@ def relief(
 
 
 class _Spline:
-    """The relief of a spline through ``values`` at their pixel centres, read at the centres of another pixel grid.
+    """The relief of a spline through ``values`` at their pixel centres, evaluated at the centres of another pixel grid.
 
-    ``step`` (2,) are pixels of the values for a pixel of the result, downwards and to the right; ``scale`` takes values
-    to heights in pixels of the result.
+    ``step`` (2,) is the size of a pixel of the result in pixels of the values, downwards and to the right; ``scale``
+    converts values to heights in pixels of the result.
     """
 
     def __init__(self, values: Grid, step: Grid, scale: float) -> None:
@@ -95,7 +95,7 @@ class _Spline:
             np.arange(rows) + 0.5,
             np.arange(columns) + 0.5,
             values,
-            # The outer pieces go on to the border of the map.
+            # Extrapolate the outer pieces to the border of the map.
             bbox=[0, rows, 0, columns],
             kx=min(3, rows - 1),
             ky=min(3, columns - 1),
@@ -103,7 +103,7 @@ class _Spline:
         )
 
     def __call__(self, screen: Grid) -> Relief:
-        """Height and slopes (rows, columns) on a grid of screen positions (rows, columns, 2)."""
+        """Return height and slopes (rows, columns) on a grid of screen positions (rows, columns, 2)."""
         down, right = self.step
         v, u = down * screen[:, 0, 1], right * screen[0, :, 0]
         return (
@@ -114,18 +114,18 @@ class _Spline:
 
 
 def fractal(size: int | tuple[int, int] = 512, seed: int = 0, height: float = 0.2) -> Grid:
-    """Heights (H, W) in pixels of a mountain terrain: sharp crests, smooth valleys, and the more detail, the higher.
+    """Return the heights (H, W) in pixels of a fractal mountain terrain with sharp crests and smooth valleys.
 
-    The same seed gives the same terrain at any size, with as much detail as the pixels hold.
+    The same seed gives the same terrain at any size, with detail down to the pixel.
 
     Parameters
     ----------
     size
         Side of a square, or rows and columns.
     seed
-        Which terrain.
+        Seed of the random numbers.
     height
-        From the lowest to the highest point, in lengths of the longer side.
+        Height from the lowest to the highest point, as a fraction of the longer side.
     """
     shape = checked_shape(size)
     longer = max(shape)
@@ -133,19 +133,21 @@ def fractal(size: int | tuple[int, int] = 512, seed: int = 0, height: float = 0.
     while cells == 3 or 4 * cells <= longer:
         crest = (1 - np.abs(_noise(shape, cells, seed))) ** 2
         terrain += strength * weight * crest
-        # Detail gathers on crests; some is everywhere.
+        # Detail is concentrated on crests.
         weight *= 0.3 + 0.7 * crest
         cells, strength = 2 * cells, 0.55 * strength
     span = float(np.ptp(terrain))
-    return (terrain - terrain.min()) * (height * longer / span if span > 0 else 1.0)
+    heights: Grid = (terrain - terrain.min()) * (height * longer / span if span > 0 else 1.0)
+    return heights
 
 
 def _noise(shape: tuple[int, int], cells: int, seed: int) -> Grid:
-    """Smooth random values (H, W) from about −1 to 1, with this number of cells along the longer side."""
+    """Return smooth random values (H, W) from about −1 to 1, with ``cells`` cells along the longer side."""
     lattice = np.random.default_rng([seed, cells]).uniform(-1, 1, size=(cells + 4, cells + 4))
     axis = np.arange(-2.0, cells + 2)
     places = [(np.arange(side) + 0.5) * cells / max(shape) for side in shape]
-    return RectBivariateSpline(axis, axis, lattice, s=0)(*places)
+    values: Grid = RectBivariateSpline(axis, axis, lattice, s=0)(*places)
+    return values
 
 
 def _numbers(heights: ArrayLike) -> Grid:
@@ -156,7 +158,7 @@ def _numbers(heights: ArrayLike) -> Grid:
 
 
 def _read(path: Path) -> tuple[Grid, NDArray[np.bool_] | None, bool]:
-    """Heights (H, W) of a file, what is not transparent, and whether the numbers are lengths rather than shades."""
+    """Return heights (H, W) of a file, the mask of opaque pixels, and whether values are lengths, not grey levels."""
     kind = file_format(path)
     if kind == "NPY":
         return _numbers(read_npy(path)), None, True
@@ -165,13 +167,13 @@ def _read(path: Path) -> tuple[Grid, NDArray[np.bool_] | None, bool]:
     image = read_image(path, kind)
     colours = image.values if image.alpha is None else image.values[..., :-1]
     if image.colour not in ("grey", "RGB") or np.any(colours != colours[..., :1]):
-        raise unusable(path, "a height map must be grey; this image has colours")
+        raise unusable(path, "a height map must be grey, but this image is coloured")
     opaque = None if image.alpha is None else reaches_half(image.alpha, image.maximum)
     return _numbers(colours[..., 0]), opaque, image.maximum is None
 
 
 def _inside(values: Grid, opaque: NDArray[np.bool_] | None, mask: ArrayLike | None) -> NDArray[np.bool_]:
-    """Where there are heights that count, or an error."""
+    """Return the foreground, or raise an error if it is empty."""
     if values.ndim != 2 or min(values.shape) < 3:
         raise NormalMeshError(
             f"heights must have the shape (rows, columns), 3×3 or more, not {shape_text(values.shape)}"
@@ -185,7 +187,7 @@ def _inside(values: Grid, opaque: NDArray[np.bool_] | None, mask: ArrayLike | No
 
 
 def _filled(values: Grid, inside: NDArray[np.bool_]) -> Grid:
-    """Values outside replaced by the nearest ones inside."""
+    """Replace values outside by the nearest ones inside."""
     if inside.all():
         return values
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
@@ -193,12 +195,15 @@ def _filled(values: Grid, inside: NDArray[np.bool_]) -> Grid:
 
 
 def _smoothed(values: Grid, smoothing: float, step: Grid) -> Grid:
-    """Values blurred by ``smoothing``, and by as much as the pixels of the result are larger than theirs."""
+    """Smooth values by ``smoothing``, and additionally if the pixels of the result are larger."""
     if not (np.isfinite(smoothing) and smoothing >= 0):
         raise NormalMeshError(f"smoothing must be a number of pixels, zero or more, not {smoothing}")
-    # A pixel is about as blurred as a Gaussian of half its side.
+    # Averaging over a pixel is about the same as a Gaussian filter of half its side.
     widths = np.sqrt(smoothing**2 + np.maximum(step**2 - 1, 0) / 4)
-    return ndimage.gaussian_filter(values, widths, mode="nearest") if widths.any() else values
+    if not widths.any():
+        return values
+    smoothed: Grid = ndimage.gaussian_filter(values, widths, mode="nearest")
+    return smoothed
 
 
 def _scale(values: Grid, height: float) -> float:
@@ -209,6 +214,6 @@ def _scale(values: Grid, height: float) -> float:
 
 
 def _nearest(inside: NDArray[np.bool_], shape: tuple[int, int], step: Grid) -> NDArray[np.bool_]:
-    """The mask (H, W) at the pixel of the map under the centre of each pixel of the result."""
+    """Return the mask (H, W) resampled to the pixels of the result by nearest neighbour."""
     places = [((np.arange(side) + 0.5) * ratio).astype(np.intp) for side, ratio in zip(shape, step, strict=True)]
     return inside[np.ix_(*places)]

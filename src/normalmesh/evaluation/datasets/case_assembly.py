@@ -1,4 +1,4 @@
-"""Putting a case together: normals, mask, camera and depth from their files, seen through either camera."""
+"""Assemble a case from the files of normals, mask, camera and depth."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
 
-#: Degrees in the median between the normals and those of the depth, beyond which they do not belong together.
-DISAGREEMENT = 30.0
+#: Median angle in degrees between the normals and those of the depth, beyond which they do not match.
+MAX_MEDIAN_ANGLE = 30.0
 
 
 @contextmanager
-def repairs_unmentioned() -> Iterator[None]:
-    """No warnings of repaired normals: data sets have some at every outline. ``NormalMap.repairs`` counts them."""
+def repair_warnings_ignored() -> Iterator[None]:
+    """Ignore warnings about repaired normals, which occur at every outline. ``NormalMap.repairs`` counts them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*(left the mask|were normalised|clamped to 85°)", NormalMeshWarning)
         yield
@@ -37,23 +37,23 @@ def repairs_unmentioned() -> Iterator[None]:
 def read_map(
     normals: Path, mask: Path | None, camera: str, intrinsics: Perspective | None, variable: str | None = None
 ) -> NormalMap:
-    """A normal map with x right, y up, z towards the viewer, for a ``"perspective"`` or ``"orthographic"`` camera.
+    """Read a normal map with x right, y up, z towards the viewer, for a ``"perspective"`` or ``"orthographic"`` camera.
 
-    Warns where the data plainly contradict these axes.
+    Warn if the data clearly contradict these axes.
     """
-    seen_by = intrinsics if intrinsics is not None and camera == "perspective" else Orthographic()
-    with repairs_unmentioned():
-        return read_normal_map(normals, mask, seen_by, variable=variable)
+    model = intrinsics if intrinsics is not None and camera == "perspective" else Orthographic()
+    with repair_warnings_ignored():
+        return read_normal_map(normals, mask, model, variable=variable)
 
 
 def read_distances(path: Path, normal_map: NormalMap, variable: str | None = None) -> Float:
-    """Depth (H, W) growing away from the camera; NaN where it is unknown and outside the mask."""
+    """Read a depth map (H, W) that increases away from the camera; NaN where it is unknown and outside the mask."""
     distances = read_depth_map(path, variable)
     if distances.shape != normal_map.shape:
         raise unusable(
             path,
             f"depth is {shape_text(distances.shape)} but normals are {shape_text(normal_map.shape)}; "
-            "they must be of one image",
+            "they must belong to the same image",
         )
     distances[~normal_map.mask] = np.nan
     return distances
@@ -68,20 +68,20 @@ def assemble(
     units: str = "px",
     group: str = "",
 ) -> Case:
-    """The case of a normal map and its true depth.
+    """Return the case of a normal map and its true depth.
 
     Parameters
     ----------
     name, units, group
         As in :class:`Case`.
     normal_map
-        As :func:`read_map` gave it.
+        The result of :func:`read_map`.
     distances
-        (H, W) true depth, growing away from the camera: along the optical axis (perspective), or with a free constant
+        True depth (H, W), increasing away from the camera: along the optical axis (perspective), or up to a constant
         (orthographic).
     intrinsics
-        The camera that took the pictures, where it is known to be perspective. A case that is orthographic nevertheless
-        gets pixels of the size that they have at the mean depth.
+        The camera that took the pictures, if it is perspective. An orthographic case then gets the pixel size at the
+        mean depth.
     """
     if distances is None:
         return Case(name, normal_map, group=group)
@@ -92,13 +92,13 @@ def assemble(
         return Case(name, normal_map, distances, units=units, group=group)
     if intrinsics is not None:
         pixel_size = float(np.nanmean(distances) / np.sqrt(intrinsics.fx * intrinsics.fy))
-        with repairs_unmentioned():
+        with repair_warnings_ignored():
             normal_map = NormalMap(normal_map.normals, normal_map.mask, Orthographic(pixel_size))
     return Case(name, normal_map, -distances, units=units, group=group)
 
 
 def _warn_of_disagreement(name: str, normal_map: NormalMap, distances: Float, intrinsics: Perspective | None) -> None:
-    """Wrong axes, a wrong calibration or mixed-up files show: the depth then has other normals."""
+    """Warn if the normals of the depth differ from the normals: wrong axes, a wrong calibration or mixed-up files."""
     rows, columns = (np.flatnonzero(normal_map.mask.any(axis=axis)) for axis in (1, 0))
     part = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
     camera: Camera = Orthographic()
@@ -108,10 +108,10 @@ def _warn_of_disagreement(name: str, normal_map: NormalMap, distances: Float, in
         depth = distances[part]
     angles = angles_between(normals_of_depth(depth, camera), normal_map.normals[part])
     angles = angles[np.isfinite(angles)]
-    if angles.size and (middle := float(np.median(angles))) > DISAGREEMENT:
+    if angles.size and (median := float(np.median(angles))) > MAX_MEDIAN_ANGLE:
         warnings.warn(
-            f"{name}: normals and true depth are {middle:.0f}° apart in the median; their axes, the camera or the "
-            "files are not what is expected of this data set",
+            f"{name}: the median angle between normals and true depth is {median:.0f}°; their axes, the camera or the "
+            "files are not as expected for this data set",
             NormalMeshWarning,
             stacklevel=4,
         )

@@ -1,4 +1,4 @@
-"""A relief on the screen, lifted into space by a camera: depth and normals that agree to the last digit."""
+"""Cases from reliefs over the image, whose depth and normals agree exactly."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.synthetic.screens import chosen_camera, pixel_centres
+from normalmesh.evaluation.synthetic.image_geometry import chosen_camera, pixel_centres
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
 
 Grid = NDArray[np.float64]
-#: A height in pixels, towards the viewer, and its slopes to the right and upwards.
+#: Height in pixels towards the viewer, and its slopes to the right and upwards.
 Relief = tuple[Grid, Grid, Grid]
-#: From screen positions (..., 2) to the relief (...) there.
+#: A function from screen positions (..., 2) to the relief (...) there.
 ReliefFunction = Callable[[Grid], Relief]
 
 
@@ -28,24 +28,24 @@ def lift(
     camera: Camera | str = "orthographic",
     mask: NDArray[np.bool_] | None = None,
 ) -> Case:
-    """What a camera sees of a relief, with exact depth and normals.
+    """Return the case of a relief seen by a camera, with exact depth and normals.
 
-    Parallel rays of pixel size s see the height s·h. A pinhole of focal length f sees the depth f − h pixels along
-    each ray, so that the relief stands on a plane whose pixels have the side 1: nothing is hidden behind either
-    camera, and normals follow from depth by the chain rule.
+    For an orthographic camera of pixel size s, the height is s·h. For a perspective camera of focal length f, the depth
+    is f − h pixels along each ray, so that the relief is based on a plane whose pixels have the side 1. There are no
+    occlusions, and the normals follow from the depth by the chain rule.
 
     Parameters
     ----------
     name
         Name of the case.
     relief
-        Heights in pixels and slopes at screen positions; a height that is not finite is outside.
+        Heights in pixels and slopes at screen positions; heights that are not finite are background.
     shape
         Rows and columns.
     camera
-        A camera or its name, see :func:`normalmesh.evaluation.synthetic.screens.chosen_camera`.
+        A camera or its name, see :func:`normalmesh.evaluation.synthetic.image_geometry.chosen_camera`.
     mask
-        (H, W), True = inside; default: where heights are finite.
+        Foreground (H, W); default: where heights are finite.
     """
     camera = chosen_camera(camera, shape)
     depth, normals = np.full(shape, np.nan), np.zeros((*shape, 3), np.float32)
@@ -60,9 +60,9 @@ def lift(
 
 
 def exact_case(name: str, depth: Grid, normals: NDArray[np.float32], camera: Camera, units: str = "px") -> Case:
-    """The case of depth (H, W) and unit normals (H, W, 3), which are NaN and zero outside.
+    """Return the case of depth (H, W) and unit normals (H, W, 3), which are NaN and zero outside.
 
-    The normal map clamps normals beyond 85° from the viewing ray; the case keeps the true ones.
+    The normal map clamps normals beyond 85° from the viewing ray; the case keeps the exact ones.
     """
     normal_map = NormalMap(normals, np.isfinite(depth), camera)
     clamped = normal_map.repairs.grazing or normal_map.repairs.back_facing
@@ -70,20 +70,20 @@ def exact_case(name: str, depth: Grid, normals: NDArray[np.float32], camera: Cam
 
 
 def _seen(camera: Camera, screen: Grid, heights: Grid, right: Grid, up: Grid) -> tuple[Grid, Grid]:
-    """Depths (K,) and unit normals (K, 3) at screen positions (K, 2) with these heights and slopes."""
-    # Depth grows along the ray, heights towards the viewer.
+    """Return depths (K,) and unit normals (K, 3) at screen positions (K, 2) with these heights and slopes."""
+    # Depth increases along the ray, height towards the viewer.
     side = camera.towards_viewer * camera.reference_pixel
     depth = camera.reference_depth + side * heights
     if camera.is_central and np.any(depth <= 0):
         raise NormalMeshError(
             f"the relief is {heights.max():.4g} px high and reaches the camera, whose focal length is "
-            f"{camera.reference_depth:.4g} px; lower it or take a longer focal length"
+            f"{camera.reference_depth:.4g} px; reduce the height or use a longer focal length"
         )
     unknown, change = camera.unknown_of_depth(depth), camera.depth_per_unknown(depth)
     along_u, along_v = side * right / change, -side * up / change
     rays = camera.rays(screen[:, 0], screen[:, 1])
     tangents = [slope[:, None] * rays + tau for slope, tau in zip((along_u, along_v), camera.tangents, strict=True)]
-    # u points right and v down: their tangents' product points away from the viewer.
+    # u points right and v down, so that the cross product of their tangents points away from the viewer.
     normals = np.cross(tangents[1], tangents[0])
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     return camera.depth(camera.points(screen, unknown)), normals

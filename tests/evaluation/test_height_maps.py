@@ -7,7 +7,7 @@ import tifffile
 
 from normalmesh import NormalMeshError, Orthographic, Perspective
 from normalmesh.evaluation.metrics import angles_between
-from normalmesh.evaluation.synthetic.reliefs import fractal, relief
+from normalmesh.evaluation.synthetic.height_maps import fractal, relief
 from truths import angles_to_depth, normals_of_depth
 
 

@@ -1,4 +1,4 @@
-"""Size and camera of an image, as they are asked for."""
+"""Image size, camera and pixel centres of synthetic cases."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from normalmesh.arguments import checked_image_shape
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.normals.camera import Camera, Orthographic, Perspective, checked_camera
 
-#: Focal length of ``"perspective"`` in lengths of the image's longer side: a field of view of 37°.
+#: Focal length of ``"perspective"`` as a fraction of the longer side of the image: a field of view of 37°.
 FOCAL = 1.5
 
 
 def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
-    """Rows and columns from the side of a square, or from both; or an error."""
+    """Return rows and columns, given both or the side of a square; raise if they are invalid."""
     if isinstance(size, tuple | list):
         return checked_image_shape(size, "size")
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
@@ -27,10 +27,10 @@ def checked_shape(size: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
-    """Return the camera given, or the one of this name.
+    """Return the given camera, or the one with the given name.
 
-    ``"orthographic"``: one unit a pixel. ``"perspective"``: a field of view of 37° along the longer side, the principal
-    point in the image's middle.
+    ``"orthographic"`` has pixels of side 1. ``"perspective"`` has a field of view of 37° along the longer side, and its
+    principal point in the centre of the image.
     """
     expected = "'orthographic', 'perspective', Orthographic(...) or Perspective(...)"
     if not isinstance(camera, str):
@@ -43,6 +43,6 @@ def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
 
 
 def pixel_centres(rows: slice, columns: int) -> NDArray[np.float64]:
-    """Screen positions (rows, columns, 2) of the pixel centres: u right, v down."""
+    """Return the screen positions (rows, columns, 2) of the pixel centres: u right, v down."""
     u, v = np.arange(columns) + 0.5, np.arange(rows.start, rows.stop) + 0.5
     return np.stack(np.meshgrid(u, v), axis=-1)
