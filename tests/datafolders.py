@@ -1,4 +1,4 @@
-"""A ball before a camera, and small folders of it that are laid out like the data sets of the paper."""
+"""Write small folders with the layout of the data sets of the paper, all of a ball in front of a camera."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CENTRE = np.array([1.5, -0.5, 140.0])
 
 
 def ball() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distances (H, W) along the optical axis in mm, normals (H, W, 3) with y up and z to the viewer, mask (H, W)."""
+    """Return distances (H, W) along the optical axis in mm, normals (H, W, 3), y up, z to the viewer, and mask (H, W)."""
     v, u = np.mgrid[:ROWS, :COLUMNS].astype(np.float64)
     rays = np.stack([(u - K[0, 2]) / K[0, 0], (v - K[1, 2]) / K[1, 1], np.ones_like(u)], axis=-1)
     squared, along = (rays**2).sum(axis=-1), rays @ CENTRE
     discriminant = along**2 - squared * (CENTRE @ CENTRE - RADIUS**2)
-    # Normals nearly at right angles to the ray would be repaired.
+    # Normals nearly perpendicular to the ray would be clamped.
     mask = discriminant > 0.05 * squared * RADIUS**2
     distances = (along - np.sqrt(np.where(mask, discriminant, np.nan))) / squared
     normals = np.nan_to_num((distances[..., None] * rays - CENTRE) / RADIUS) * [1, -1, -1]
@@ -44,20 +44,20 @@ def write_mask(path: Path, mask: np.ndarray) -> Path:
 
 
 def write_normals(path: Path, normals: np.ndarray, dtype: type = np.uint16) -> Path:
-    """Normals as an RGB image, 2·value/maximum − 1, black where they are zero."""
+    """Encode normals as an RGB image, 2·value/maximum − 1, black where they are zero."""
     values = np.rint((normals + 1) / 2 * np.iinfo(dtype).max).astype(dtype)
     values[~normals.any(axis=2)] = 0
     return write_png(path, values)
 
 
 def world_pose(view: int) -> tuple[np.ndarray, np.ndarray]:
-    """R and T of a view: a point X of the world is ``R X + T`` before the camera, y down and z forward."""
+    """Return R and T of a view: a point X of the world is ``R X + T`` in the camera frame, y down and z forward."""
     R = Rotation.from_euler("xyz", [10 * view, 25 * view, -15], degrees=True).as_matrix()
     return R, CENTRE - R @ np.array([3.0, -2.0, 5.0])
 
 
 def write_diligent_mv(root: Path, objects: tuple[str, ...] = ("bear", "cow"), views: int = 2) -> Path:
-    """Balls around (3, −2, 5) in the world, which every view sees at the same place."""
+    """Write balls around (3, −2, 5) in the world, which are at the same position in every view."""
     _, normals, mask = ball()
     mesh = trimesh.creation.icosphere(subdivisions=4, radius=RADIUS)
     mesh.apply_translation([3.0, -2.0, 5.0])
@@ -84,7 +84,7 @@ def write_diligent(root: Path) -> Path:
 
 
 def write_luces(root: Path) -> Path:
-    """The ball in front of a camera with one focal length; only its normals and the files are of interest."""
+    """Write the ball in front of a camera with one focal length; only normals and files matter."""
     distances, normals, mask = ball()
     folder = root / "data" / "Bell"
     write_mask(folder / "mask.png", mask)
@@ -98,7 +98,7 @@ def write_luces(root: Path) -> Path:
 
 
 def write_harvard(root: Path) -> Path:
-    """Matlab's array begins with the bottom row of the picture."""
+    """Write Matlab arrays, which start with the bottom row of the picture."""
     _, normals, mask = ball()
     for name in ("cat", "frog"):
         folder = root / "PSData" / name
@@ -115,7 +115,7 @@ def write_rgbn(root: Path) -> Path:
 
 
 def write_folders(root: Path) -> Path:
-    """One case with a camera matrix, one without."""
+    """Write one case with a camera matrix and one without."""
     distances, normals, mask = ball()
     for name in ("seen", "flat"):
         write_normals(root / name / "normals.png", normals)

@@ -1,4 +1,4 @@
-"""Normals that a depth map implies, to compare with those of a case."""
+"""Compare the normals of a case with those implied by its depth map."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from normalmesh.evaluation.metrics import angles_between
 
 
 def normals_of_depth(depth, camera):
-    """Unit normals (H, W, 3) by central differences of the points in space; NaN where a neighbour is missing."""
+    """Return unit normals (H, W, 3) by central differences of points in space; NaN where a neighbour is missing."""
     v, u = np.indices(depth.shape) + 0.5
     unknown = np.log(depth) if isinstance(camera, Perspective) else depth
     points = camera.points(np.stack([u, v], axis=-1), unknown)
@@ -18,5 +18,5 @@ def normals_of_depth(depth, camera):
 
 
 def angles_to_depth(case):
-    """Angles (H, W) in degrees between the true normals of a case and those that its depth implies."""
+    """Return the angles (H, W) in degrees between the true normals of a case and those implied by its depth."""
     return angles_between(case.normals, normals_of_depth(case.depth, case.normal_map.camera))

@@ -1,11 +1,11 @@
-"""Surfaces given by formulas: normals belong to depths, for both cameras."""
+"""Test that normals and depths of the analytic surfaces agree, for both cameras."""
 
 import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError, Orthographic, Perspective
 from normalmesh.evaluation.metrics import angles_between
-from normalmesh.evaluation.synthetic import analytic, lifting
+from normalmesh.evaluation.synthetic import analytic, relief_case
 from truths import angles_to_depth
 
 SURFACES = [analytic.sphere, analytic.ridges, analytic.cone, analytic.waves, analytic.medallion]
@@ -15,13 +15,13 @@ CAMERAS = ["orthographic", "perspective", Orthographic(0.25), Perspective(210, 1
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
 def test_slopes_are_those_of_the_depth(surface, camera, monkeypatch):
-    """Differences over a ten-thousandth of a pixel, at every pixel, by moving the pixel grid."""
+    """Compare with finite differences over a ten-thousandth of a pixel, by shifting the pixel grid."""
     step = 1e-4
-    original = lifting.pixel_centres
+    original = relief_case.pixel_centres
     case = surface(64, camera)
     depths = {}
     for du, dv in ((step, 0), (-step, 0), (0, step), (0, -step)):
-        for module in (analytic, lifting):
+        for module in (analytic, relief_case):
             monkeypatch.setattr(module, "pixel_centres", lambda *args, shift=(du, dv): original(*args) + shift)
         depths[du, dv] = surface(64, camera).depth
     space = case.normal_map.camera
@@ -34,7 +34,7 @@ def test_slopes_are_those_of_the_depth(surface, camera, monkeypatch):
     error = angles_between(case.normals, normals)[case.normal_map.mask]
     error = error[np.isfinite(error)]
     assert error.size > 1000
-    # Next to a crease the two sides of a difference may lie on different slopes.
+    # Next to a crease, the two points of a difference may be on different slopes.
     assert np.quantile(error, 0.98) < 2e-4
 
 
@@ -55,7 +55,7 @@ def test_a_sphere_is_round(camera):
     v, u = np.indices(mask.shape) + 0.5
     unknown = np.log(case.depth) if isinstance(space, Perspective) else case.depth
     points = space.points(np.stack([u, v], axis=-1), unknown)[mask]
-    # All of its normals meet in one centre, at one distance.
+    # All of its normals meet at one centre, at one distance.
     system = np.zeros((3 * len(points), 4))
     system[:, :3] = np.tile(np.eye(3), (len(points), 1))
     system[:, 3] = case.normals[mask].ravel()
@@ -67,19 +67,19 @@ def test_a_sphere_is_round(camera):
 
 
 def test_creases_are_sharp():
-    """Normals jump across the lines of the ridges and the base of the cone, and nowhere else."""
+    """Normals are discontinuous across the ridges and the base of the cone, and nowhere else."""
     for surface in (analytic.ridges, analytic.cone):
         error = angles_to_depth(surface(256))[1:-1, 1:-1]
         assert np.median(error) < 0.1
         assert np.nanmax(error) > 15
 
 
-def test_heights_grow_upwards_to_the_viewer():
+def test_heights_increase_towards_the_viewer():
     cone = analytic.cone(101)
     assert np.unravel_index(cone.depth.argmax(), cone.depth.shape) == (50, 50)
     assert np.allclose(cone.normals[50, 50], [0, 0, 1])
-    assert cone.normals[20, 50, 1] > 0.5  # the upper slope looks up
-    assert cone.normals[50, 80, 0] > 0.5  # the right slope looks to the right
+    assert cone.normals[20, 50, 1] > 0.5  # the upper slope faces up
+    assert cone.normals[50, 80, 0] > 0.5  # the right slope faces right
     behind = analytic.cone(101, "perspective")
     assert np.unravel_index(behind.depth.argmin(), behind.depth.shape) == (50, 50)
 
@@ -93,7 +93,7 @@ def test_sizes():
             analytic.waves(size)
 
 
-def test_a_relief_that_reaches_the_camera_is_refused():
+def test_a_relief_that_reaches_the_camera_is_rejected():
     with pytest.raises(NormalMeshError, match="reaches the camera"):
         analytic.cone(64, Perspective(20, 20, 32, 32))
     with pytest.raises(NormalMeshError, match="camera must be"):
@@ -106,7 +106,7 @@ def test_a_plane_faces_the_viewer():
 
     mask = np.arange(20).reshape(4, 5) > 3
     for camera in CAMERAS:
-        case = lifting.lift("plane", flat, (4, 5), camera, mask)
+        case = relief_case.lift("plane", flat, (4, 5), camera, mask)
         assert np.array_equal(case.normal_map.mask, mask)
         assert np.allclose(case.normals[mask], [0, 0, 1])
         assert np.ptp(case.depth[mask]) < 1e-9

@@ -1,4 +1,4 @@
-"""Data sets on small folders laid out like the originals: what is found, axes, cameras, depth, and what is refused."""
+"""Test the data sets on small folders with the layout of the originals: cases, axes, cameras, depth and errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TestEveryDataset:
         assert find_dataset(opened.dataset.name) is opened.dataset
 
     def test_normals_point_outwards(self, opened):
-        """Right on the right side, up at the top: the ball bulges."""
+        """Normals point right on the right side and up at the top: the ball is convex."""
         for case in opened.cases():
             normals, mask = case.normal_map.normals, case.normal_map.mask
             rows, columns = np.nonzero(mask)
@@ -117,7 +117,7 @@ class TestMissingData:
             find_dataset("kitti")
 
     def test_cases_are_loaded_one_by_one(self, tmp_path):
-        """Listing opens no file, and a damaged case is met only when its turn comes."""
+        """Listing opens no file, and a damaged case raises an error only when it is loaded."""
         opened = open_dataset(write_folders(tmp_path))
         (tmp_path / "seen" / "normals.png").write_bytes(b"damaged")
         assert opened.names() == ["flat", "seen"]
@@ -175,7 +175,7 @@ class TestDiligentMV:
         assert orthographic.normal_map.camera.pixel_size == pytest.approx(pixel_size, rel=1e-3)
 
     def test_a_rotation_that_stretches_belongs_to_the_intrinsics(self, opened, tmp_path):
-        """The same pixels and the same lengths."""
+        """Pixel positions and lengths are unchanged."""
         path = tmp_path / "mvpmsData" / "bearPNG" / "Calib_Results.mat"
         R, T = world_pose(1)
         stretch = np.diag([1.0035, 1, 1])
@@ -382,6 +382,6 @@ class TestFolders:
 
 
 def test_the_ball_fills_the_picture():
-    """What these tests look at: a disc with free pixels around."""
+    """The test map is a disc with background around it."""
     _, _, mask = ball()
     assert mask[1:-1, 1:-1].sum() == mask.sum() > 0.3 * ROWS * COLUMNS

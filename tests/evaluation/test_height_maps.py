@@ -1,4 +1,4 @@
-"""Reliefs of height maps: depth and normals of one spline."""
+"""Test cases from height maps: depth and normals come from the same spline."""
 
 import imagecodecs
 import numpy as np
@@ -21,14 +21,14 @@ def test_normals_are_those_of_the_same_relief_in_finer_pixels(camera):
     heights = fractal(48, seed=3)
     coarse = relief(heights, camera)
     fine = relief(heights, camera, size=48 * 15)
-    # The centre of every 15th fine pixel is that of a coarse one.
+    # The centre of every 15th fine pixel is the centre of a coarse pixel.
     normals = normals_of_depth(fine.depth, fine.normal_map.camera)[7::15, 7::15]
     assert angles_between(normals, coarse.normals).max() < 0.5
     assert angles_between(fine.normals[7::15, 7::15], coarse.normals).max() < 1e-4
     assert np.allclose(fine.depth[7::15, 7::15] / 15, coarse.depth, rtol=1e-9)
 
 
-def test_it_goes_through_the_heights():
+def test_the_spline_interpolates_the_heights():
     heights = hills()
     assert np.allclose(relief(heights).depth, heights, atol=1e-9)
     assert np.allclose(relief(heights, Orthographic(0.5)).depth, 0.5 * heights, atol=1e-9)
@@ -48,7 +48,7 @@ def test_size_and_height():
     assert np.corrcoef(halved.depth.ravel(), heights.reshape(20, 2, 26, 2).mean(axis=(1, 3)).ravel())[0, 1] > 0.999
 
 
-def test_pixels_without_height_are_left_out():
+def test_pixels_without_height_are_background():
     heights = hills()
     heights[10:14, 20:30] = np.nan
     mask = np.ones(heights.shape, bool)
@@ -81,7 +81,7 @@ def test_files(tmp_path):
     assert np.array_equal(relief(tmp_path / "alpha.png").normal_map.mask, alpha > 0)
 
 
-def test_smoothing_takes_the_steps_out_of_few_shades(tmp_path):
+def test_smoothing_removes_quantisation_steps(tmp_path):
     heights = hills(120, 120)
     shades = np.round((heights - heights.min()) / np.ptp(heights) * 20).astype(np.uint8)
     (tmp_path / "steps.png").write_bytes(imagecodecs.png_encode(shades))

@@ -1,4 +1,4 @@
-"""The demo's object: its normals belong to its heights."""
+"""Test that normals and heights of the medallion agree."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Measures, against loops over pixels and known errors."""
+"""Test the error measures against loops over pixels and known errors."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_normals_of_a_plane_are_exact(camera):
     assert not normals[~known].any()
 
 
-def test_blocks_of_rows_make_no_difference(monkeypatch):
+def test_row_blocks_do_not_change_the_result(monkeypatch):
     depth = np.random.default_rng(0).uniform(2, 3, (40, 20))
     whole = normals_of_depth(depth, CAMERAS[1])
     monkeypatch.setattr("normalmesh.runtime.row_blocks.BLOCK", 60)
@@ -94,7 +94,7 @@ def test_a_pixel_without_neighbours_has_no_normal():
     depth[0, 2] = depth[1, 2] = 2.0
     normals = normals_of_depth(depth, Orthographic())
     assert normals[1, 2].any()
-    assert not normals[1, 1].any()  # it has a neighbour on the right only
+    assert not normals[1, 1].any()  # it has only a right neighbour
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
@@ -140,7 +140,7 @@ def test_counted_pixels():
     assert np.isnan(result.angles[:33]).all()
 
 
-def test_true_normals_beside_noisy_ones():
+def test_noisy_input_is_compared_with_true_normals():
     truth = Medallion(64)
     tilted = np.where(truth.normal_map.mask[..., None], truth.normal_map.normals + np.array([0.2, 0, 0]), 0)
     noisy = NormalMap(tilted / np.maximum(np.linalg.norm(tilted, axis=2, keepdims=True), 1e-9), truth.normal_map.mask)
@@ -177,7 +177,7 @@ class TestMeshFiles:
         assert found.mae == pytest.approx(expected.mae, rel=1e-2)
         assert found.rmse == pytest.approx(expected.rmse, rel=1e-2)
 
-    def test_faces_may_turn_either_way(self, tmp_path):
+    def test_faces_may_have_either_orientation(self, tmp_path):
         normal_map = Medallion(48).normal_map
         surface = integrate(decimate(normal_map, compression=0.9), normal_map, refine=0)
         turned = Surface(surface.vertices, surface.faces[:, ::-1], surface.screen, surface.camera, surface.shape)
@@ -202,7 +202,7 @@ class TestRefused:
         with pytest.raises(NormalMeshError, match="true normals are 32×32"):
             Case("bad", truth.normal_map, normals=truth.height)
 
-    def test_depth_beside_a_case(self):
+    def test_depth_with_a_case_is_rejected(self):
         truth = Medallion(32)
         with pytest.raises(NormalMeshError, match="brings its own depth"):
             evaluate(truth.height, Case("a", truth.normal_map, truth.height), truth.height)

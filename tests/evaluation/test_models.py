@@ -1,4 +1,4 @@
-"""Models made by formulas are closed and always the same."""
+"""Test that the built-in models are closed and deterministic."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from normalmesh.evaluation.synthetic.models import knot, stone, vase
 
 
 @pytest.mark.parametrize("model", [stone, knot, vase])
-def test_models_are_closed_and_turned_outwards(model):
+def test_models_are_closed_and_oriented_outwards(model):
     mesh = model()
     assert mesh.is_watertight
     assert mesh.is_winding_consistent
@@ -23,7 +23,7 @@ def test_detail_can_be_chosen():
     assert stone(3).is_watertight
 
 
-def test_a_stone_is_seen_whole_from_its_middle():
+def test_the_stone_is_star_shaped():
     mesh = stone(5)
     outwards = (mesh.face_normals * mesh.triangles_center).sum(axis=1)
     assert outwards.min() > 0

@@ -1,4 +1,4 @@
-"""Noise on normals: its size, its direction, and what it leaves alone."""
+"""Test the noise on normals: its size, its direction, and what it leaves unchanged."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def test_size(degrees):
     clean = NormalMap(np.full((200, 200, 3), (0.36, -0.48, 0.8)))
     noisy = add_noise(clean, degrees)
     angles = angles_between(noisy.normals, clean.normals)
-    # Two directions of this deviation: a Rayleigh distribution.
+    # Two independent Gaussian directions give a Rayleigh distribution.
     assert angles.mean() == pytest.approx(degrees * np.sqrt(np.pi / 2), rel=0.01)
     assert np.sqrt((angles**2).mean()) == pytest.approx(degrees * np.sqrt(2), rel=0.01)
     np.testing.assert_allclose(np.linalg.norm(noisy.normals, axis=2), 1, atol=1e-6)
@@ -38,6 +38,6 @@ def test_seed_mask_and_camera():
 
 
 @pytest.mark.parametrize("degrees", [-1.0, np.nan, np.inf])
-def test_refused(degrees):
+def test_rejected(degrees):
     with pytest.raises(NormalMeshError, match="degrees must be"):
         add_noise(Medallion(32).normal_map, degrees)

@@ -1,4 +1,4 @@
-"""The renderer: right place, right depth, right normals."""
+"""Test the renderer: position, depth and normals."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ CAMERAS = ["orthographic", "perspective"]
 
 
 def corner_model():
-    """A large triangle at the lower left, and a small one, nearer, at its upper right."""
+    """Return a large triangle at the lower left and a small, nearer one at the upper right."""
     vertices = [[0, 0, 0], [2, 0, 0], [0, 4, 0], [2.5, 3.5, 1], [3, 3.5, 1], [3, 4, 1]]
     return np.array(vertices, float), np.array([[0, 1, 2], [3, 4, 5]])
 
@@ -75,8 +75,8 @@ def test_x_is_right_y_is_up_and_rows_go_down(camera):
     assert case.normal_map.mask[rows.max() - 1, columns.min() + 1]  # the right angle, lower left
     assert not case.normal_map.mask[rows.max() - 1, columns.max() - 1]
     assert not case.normal_map.mask[rows.min() + 1, 30]
-    assert np.nonzero(~large & case.normal_map.mask)[0].max() < 25  # the small one, above
-    assert np.nonzero(~large & case.normal_map.mask)[1].min() > 40  # and to the right
+    assert np.nonzero(~large & case.normal_map.mask)[0].max() < 25  # the small triangle is above
+    assert np.nonzero(~large & case.normal_map.mask)[1].min() > 40  # and to the right of the large one
     small = case.depth[~large & case.normal_map.mask]
     nearer = small.min() > np.nanmin(case.depth) if camera == "orthographic" else small.max() < np.nanmax(case.depth)
     assert nearer
@@ -84,7 +84,7 @@ def test_x_is_right_y_is_up_and_rows_go_down(camera):
 
 
 def test_pixel_centres_are_at_one_half():
-    """A triangle that covers exactly the centre of one pixel."""
+    """A triangle covers exactly the centre of one pixel."""
     triangle = [[5.4, -3.6, 7], [5.6, -3.6, 7], [5.5, -3.4, 7]]
     case = render_normal_map((triangle, [[0, 1, 2]]), (8, 9), Orthographic(), pose=np.eye(4))
     assert np.argwhere(case.normal_map.mask).tolist() == [[3, 5]]
@@ -99,8 +99,8 @@ def test_pixel_centres_are_at_one_half():
 
 
 @pytest.mark.parametrize("camera", [Orthographic(0.02), Perspective(300, 280, 61, 47, skew=3)], ids=str)
-def test_it_sees_what_a_surface_says_of_itself(camera):
-    """Depth and normals of a surface over the screen, through its own rasteriser, to the last digits."""
+def test_rendering_agrees_with_the_rasteriser(camera):
+    """Depth and normals of a rendered surface agree with those of its own rasteriser to the last digits."""
     rng = np.random.default_rng(2)
     v, u = np.mgrid[0:97:8, 0:121:8].astype(float)
     inner = (slice(1, -1), slice(1, -1))
@@ -114,7 +114,7 @@ def test_it_sees_what_a_surface_says_of_itself(camera):
     surface = Surface(camera.points(screen, unknown), faces, screen, camera, (96, 120))
     hits, depth = cast(surface.vertices, surface.faces, camera, (96, 120))
     _, owners = surface.owners()
-    assert (hits != owners).mean() < 0.01  # centres exactly on a side belong to either face
+    assert (hits != owners).mean() < 0.01  # pixel centres exactly on an edge belong to either face
     assert np.allclose(depth, surface.depth_map(), rtol=1e-11)
     case = render_normal_map((surface.vertices, faces), (96, 120), camera, pose=np.eye(4), smooth=False)
     same = hits == owners
@@ -136,7 +136,7 @@ def test_formats(tmp_path, suffix, camera):
     assert expected.name == "model"
 
 
-def test_scenes_are_put_in_place(tmp_path):
+def test_transformations_of_scenes_are_applied(tmp_path):
     scene = trimesh.Scene()
     for x in (-2.0, 2.0):
         turn = trimesh.transformations.rotation_matrix(np.radians(90), [0, 0, 1], [0, 0, 0])
@@ -148,11 +148,11 @@ def test_scenes_are_put_in_place(tmp_path):
     columns = case.normal_map.mask.any(axis=0)
     assert columns[[0, 19, 80, 99]].all()
     assert not columns[22:78].any()
-    assert case.normal_map.mask[:, 10].all()  # turned: 1 wide, 2 high
+    assert case.normal_map.mask[:, 10].all()  # rotated: 1 wide, 2 high
 
 
 def test_normals_of_the_file_are_kept(tmp_path):
-    """A box that says its faces are flat; and one without normals, whose corners are rounded."""
+    """A box with normals in the file has flat faces; one without normals is shaded smoothly."""
     box = trimesh.creation.box()
     turn = trimesh.transformations.euler_matrix(0.5, 0.6, 0.1)[:3, :3]
     soup = trimesh.Trimesh(box.triangles.reshape(-1, 3), np.arange(36).reshape(-1, 3), process=False)
@@ -171,14 +171,14 @@ def test_normals_of_the_file_are_kept(tmp_path):
     assert len(np.unique(seen_normals(flat).round(4), axis=0)) == 3
 
 
-def test_pose_turns_the_model():
+def test_pose_rotates_the_model():
     turn = trimesh.transformations.euler_matrix(0.4, -0.7, 1.1)
     model = stone(3)
     case = render_normal_map(model, 80, pose=turn[:3, :3])
     expected = render_normal_map(model.copy().apply_transform(turn), 80)
     assert np.allclose(case.depth, expected.depth, equal_nan=True)
     assert np.allclose(case.normals, expected.normals, atol=1e-5)
-    # Fitted, neither shift nor scale of a pose matter.
+    # If the model is fitted, translation and scale of the pose have no effect.
     turn[:3, :3] *= 7
     turn[:3, 3] = [100, 20, 3]
     assert np.allclose(render_normal_map(model, 80, pose=turn).depth, case.depth, equal_nan=True)
@@ -196,14 +196,14 @@ def test_metric_depth_is_not_fitted():
 
 
 @pytest.mark.parametrize("camera", CAMERAS)
-def test_back_faces_are_turned_to_the_viewer(camera):
+def test_normals_of_back_faces_are_flipped(camera):
     model = stone(3)
     inverted = model.copy()
     inverted.invert()
     case, expected = render_normal_map(inverted, 70, camera), render_normal_map(model, 70, camera)
     assert np.allclose(case.depth, expected.depth, equal_nan=True)
     assert np.allclose(case.normals, expected.normals, atol=1e-5)
-    # Faces turned against the normals that the model brings along.
+    # The faces have the opposite orientation of the normals of the model.
     inverted.vertex_normals = model.vertex_normals
     assert np.allclose(render_normal_map(inverted, 70, camera).normals, expected.normals, atol=1e-5)
 
@@ -229,7 +229,7 @@ def test_narrow_images(size, camera):
 
 
 def test_far_and_tiny_models():
-    """Georeferenced coordinates and micrometres are seen as sharply as others."""
+    """Georeferenced coordinates and micrometres are rendered as precisely as others."""
     model = stone(4)
     expected = render_normal_map(model, 80)
     for scale, shift in ((1e-6, 0.0), (1.0, 4e6), (1e6, 0.0)):
@@ -242,8 +242,8 @@ def test_far_and_tiny_models():
         )
 
 
-def test_a_room_around_the_camera():
-    """Faces reach behind a pinhole."""
+def test_camera_inside_a_box():
+    """Faces extend behind a perspective camera."""
     camera = Perspective(40, 40, 32, 24)
     case = render_normal_map(trimesh.creation.box((4, 4, 4)), (48, 64), camera, pose=np.eye(4), smooth=False)
     assert case.normal_map.mask.all()
@@ -319,13 +319,13 @@ def test_wrong_meshes_to_cast():
     ):
         with pytest.raises(NormalMeshError, match="the mesh: "):
             cast(vertices, corners, Orthographic(), (8, 8))
-    # A vertex that no face uses may be anything.
+    # Unused vertices may have any value.
     hits, depth = cast([*points, [np.nan] * 3], faces, Orthographic(), (8, 8))
     assert hits.max() == -1
     assert np.isnan(depth).all()
 
 
-def test_a_missing_embree_is_named():
+def test_missing_embree():
     code = (
         "import sys; sys.modules['embreex'] = None\n"
         "from normalmesh import render_normal_map\n"

@@ -191,7 +191,8 @@ def _filled(values: Grid, inside: NDArray[np.bool_]) -> Grid:
     if inside.all():
         return values
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
-    return values[tuple(nearest)]
+    filled: Grid = values[tuple(nearest)]
+    return filled
 
 
 def _smoothed(values: Grid, smoothing: float, step: Grid) -> Grid:
