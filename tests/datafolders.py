@@ -21,7 +21,7 @@ CENTRE = np.array([1.5, -0.5, 140.0])
 
 
 def ball() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return distances (H, W) along the optical axis in mm, normals (H, W, 3), y up, z to the viewer, and mask (H, W)."""
+    """Return distances (H, W) along the optical axis in mm, normals (H, W, 3), y up, z to the viewer, and the mask."""
     v, u = np.mgrid[:ROWS, :COLUMNS].astype(np.float64)
     rays = np.stack([(u - K[0, 2]) / K[0, 0], (v - K[1, 2]) / K[1, 1], np.ones_like(u)], axis=-1)
     squared, along = (rays**2).sum(axis=-1), rays @ CENTRE
