@@ -85,15 +85,9 @@ def levels(value: str) -> tuple[float | int, ...]:
     return tuple(_level(word.strip()) for word in value.split(","))
 
 
-def vertex_number(value: str) -> int:
-    """Parse a number of vertices."""
-
-    return int(click.IntRange(3, MOST_VERTICES)(value))
-
-
 def _level(word: str) -> float | int:
-    if word.isdecimal():
-        return vertex_number(word)
+    if re.fullmatch(r"\d{1,10}", word) and int(word) >= 3:
+        return int(word)
     percent = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*%", word)
     if percent is None or not 0 < float(percent[1]) <= 100:
         raise click.BadParameter(f"{word!r} is neither a percentage such as 0.3% nor a number of at least 3 vertices")
@@ -117,7 +111,7 @@ def stopping_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--max-angle", type=positive, help="Largest mean angle between faces and normals, in degrees."),
         click.option("--threshold", type=positive, help="Largest cost of a collapse in px⁴, as in the paper."),
-        click.option("--vertices", type=vertex_number, metavar="INTEGER", help="Number of vertices, at least 3."),
+        click.option("--vertices", type=click.IntRange(3), help="Number of vertices."),
         click.option(
             "--compression", type=compression, metavar="PERCENT", help="Vertices to remove: 98 or 0.98.  [default: 98]"
         ),
