@@ -197,12 +197,12 @@ class TestRefused:
         with pytest.raises(NormalMeshError, match="counted is 31×32"):
             evaluate(truth.height, truth.normal_map, counted=np.ones((31, 32)))
         other = Medallion(48).normal_map
-        with pytest.raises(NormalMeshError, match="seen on 48×48 pixels but the truth has 32×32"):
+        with pytest.raises(NormalMeshError, match="the surface has 48×48 pixels but the truth has 32×32"):
             evaluate(integrate(decimate(other, compression=0.9), other, refine=0), truth.normal_map)
         with pytest.raises(NormalMeshError, match="true normals are 32×32"):
             Case("bad", truth.normal_map, normals=truth.height)
 
     def test_depth_with_a_case_is_rejected(self):
         truth = Medallion(32)
-        with pytest.raises(NormalMeshError, match="brings its own depth"):
+        with pytest.raises(NormalMeshError, match="has its own depth"):
             evaluate(truth.height, Case("a", truth.normal_map, truth.height), truth.height)

@@ -52,7 +52,7 @@ class TestResuming:
         assert calls == [0, 1]
         text = run_benchmark(counting_benchmark(calls), [], tmp_path, SETTINGS, report=lines.append)
         assert calls == [0, 1, 2, 3]
-        assert "2 of 4 tasks are done" in lines[0]
+        assert "2 of 4 tasks are already done" in lines[0]
         assert lines[-1].startswith("[4/4] 3.0; 0.0 min left")
         assert run_benchmark(counting_benchmark(calls), [], tmp_path, SETTINGS) == text
         assert len(calls) == 4

@@ -199,7 +199,9 @@ def _checked_pose(pose: ArrayLike | None) -> tuple[Float, bool]:
     product = linear @ linear.T
     squared = np.trace(product) / 3
     if np.abs(product - squared * np.eye(3)).max() > 1e-3 * squared or np.linalg.det(linear) <= 0:
-        raise NormalMeshError(f"pose must be a rotation, optionally with a uniform scale, not {linear.tolist()}")
+        raise NormalMeshError(
+            f"pose must be a rotation, without reflection, optionally with a uniform scale, not {linear.tolist()}"
+        )
     return matrix, len(given) == 4
 
 
