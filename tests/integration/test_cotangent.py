@@ -15,7 +15,7 @@ CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
 
 
 def system_of(mesh, normal_map, *options):
-    return CotangentSystem.of(FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera), *options)
+    return CotangentSystem.of(FaceMeans.of(mesh, normal_map), *options)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)

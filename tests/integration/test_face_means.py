@@ -13,7 +13,7 @@ CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
 
 
 def means_of(mesh, normal_map, samples=1):
-    return FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera, samples)
+    return FaceMeans.of(mesh, normal_map, samples)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)

@@ -15,7 +15,7 @@ CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
 
 
 def system_of(mesh, normal_map):
-    return FacetSystem.of(FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera))
+    return FacetSystem.of(FaceMeans.of(mesh, normal_map))
 
 
 def two_parts(count=12):

@@ -18,7 +18,7 @@ def solve(system, guess):
 
 
 def system_of(mesh, normal_map):
-    return FacetSystem.of(FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera, 2))
+    return FacetSystem.of(FaceMeans.of(mesh, normal_map, 2))
 
 
 def two_halves(left, right):

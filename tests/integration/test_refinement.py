@@ -12,6 +12,8 @@ from normalmesh.integration import mesh_integration
 from normalmesh.integration._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, gather_face, pad_columns
 from normalmesh.integration._refinement import (
     RING,
+    CornerValues,
+    Star,
     fill_ring,
     fill_star,
     gather_star,
@@ -19,7 +21,7 @@ from normalmesh.integration._refinement import (
     star_optima,
     stays_upright,
 )
-from normalmesh.integration._refinement_flips import gains_of_flips, judge_faces
+from normalmesh.integration._refinement_flips import fill_angle_gains, judge_faces
 from normalmesh.integration.refinement import colours, refine
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CUT, CutMesh, following, preceding
@@ -30,51 +32,45 @@ CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 12.0, 11.0, skew=1.0)]
 
 
 def judged(mesh, unknown, normal_map, noise=0.0):
-    """Summed angles (M,), those (3M,) with an edge flipped, and the gains (3M,) by it."""
+    """Return the summed angles (M,), those (3M,) if an edge is flipped, and the gains (3M,) of flips."""
     closed = ClosedMesh.from_screen(mesh, normal_map.shape)
     angles, flipped, gains = np.empty(len(mesh.faces)), np.empty(mesh.faces.size), np.empty(mesh.faces.size)
-    state = (closed.vertices, unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size))
-    looking = (normal_map.normals, normal_map.mask, normal_map.camera.frame)
-    perspective = isinstance(normal_map.camera, Perspective)
-    topology = (closed.faces, closed.real_faces, closed.opposite, closed.flags)
-    judge_faces(0, len(angles), *state, *topology, *looking, perspective, angles, flipped)
-    gains_of_flips(0, len(gains), state[0], state[2], *topology, noise, angles, flipped, gains)
+    values = CornerValues(unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size))
+    judge_faces(0, len(angles), closed.arrays, values, normal_map.arrays, angles, flipped)
+    fill_angle_gains(0, len(gains), closed.arrays, values.strain, noise, angles, flipped, gains)
     return angles, flipped, gains
 
 
 def summed_angles(mesh, unknown, normal_map):
+    """Return the summed angles (M,) between faces and their pixels."""
     return judged(mesh, unknown, normal_map)[0]
 
 
-class Star:
-    """The pixels around a vertex, gathered, and what they say about places of it."""
+class GatheredStar:
+    """The star of a vertex and the pixels around it."""
 
-    def __init__(self, closed, vertex, corners, strain, normal_map, stride=1):
-        camera = normal_map.camera
-        self.looking = (camera.frame, isinstance(camera, Perspective))
-        self.pixels_of = (normal_map.normals, normal_map.mask)
-        self.here = tuple(closed.vertices[vertex])
-        star = np.empty(64, np.int32)
-        self.valence = fill_star(vertex, closed.faces, closed.opposite, closed.corner_of, strain, star)
-        self.corners = star[: self.valence]
-        self.ring = np.empty((self.valence, RING))
-        fill_ring(star, self.valence, closed.vertices, corners, strain, closed.faces, *self.looking, self.ring)
-        table = np.empty((ROWS, 64), np.float32)
-        self.gathered = gather_star(self.here, self.valence, self.ring, stride, normal_map.normals, table)
-        fill_slopes(*self.here, camera.frame, *self.gathered)
+    def __init__(self, closed, vertex, unknown, strain, normal_map, stride=1):
+        self.normal_map, self.here = normal_map.arrays, tuple(float(x) for x in closed.vertices[vertex])
+        corners = np.empty(64, np.int32)
+        valence = fill_star(vertex, closed.arrays, strain, corners)
+        self.corners = corners[:valence]
+        ring = np.empty((valence, RING))
+        fill_ring(corners, valence, closed.arrays, CornerValues(unknown, strain), self.normal_map.camera, ring)
+        self.star = Star(self.here, 1.0, 1.0, valence, ring)
+        self.gathered = gather_star(self.star, stride, normal_map.normals, np.empty((ROWS, 64), np.float32))
+        fill_slopes(self.here, self.normal_map.camera, *self.gathered)
 
     def optima(self, move):
-        """The best unknowns at the corners once the vertex has moved; None where it must not, or nothing is known."""
-        own = np.empty(self.valence)
-        if stays_upright(*move, self.valence, self.ring) and star_optima(
-            *move, self.here, self.valence, self.ring, *self.pixels_of, *self.looking, *self.gathered, own
-        ):
+        """Return the best unknowns at the corners if the vertex moves; None if it must not, or they are not known."""
+        own = np.empty(self.star.valence)
+        if stays_upright(*move, self.star) and star_optima(*move, self.star, self.normal_map, *self.gathered, own):
             return own
         return None
 
     def angle(self, move, own):
+        """Return the summed angle of the star if the vertex moves."""
         place = (self.here[0] + move[0], self.here[1] + move[1])
-        return star_angle(place, own, self.valence, self.ring, *self.looking, *self.gathered)
+        return star_angle(place, own, self.star, self.normal_map.camera, *self.gathered)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
@@ -121,7 +117,7 @@ def test_a_vertex_finds_its_best_unknown(camera):
     unknown = np.random.default_rng(1).normal(0, 0.05, len(mesh.vertices))
     compared = 0
     for vertex in np.flatnonzero(closed.flags == 0):
-        star = Star(closed, vertex, unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size), normal_map)
+        star = GatheredStar(closed, vertex, unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size), normal_map)
         moved = mesh.vertices.copy()
         moved[vertex] += (0.3, -0.2)
         own = star.optima((0.3, -0.2))
@@ -324,7 +320,7 @@ def test_a_vertex_on_a_cut_has_a_best_value_on_each_side(camera):
     closed = ClosedMesh.from_screen(cut.mesh, normal_map.shape)
     compared = 0
     for vertex in np.intersect1d(np.flatnonzero(closed.flags == 0), cut.origin[len(cut.mesh.vertices) :]):
-        star = Star(closed, vertex, unknown[cut.faces.ravel()], cut.strain, normal_map)
+        star = GatheredStar(closed, vertex, unknown[cut.faces.ravel()], cut.strain, normal_map)
         place = cut.mesh.vertices[vertex] + np.array([0.2, -0.1])
         own = star.optima((0.2, -0.1))
         if own is None:
@@ -380,7 +376,7 @@ def test_half_of_the_pixels_lie_as_on_a_chessboard():
     for vertex in np.flatnonzero(closed.flags == 0):
         state = (closed, vertex, np.zeros(mesh.faces.size), np.zeros(mesh.faces.size), normal_map)
         for stride in (1, 2):
-            star = Star(*state, stride)
+            star = GatheredStar(*state, stride)
             pixels, count = star.gathered
             of_map = pixels[:, :count][:, pixels[SHARE, :count] == 1]
             column, row = np.rint(of_map[:2] + np.array(star.here)[:, None] - 0.5).astype(int)

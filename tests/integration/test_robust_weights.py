@@ -42,7 +42,7 @@ def test_weights_against_their_formulas():
     """One edge by hand, DESIGN §10."""
     _, normal_map = flap(40)
     mesh = decimate(normal_map, vertices=60)
-    system = FacetSystem.of(FaceMeans.of(mesh, normal_map.normals, normal_map.mask, normal_map.camera))
+    system = FacetSystem.of(FaceMeans.of(mesh, normal_map))
     weights = RobustWeights(system)
     offsets = np.random.default_rng(0).normal(0, 0.3, len(mesh.faces))
     upright = np.maximum(system.means.normals[:, 2], 1e-3)

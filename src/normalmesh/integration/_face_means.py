@@ -72,15 +72,15 @@ def pixel_plane(n, u, v, centre_u, centre_v, frame):
 
 
 @inner(forceinline=True)
-def sampled_gradient(centre_u, centre_v, normals, mask, frame):
+def sampled_gradient(centre_u, centre_v, normal_map):
     """Return the sums of a face without pixels, from the pixel nearest to its centroid: 1, the slopes, and ⟨r,n⟩⁻².
 
     All are zero if there is no pixel nearby.
     """
-    row, column = sample_pixel(mask, centre_u, centre_v)
+    row, column = sample_pixel(normal_map.mask, centre_u, centre_v)
     if row < 0:
         return 0.0, 0.0, 0.0, 0.0
-    n = normal_at(normals, row, column)
+    n, frame = normal_at(normal_map.normals, row, column), normal_map.camera.frame
     along_u, along_v, at_centre, w = pixel_plane(n, column + 0.5, row + 0.5, centre_u, centre_v, frame)
     return 1.0, -along_u / at_centre, -along_v / at_centre, 1.0 / (w * w)
 
@@ -126,12 +126,13 @@ def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
 
 
 @inner(error_model="numpy")
-def face_sums(a, b, c, fine, normals, mask, frame, pixels):
+def face_sums(a, b, c, fine, normal_map, pixels):
     """Sum over the foreground pixels of the face abc, or take the pixel nearest to its centroid if it owns none.
 
     Each pixel has ``fine`` × ``fine`` samples, ``fine`` being 1 or 2, and is weighted by the number of its samples that
     the face owns. The corners a, b, c are given in samples. ``pixels`` is a work array.
     """
+    normals, mask, frame = normal_map.normals, normal_map.mask, normal_map.camera.frame
     rows, columns = fine * mask.shape[0], fine * mask.shape[1]
     top, middle, bottom = by_height(a, b, c)
     edges = face_edges(top, middle, bottom)
@@ -168,7 +169,7 @@ def face_sums(a, b, c, fine, normals, mask, frame, pixels):
 
 
 @kernel(error_model="numpy")
-def face_means(first, last, mesh, samples, normals, mask, frame, table):
+def face_means(first, last, mesh, samples, normal_map, table):
     """Fill rows of the table (M, COLUMNS) of means over the foreground pixels of faces.
 
     Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres.
@@ -182,12 +183,12 @@ def face_means(first, last, mesh, samples, normals, mask, frame, table):
         u, v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
         fine = samples if area < SMALL_FACE else 1
         a, b, c = (fine * a[0], fine * a[1]), (fine * b[0], fine * b[1]), (fine * c[0], fine * c[1])
-        sums = face_sums(a, b, c, fine, normals, mask, frame, pixels)
+        sums = face_sums(a, b, c, fine, normal_map, pixels)
         scale = 1.0 / max(sums.count, 1.0)
         table[f, COUNT] = sums.count
         for n in range(1, SUMS):
             table[f, n] = sums[n] * scale
-        rx, ry, rz = ray(u, v, frame)
+        rx, ry, rz = ray(u, v, normal_map.camera.frame)
         nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
         lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
         cosine = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))

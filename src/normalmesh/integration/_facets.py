@@ -26,20 +26,20 @@ class Edges(NamedTuple):
 
 
 @inner(forceinline=True)
-def rise(f, u, v, table, perspective):
+def rise(f, u, v, table, central):
     """Return the rise of the plane in space of face f from its centroid to the screen position (u, v).
 
     Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu). Beyond :data:`HORIZON` it is continued linearly.
     """
     linear = table[f, SLOPE_U] * (u - table[f, CENTRE_U]) + table[f, SLOPE_V] * (v - table[f, CENTRE_V])
-    if not perspective:
+    if not central:
         return linear
     near = min(linear, HORIZON)
     return -math.log1p(-near) + (linear - near) / (1.0 - HORIZON)
 
 
 @kernel(error_model="numpy")
-def fill_edges(first, last, mesh, opposite, table, perspective, edges):
+def fill_edges(first, last, mesh, opposite, table, central, edges):
     """Fill all attributes of the inner edges (E,) from their ``corners``; ``table`` is that of the face means."""
     vertices = mesh.vertices
     pairs, ends, lengths, rises = edges.pairs, edges.ends, edges.lengths, edges.rises
@@ -52,13 +52,13 @@ def fill_edges(first, last, mesh, opposite, table, perspective, edges):
         u, v = (vertices[a, 0] + vertices[b, 0]) / 2.0, (vertices[a, 1] + vertices[b, 1]) / 2.0
         one, other = corner // 3, opposite[corner] // 3
         pairs[e, 0], pairs[e, 1] = one, other
-        rises[e, 0] = rise(one, u, v, table, perspective)
-        rises[e, 1] = rise(other, u, v, table, perspective)
+        rises[e, 0] = rise(one, u, v, table, central)
+        rises[e, 1] = rise(other, u, v, table, central)
         edges.weights[e] = lengths[e] / max(table[one, INVERSE], table[other, INVERSE])
 
 
 @kernel
-def add_planes(offsets, mesh, table, importance, perspective, cut_faces, total, weights):
+def add_planes(offsets, mesh, table, importance, central, cut_faces, total, weights):
     """Add the planes of all faces at their vertices to ``total`` (N',), and their importance (M,) to ``weights`` (N',).
 
     The sums are over the faces around each vertex of the cut mesh, whose faces are ``cut_faces`` (M, 3).
@@ -67,7 +67,7 @@ def add_planes(offsets, mesh, table, importance, perspective, cut_faces, total, 
     for f in range(faces.shape[0]):
         for k in range(3):
             here, there = faces[f, k], cut_faces[f, k]
-            value = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, perspective)
+            value = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, central)
             total[there] += importance[f] * value
             weights[there] += importance[f]
 

@@ -12,7 +12,7 @@ import numpy as np
 from normalmesh.integration._face_means import MIN_FACING
 from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
-from normalmesh.normals._camera import ray
+from normalmesh.normals._camera import ray, space_point
 from normalmesh.runtime.kernels import inner
 
 #: Rows of the table: position; unit normal; 1, or 0 for a column that pads the last vector; slopes ∂_u z, ∂_v z and
@@ -132,9 +132,10 @@ def mark_sector(sector, pixels, begin, end):
 
 
 @inner(error_model="numpy", fastmath=FAST)
-def fill_slopes(origin_u, origin_v, frame, pixels, count):
+def fill_slopes(origin, camera, pixels, count):
     """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
-    rx, ry, rz = ray(origin_u, origin_v, frame)
+    frame = camera.frame
+    rx, ry, rz = ray(origin[0], origin[1], frame)
     rx, ry, rz = np.float32(rx), np.float32(ry), np.float32(rz)
     rux, ruy, ruz = np.float32(frame[3, 0]), np.float32(frame[3, 1]), np.float32(frame[3, 2])
     rvx, rvy, rvz = np.float32(frame[4, 0]), np.float32(frame[4, 1]), np.float32(frame[4, 2])
@@ -153,10 +154,10 @@ def fill_slopes(origin_u, origin_v, frame, pixels, count):
 
 
 @inner(error_model="numpy", fastmath=FAST)
-def sector_sums(sector, place, b, c, perspective, pixels, count):
+def sector_sums(sector, place, b, c, central, pixels, count):
     """Set the sector of the pixels between the rays from a place to b and c; sum 1, the slopes and ⟨r,n⟩⁻² over them.
 
-    b and c are relative to the place, all other positions to the origin. For a perspective camera, slopes are those at
+    b and c are relative to the place, all other positions to the origin. For a central camera, slopes are those at
     the centroid of the face: along a plane in space, slope/(1 − slope·δu).
     """
     (u, v), (bu, bv), (cu, cv) = place, b, c
@@ -174,7 +175,7 @@ def sector_sums(sector, place, b, c, perspective, pixels, count):
         share = pixels[SHARE, i] if inside else ZERO
         number += share
         inverse += share * pixels[INVERSE, i]
-        if perspective:
+        if central:
             left = ONE - pixels[SLOPE_U, i] * (centre_u - at_u) - pixels[SLOPE_V, i] * (centre_v - at_v)
             share = share / (left if left >= FACING else ONE)
         slope_u += share * pixels[SLOPE_U, i]
@@ -240,19 +241,6 @@ def sum_of_angles(start, direction, left, right, pixels, count):
     return np.float64(total)
 
 
-@inner
-def space_point(u, v, unknown, frame, perspective):
-    """Return the point in space of a screen position and the unknown there."""
-    if perspective:
-        depth, (rx, ry, rz) = math.exp(unknown), ray(u, v, frame)
-        return depth * rx, depth * ry, depth * rz
-    return (
-        u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
-        u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
-        u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
-    )
-
-
 @inner(error_model="numpy")
 def face_normal(p, q, r):
     """Return the unit normal of a face in space, NaN if it is degenerate."""
@@ -274,7 +262,7 @@ def goal(angle, area, noise):
 
 
 @inner
-def corner_point(corner, vertices, unknown, faces, frame, perspective):
+def corner_point(corner, mesh, unknown, camera):
     """Return the point in space of a corner."""
-    vertex = vertex_at(corner, faces)
-    return space_point(vertices[vertex, 0], vertices[vertex, 1], unknown[corner], frame, perspective)
+    vertex = vertex_at(corner, mesh.faces)
+    return space_point(mesh.vertices[vertex, 0], mesh.vertices[vertex, 1], unknown[corner], camera)

@@ -1,13 +1,14 @@
-"""Kernels of :mod:`normalmesh.integration.refinement`: moves judged by the angle between pixel and face normals.
+"""Kernels of :mod:`normalmesh.integration.refinement`: moves that lower the angle between pixel and face normals.
 
-``unknown`` and ``strain`` are (3M,), for each corner: the value there, the same in all faces around a vertex that no
-cut edge parts, and the strain of the edge across, which is cut from a strain of :data:`.cut_mesh.CUT` on.
+``mesh`` and ``normal_map`` are the arrays of a closed mesh and of a normal map, ``values`` are :class:`CornerValues`.
 Tables of pixels are those of :mod:`normalmesh.integration._patch`.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.integration._face_means import sampled_gradient
 from normalmesh.integration._patch import (
@@ -26,34 +27,72 @@ from normalmesh.integration._patch import (
     pad_columns,
     reserve,
     sector_sums,
-    space_point,
     sum_of_chords,
 )
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import is_fit
 from normalmesh.mesh.cut_mesh import CUT
+from normalmesh.normals._camera import space_point
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Directions in which a vertex looks for a better place, and how many steps away it may look at the place that they
-#: together point to.
+#: Directions in which better places of a vertex are searched.
 DIRECTIONS = 4
-FARTHEST = 2.0
-#: Vertices with more faces stay: the time that one takes grows with its faces times its pixels.
-MOST_FACES = 64
+#: Maximum distance, in steps, of the place that the bowl through these directions predicts.
+MAX_STEPS = 2.0
+#: Vertices with more faces stay: the time for one vertex grows with the number of its faces times that of its pixels.
+MAX_FACES = 64
 
-#: Columns of the table of a ring, one row for each face of a star (vertex, b, c): b and c on the screen, counted from
-#: the vertex; the unknown and the point in space of both; 1 if a cut edge, or no face, follows.
+#: Columns of the table of a ring, one row for each face (vertex, b, c) of a star: b and c on the screen, relative to
+#: the vertex; the unknown and the point in space of both; 1 if the next face is beyond a cut edge or there is none.
 BU, BV, CU, CV, AT_B, AT_C, B_SPACE, C_SPACE, IS_LAST = 0, 1, 2, 3, 4, 5, 6, 9, 12
 RING = 13
 
 
-@kernel
-def fill_colours(faces, opposite, corner_of, colour, taken):
-    """Fill a colour (N,) for each vertex, different from all its neighbours'; the smallest that is free, in order.
+class CornerValues(NamedTuple):
+    """Values (3M,) at the corners of the real faces.
 
-    Both ``colour`` and ``taken``, which is room for many colours, must be −1.
+    ``unknown`` is the same in all faces around a vertex that no cut edge separates. ``strain`` is that of the edge
+    across from the corner, which is cut from a strain of :data:`.cut_mesh.CUT` on.
     """
+
+    unknown: NDArray[np.float64]
+    strain: NDArray[np.float64]
+
+
+class Search(NamedTuple):
+    """Where vertices look for better places, and what counts as better.
+
+    ``reach`` is the distance of the places as a share of the mean length of the vertex's edges. ``rotation`` turns the
+    directions by this share of the angle between two. ``noise`` is the deviation of the normals in radians.
+    """
+
+    reach: float
+    rotation: float
+    noise: float
+
+
+class Star(NamedTuple):
+    """The faces around a vertex.
+
+    ``here`` is the position of the vertex on the screen, ``step`` the distance at which it looks for better places, in
+    pixels. ``area`` is the area of its faces (px²) for each pixel in the table, ``ring`` (valence, RING) their table.
+    """
+
+    here: tuple[float, float]
+    step: float
+    area: float
+    valence: int
+    ring: NDArray[np.float64]
+
+
+@kernel
+def fill_colours(mesh, colour, taken):
+    """Fill ``colour`` (N,): each vertex, in order, gets the smallest one that differs from those of its neighbours.
+
+    Both ``colour`` and the work array ``taken`` must be −1 before.
+    """
+    faces, opposite, corner_of = mesh.faces, mesh.opposite, mesh.corner_of
     for vertex in range(colour.size):
         start = corner_of[vertex]
         if start < 0:
@@ -73,11 +112,12 @@ def fill_colours(faces, opposite, corner_of, colour, taken):
 
 
 @inner(forceinline=True)
-def fill_star(vertex, faces, opposite, corner_of, strain, star):
-    """Fill ``star`` with the corners of a vertex, counter-clockwise, the first after a cut edge if there is any.
+def fill_star(vertex, mesh, strain, corners):
+    """Fill ``corners`` with the corners of a vertex, counter-clockwise, beginning after a cut edge if there is any.
 
-    Returns their number, or 0 if there are too many.
+    Return their number, or 0 if there are more than ``corners`` can hold.
     """
+    opposite, corner_of = mesh.opposite, mesh.corner_of
     first = corner_of[vertex]
     corner = first
     valence = 0
@@ -86,45 +126,50 @@ def fill_star(vertex, faces, opposite, corner_of, strain, star):
             first = corner
         corner = turn(corner, opposite)
         valence += 1
-    if valence > star.size:
+    if valence > corners.size:
         return 0
     for k in range(valence):
-        star[k] = first
+        corners[k] = first
         first = turn(first, opposite)
     return valence
 
 
 @inner(forceinline=True)
-def fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspective, ring):
-    """Fill the table of a ring (valence, RING); the mean length of the vertex's edges, and the area of its faces."""
-    vertex = vertex_at(star[0], faces)
+def fill_ring(corners, valence, mesh, values, camera, ring):
+    """Fill the table of a ring; return the mean length of the vertex's edges, and the area of its faces."""
+    vertices, faces, unknown = mesh.vertices, mesh.faces, values.unknown
+    vertex = vertex_at(corners[0], faces)
     length = area = 0.0
     for k in range(valence):
-        at_b, at_c = next_corner(star[k]), previous_corner(star[k])
+        at_b, at_c = next_corner(corners[k]), previous_corner(corners[k])
         b, c = vertex_at(at_b, faces), vertex_at(at_c, faces)
         bu, bv = vertices[b, 0] - vertices[vertex, 0], vertices[b, 1] - vertices[vertex, 1]
         cu, cv = vertices[c, 0] - vertices[vertex, 0], vertices[c, 1] - vertices[vertex, 1]
         ring[k, BU], ring[k, BV], ring[k, CU], ring[k, CV] = bu, bv, cu, cv
         ring[k, AT_B], ring[k, AT_C] = unknown[at_b], unknown[at_c]
-        point = corner_point(at_b, vertices, unknown, faces, frame, perspective)
+        point = corner_point(at_b, mesh, unknown, camera)
         ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2] = point
-        point = corner_point(at_c, vertices, unknown, faces, frame, perspective)
+        point = corner_point(at_c, mesh, unknown, camera)
         ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2] = point
-        ring[k, IS_LAST] = 1.0 if k == valence - 1 or strain[at_b] >= CUT else 0.0
+        ring[k, IS_LAST] = 1.0 if k == valence - 1 or values.strain[at_b] >= CUT else 0.0
         length += math.hypot(bu, bv)
         area += 0.5 * (bv * cu - bu * cv)
     return length / valence, area
 
 
 @inner(forceinline=True, allocates=True)
-def gather_star(here, valence, ring, stride, normals, pixels):
-    """Fill the table with the pixels around a vertex, seen from it, and their sectors; the table and their number."""
-    room = 1
-    for k in range(valence):
-        room += max_pixels((0.0, 0.0), (ring[k, BU], ring[k, BV]), (ring[k, CU], ring[k, CV]))
-    pixels = reserve(pixels, room)
+def gather_star(star, stride, normals, pixels):
+    """Fill the table with the pixels around a vertex, relative to it, and their sectors; return the table and its size.
+
+    The table is a new one if ``pixels`` is too small.
+    """
+    here, ring = star.here, star.ring
+    most = 1
+    for k in range(star.valence):
+        most += max_pixels((0.0, 0.0), (ring[k, BU], ring[k, BV]), (ring[k, CU], ring[k, CV]))
+    pixels = reserve(pixels, most)
     count = 0
-    for k in range(valence):
+    for k in range(star.valence):
         b, c = (here[0] + ring[k, BU], here[1] + ring[k, BV]), (here[0] + ring[k, CU], here[1] + ring[k, CV])
         begin = count
         count = gather_face(here, b, c, here, stride, normals, pixels, count)
@@ -135,9 +180,10 @@ def gather_star(here, valence, ring, stride, normals, pixels):
 
 
 @inner(forceinline=True)
-def stays_upright(u, v, valence, ring):
-    """Whether all faces keep a fair size and shape if their vertex moves by (u, v)."""
-    for k in range(valence):
+def stays_upright(u, v, star):
+    """Return whether all faces keep a sufficient size and shape if their vertex moves by (u, v)."""
+    ring = star.ring
+    for k in range(star.valence):
         bu, bv, cu, cv = ring[k, BU] - u, ring[k, BV] - v, ring[k, CU] - u, ring[k, CV] - v
         double_area = bv * cu - bu * cv
         longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
@@ -148,20 +194,21 @@ def stays_upright(u, v, valence, ring):
 
 
 @inner(error_model="numpy")
-def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pixels, count, own):
+def star_optima(u, v, star, normal_map, pixels, count, own):
     """Fill ``own`` with the unknown at each corner of a star that fits the mean gradients best, its neighbours fixed.
 
-    The vertex, of old at ``here``, moves by (u, v). Corners between two cut edges share one unknown. False where
-    nothing is known. The functional of each face is area · m_f ‖∇z − ḡ_f‖².
+    The vertex moves by (u, v). Corners between two cut edges share one unknown. The functional of each face is
+    area · m_f ‖∇z − ḡ_f‖². Return False if no pixel determines one of the unknowns.
     """
+    here, ring, central = star.here, star.ring, normal_map.camera.is_central
     bend = pull = 0.0
     begin = 0
-    for k in range(valence):
+    for k in range(star.valence):
         bu, bv, cu, cv = ring[k, BU] - u, ring[k, BV] - v, ring[k, CU] - u, ring[k, CV] - v
         double_area = bv * cu - bu * cv
-        sums = sector_sums(k, (u, v), (bu, bv), (cu, cv), perspective, pixels, count)
+        sums = sector_sums(k, (u, v), (bu, bv), (cu, cv), central, pixels, count)
         if sums[0] == 0.0:
-            sums = sampled_gradient(here[0] + u + (bu + cu) / 3.0, here[1] + v + (bv + cv) / 3.0, normals, mask, frame)
+            sums = sampled_gradient(here[0] + u + (bu + cu) / 3.0, here[1] + v + (bv + cv) / 3.0, normal_map)
         number, slope_u, slope_v, inverse = sums
         if number > 0.0:
             # Gradients of the hat functions, times twice the area: of the vertex itself, and of b and c.
@@ -182,114 +229,104 @@ def star_optima(u, v, here, valence, ring, normals, mask, frame, perspective, pi
 
 
 @inner(forceinline=True)
-def star_normal(place, k, own, ring, frame, perspective):
-    """Normal of a face of the star once its vertex is at a place on the screen."""
+def star_normal(place, k, own, ring, camera):
+    """Return the normal of face k of the star if its vertex is at a place on the screen."""
     b = ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2]
     c = ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2]
-    return face_normal(space_point(place[0], place[1], own[k], frame, perspective), b, c)
+    return face_normal(space_point(place[0], place[1], own[k], camera), b, c)
 
 
 @inner
-def star_angle(place, own, valence, ring, frame, perspective, pixels, count):
-    """Summed angle of the faces around a vertex at a place on the screen, with unknowns of its own."""
+def star_angle(place, own, star, camera, pixels, count):
+    """Return the summed angle of the faces around a vertex at a place on the screen, with its unknowns ``own``."""
+    ring, valence = star.ring, star.valence
     for k in range(0, valence, 3):
-        p = star_normal(place, k, own, ring, frame, perspective)
-        q = star_normal(place, min(k + 1, valence - 1), own, ring, frame, perspective)
-        r = star_normal(place, min(k + 2, valence - 1), own, ring, frame, perspective)
+        p = star_normal(place, k, own, ring, camera)
+        q = star_normal(place, min(k + 1, valence - 1), own, ring, camera)
+        r = star_normal(place, min(k + 2, valence - 1), own, ring, camera)
         fill_chords(k, p, q, r, pixels, count)
     return sum_of_chords(pixels, count)
 
 
 @inner(forceinline=True)
 def lowest_point(rise, slope_u, slope_v):
-    """Where a round bowl is lowest: its mean over the unit circle is ``rise`` above its middle, with the slopes there.
+    """Return the lowest point of a round bowl, at most MAX_STEPS away; NaN if it has no slope or ``rise`` is infinite.
 
-    No farther away than FARTHEST; NaN where there is no slope or no circle.
+    The mean of the bowl over the unit circle is ``rise`` above its middle, and it has the given slopes there.
     """
     slope = math.hypot(slope_u, slope_v)
     if not 0.0 < slope < np.inf:
         return np.nan, np.nan
-    far = min(0.5 * slope / rise, FARTHEST) if rise > 0.0 else FARTHEST
+    far = min(0.5 * slope / rise, MAX_STEPS) if rise > 0.0 else MAX_STEPS
     return -far * slope_u / slope, -far * slope_v / slope
 
 
 @inner(forceinline=True)
-def best_place(
-    step, first, here, area, valence, ring, noise, normals, mask, frame, perspective, pixels, count, own, best_own
-):  # fmt: skip
-    """Where a vertex should move to, as steps on the screen, (0, 0) to stay; ``best_own`` becomes its unknowns there.
+def best_place(star, search, normal_map, pixels, count, own, best_own):
+    """Return where a vertex should move to, in steps on the screen, (0, 0) to stay.
 
-    ``own`` are its unknowns now, and scratch space from then on.
+    Fill ``best_own`` with its unknowns there. ``own`` are its unknowns now, and are overwritten.
     """
-    now = star_angle(here, own, valence, ring, frame, perspective, pixels, count)
-    best, best_u, best_v = goal(now, area, noise), 0.0, 0.0
+    here, step, camera = star.here, star.step, normal_map.camera
+    now = star_angle(here, own, star, camera, pixels, count)
+    best, best_u, best_v = goal(now, star.area, search.noise), 0.0, 0.0
     rise = slope_u = slope_v = 0.0
     for direction in range(DIRECTIONS + 1):
-        around = 2.0 * math.pi * (direction + first) / DIRECTIONS
+        around = 2.0 * math.pi * (direction + search.rotation) / DIRECTIONS
         u, v = (math.cos(around), math.sin(around)) if direction < DIRECTIONS else lowest_point(rise, slope_u, slope_v)
         angle = np.inf
-        if stays_upright(step * u, step * v, valence, ring) and star_optima(
-            step * u, step * v, here, valence, ring, normals, mask, frame, perspective, pixels, count, own
+        if stays_upright(step * u, step * v, star) and star_optima(
+            step * u, step * v, star, normal_map, pixels, count, own
         ):
             place = here[0] + step * u, here[1] + step * v
-            angle = star_angle(place, own, valence, ring, frame, perspective, pixels, count)
+            angle = star_angle(place, own, star, camera, pixels, count)
         rise += (angle - now) / DIRECTIONS
         slope_u += 2.0 / DIRECTIONS * angle * u
         slope_v += 2.0 / DIRECTIONS * angle * v
         if angle < best:
             best, best_u, best_v = angle, u, v
-            for k in range(valence):
+            for k in range(star.valence):
                 best_own[k] = own[k]
     return best_u, best_v
 
 
 @inner(forceinline=True, allocates=True)
-def move_some(
-    chosen, begin, end, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise, normals, mask,
-    frame, perspective, moved,
-):  # fmt: skip
-    """:func:`move_vertices` for those from begin to end − 1, with scratch space that they share."""
-    star = np.empty(MOST_FACES, np.int32)
-    ring = np.empty((MOST_FACES, RING))
-    own, best_own = np.empty(MOST_FACES), np.empty(MOST_FACES)
+def move_chunk(chosen, begin, end, search, mesh, values, normal_map, moved):
+    """Move vertices ``chosen[begin:end]``, as :func:`move_vertices` does, with work arrays that they share."""
+    vertices, unknown = mesh.vertices, values.unknown
+    corners = np.empty(MAX_FACES, np.int32)
+    ring = np.empty((MAX_FACES, RING))
+    own, best_own = np.empty(MAX_FACES), np.empty(MAX_FACES)
     pixels = np.empty((ROWS, 1024), np.float32)
     for i in range(begin, end):
         vertex = chosen[i]
-        valence = fill_star(vertex, faces, opposite, corner_of, strain, star)
+        valence = fill_star(vertex, mesh, values.strain, corners)
         if valence == 0:
             continue
-        length, area = fill_ring(star, valence, vertices, unknown, strain, faces, frame, perspective, ring)
-        here = vertices[vertex, 0], vertices[vertex, 1]
+        length, area = fill_ring(corners, valence, mesh, values, normal_map.camera, ring)
+        here, step = (vertices[vertex, 0], vertices[vertex, 1]), search.reach * length
         stride = 1 if area < MANY_PIXELS else 2
-        pixels, count = gather_star(here, valence, ring, stride, normals, pixels)
-        fill_slopes(here[0], here[1], frame, pixels, count)
+        star = Star(here, step, area / stride, valence, ring)
+        pixels, count = gather_star(star, stride, normal_map.normals, pixels)
+        fill_slopes(here, normal_map.camera, pixels, count)
         for k in range(valence):
-            own[k] = unknown[star[k]]
-        u, v = best_place(
-            reach * length, first, here, area / stride, valence, ring, noise, normals, mask, frame, perspective, pixels,
-            count, own, best_own,
-        )  # fmt: skip
+            own[k] = unknown[corners[k]]
+        u, v = best_place(star, search, normal_map, pixels, count, own, best_own)
         if u != 0.0 or v != 0.0:
             moved[i] = True
-            vertices[vertex, 0], vertices[vertex, 1] = here[0] + reach * length * u, here[1] + reach * length * v
+            vertices[vertex, 0], vertices[vertex, 1] = here[0] + step * u, here[1] + step * v
             for k in range(valence):
-                unknown[star[k]] = best_own[k]
+                unknown[corners[k]] = best_own[k]
 
 
 @kernel
-def move_vertices(
-    first_chunk, last_chunk, chosen, reach, first, vertices, unknown, strain, faces, opposite, corner_of, noise,
-    normals, mask, frame, perspective, moved,
-):  # fmt: skip
-    """Move chunks of vertices, no two neighbours, to the best of some places around, if that lowers the summed angle.
+def move_vertices(first_chunk, last_chunk, chosen, search, mesh, values, normal_map, moved):
+    """Move vertices, in chunks, to the best of some places around them if that lowers the summed angle.
 
-    The places lie at ``reach`` times the mean length of the vertex's edges; ``first`` turns them by a part of the angle
-    between two. The last one is the lowest point of the bowl through the others. ``moved`` (K,), False before, says
-    which ones moved.
+    No two of the vertices ``chosen`` (K,) are neighbours. The places lie around a vertex as ``search`` says; the last
+    one is the lowest point of the bowl through the others. Write positions and unknowns in place, and set ``moved``
+    (K,), False before, for the vertices that moved.
     """
     for chunk in range(first_chunk, last_chunk):
         begin = chunk * CHUNK
-        move_some(
-            chosen, begin, min(begin + CHUNK, chosen.size), reach, first, vertices, unknown, strain, faces, opposite,
-            corner_of, noise, normals, mask, frame, perspective, moved,
-        )  # fmt: skip
+        move_chunk(chosen, begin, min(begin + CHUNK, chosen.size), search, mesh, values, normal_map, moved)

@@ -27,6 +27,7 @@ from normalmesh.integration._face_means import (
 )
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
+from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
 Float = NDArray[np.float64]
@@ -49,22 +50,15 @@ class FaceMeans:
     table: Float
 
     @classmethod
-    def of(
-        cls,
-        mesh: ScreenMesh,
-        normals: NDArray[np.float32],
-        mask: NDArray[np.bool_],
-        camera: Camera,
-        samples: int = 1,
-    ) -> FaceMeans:
-        """Average normals (H, W, 3) on a mask (H, W) over the faces.
+    def of(cls, mesh: ScreenMesh, normal_map: NormalMap, samples: int = 1) -> FaceMeans:
+        """Average the normals of a map over the faces.
 
         With one sample a pixel belongs to the face that owns its centre, as in the paper. With more samples,
         ``samples`` × ``samples``, small faces share the pixels on their edges by area.
         """
-        table = np.empty((len(mesh.faces), COLUMNS))
+        table, camera = np.empty((len(mesh.faces), COLUMNS)), normal_map.camera
         means = cls(mesh, camera, table)
-        in_parallel(face_means, len(table), means.triangles, samples, normals, mask, camera.frame, table, grain=4096)
+        in_parallel(face_means, len(table), means.triangles, samples, normal_map.arrays, table, grain=4096)
         # A face far from all foreground has no mean. It is taken to face the viewer, with a very small weight.
         empty = np.flatnonzero(means.cosines == 0)
         empty = empty[~means.mean_normals[empty].any(axis=1)]

@@ -86,11 +86,10 @@ class MeshSolver:
         if self.prior is not None:
             # Points off the mesh are left out with a warning. That happens once, because refinement keeps the outline.
             self.prior, self.fixed = self.prior.on_faces(mesh, self.normal_map.shape)
-        looking = (self.normal_map.normals, self.normal_map.mask, self.normal_map.camera)
         if self.vertex_system is None:
-            return self._solve_facets(FacetSystem.of(FaceMeans.of(mesh, *looking, SAMPLES)), strain, last)
+            return self._solve_facets(FacetSystem.of(FaceMeans.of(mesh, self.normal_map, SAMPLES)), strain, last)
         whole = CutMesh.whole(mesh)
-        return whole, self._held(self.vertex_system(FaceMeans.of(mesh, *looking)), mesh.vertices, whole)
+        return whole, self._held(self.vertex_system(FaceMeans.of(mesh, self.normal_map)), mesh.vertices, whole)
 
     def discontinuities(self, cut: CutMesh, shift: Float) -> Discontinuities | None:
         """Describe the jumps of the last solution, minus a shift for each component (C,); None if it is continuous."""

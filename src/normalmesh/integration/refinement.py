@@ -1,4 +1,4 @@
-"""Refinement: with depths known, flips and moves that lower the angle between the normals of pixels and faces."""
+"""Refinement: flips and moves, with depths known, that lower the angle between the normals of pixels and faces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
-#: How far vertices look in each round, as a share of their mean edge length; later rounds repeat the last ones.
+#: Distance at which vertices look for better places, as a share of their mean edge length, in each round; repeated.
 REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
 
 
@@ -26,68 +26,64 @@ def refine(
     turn: int,
     noise: float = 0.0,
 ) -> tuple[int, int]:
-    """One round: flip edges, then move inner vertices; the numbers of both.
+    """Flip edges, then move inner vertices, once.
 
-    All but the map is changed in place; no face is inverted, cut edges are not flipped, boundary and locked vertices
-    stay, and so do those of more than 64 faces. Afterwards the mesh should be integrated anew.
+    No face is inverted, cut edges are not flipped, and boundary and locked vertices as well as those of more than 64
+    faces stay. Afterwards the mesh should be integrated again.
 
     Parameters
     ----------
+    mesh
+        Changed in place.
     unknown, strain
-        (3M,) at the corners of the real faces: the value there, and the strain of the edge across.
+        (3M,) at the corners of the real faces: the value there, and the strain of the edge across. Changed in place.
     normal_map
-        Judges the faces; without noise as far as possible.
+        The normals that faces should fit, denoised as far as possible.
     turn
         Number of the round, from 0.
     noise
-        Deviation in degrees that the normals had before it was averaged away: gains that it may have caused do not
-        count.
+        Deviation in degrees that the normals had before denoising. Gains that it may have caused do not count.
+
+    Returns
+    -------
+    flips, moves : int
+        Numbers of edges flipped and of vertices moved.
     """
-    looking = (
-        math.radians(noise),
-        normal_map.normals,
-        normal_map.mask,
-        normal_map.camera.frame,
-        normal_map.camera.is_central,
-    )
+    values = _refinement.CornerValues(unknown, strain)
+    deviation = math.radians(noise)
+    flips = _flip(mesh, values, normal_map, deviation)
+    search = _refinement.Search(REACH[turn % len(REACH)], 0.5 * (turn % 2), deviation)
+    return flips, _move(mesh, values, normal_map, search)
+
+
+def _flip(mesh: ClosedMesh, values: _refinement.CornerValues, normal_map: NormalMap, noise: float) -> int:
+    """Flip edges, those that gain most first, and return the number of flips."""
     angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
-    state = (mesh.vertices, unknown, strain, mesh.faces, mesh.real_faces, mesh.opposite)
-    in_parallel(
-        _refinement_flips.judge_faces, len(angles), *state, mesh.flags, *looking[1:], angles, flipped, grain=CHUNK
-    )
-    judged = (mesh.flags, looking[0], angles, flipped)
-    in_parallel(_refinement_flips.gains_of_flips, len(gains), state[0], *state[2:], *judged, gains, grain=GRAIN)
+    pixels = normal_map.arrays
+    in_parallel(_refinement_flips.judge_faces, len(angles), mesh.arrays, values, pixels, angles, flipped, grain=CHUNK)
+    judged = (values.strain, noise, angles, flipped, gains)
+    in_parallel(_refinement_flips.fill_angle_gains, len(gains), mesh.arrays, *judged, grain=GRAIN)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
-    flips = _refinement_flips.flip_in_order(order, mesh.arrays, unknown, strain, *looking)
+    flips: int = _refinement_flips.flip_to_lower_angles(order, mesh.arrays, values, pixels, noise)
+    return flips
 
+
+def _move(mesh: ClosedMesh, values: _refinement.CornerValues, normal_map: NormalMap, search: _refinement.Search) -> int:
+    """Move inner vertices, one colour after the other, and return the number of moves."""
     colour = colours(mesh)
     moves = 0
     for shade in range(int(colour.max()) + 1):
         chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
         moved = np.zeros(len(chosen), np.bool_)
-        in_parallel(
-            _refinement.move_vertices,
-            -(-len(chosen) // CHUNK),
-            chosen,
-            REACH[turn % len(REACH)],
-            0.5 * (turn % 2),
-            mesh.vertices,
-            unknown,
-            strain,
-            mesh.faces,
-            mesh.opposite,
-            mesh.corner_of,
-            *looking,
-            moved,
-            grain=1,
-        )
+        state = (chosen, search, mesh.arrays, values, normal_map.arrays, moved)
+        in_parallel(_refinement.move_vertices, -(-len(chosen) // CHUNK), *state, grain=1)
         moves += int(np.count_nonzero(moved))
-    return flips, moves
+    return moves
 
 
 def colours(mesh: ClosedMesh) -> NDArray[np.int32]:
-    """A colour (N,) for each vertex, different from all its neighbours'."""
+    """Return a colour (N,) for each vertex that differs from those of its neighbours."""
     colour, taken = np.full(len(mesh.vertices), -1, np.int32), np.full(4096, -1)
-    _refinement.fill_colours(mesh.faces, mesh.opposite, mesh.corner_of, colour, taken)
+    _refinement.fill_colours(mesh.arrays, colour, taken)
     return colour

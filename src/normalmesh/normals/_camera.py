@@ -79,3 +79,17 @@ def facing(nx, ny, nz, u, v, camera):
         scale = CLAMP_SINE / length
         nx, ny, nz = CLAMP_COSINE * rx + scale * nx, CLAMP_COSINE * ry + scale * ny, CLAMP_COSINE * rz + scale * nz
     return nx, ny, nz
+
+
+@inner
+def space_point(u, v, unknown, camera):
+    """Return the point in space at the screen position (u, v) with the unknown of integration there."""
+    frame = camera.frame
+    if camera.is_central:
+        depth, (rx, ry, rz) = math.exp(unknown), ray(u, v, frame)
+        return depth * rx, depth * ry, depth * rz
+    return (
+        u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
+        u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
+        u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
+    )

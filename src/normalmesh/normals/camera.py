@@ -59,11 +59,14 @@ class CameraArrays(NamedTuple):
         +1 if rays point towards the viewer, −1 if they point away from the viewer.
     scale : float
         Pixels in one unit of length, 1/ℓ.
+    is_central : bool
+        See :attr:`Camera.is_central`; the unknown of integration is then the logarithm of the depth.
     """
 
     frame: Float
     towards_viewer: float
     scale: float
+    is_central: bool
 
 
 class Camera(ABC):
@@ -147,7 +150,7 @@ class Camera(ABC):
     @property
     def arrays(self) -> CameraArrays:
         """The camera as kernels take it."""
-        return CameraArrays(self.frame, self.towards_viewer, 1.0 / self.pixel_length)
+        return CameraArrays(self.frame, self.towards_viewer, 1.0 / self.pixel_length, self.is_central)
 
     def rays(self, u: ArrayLike, v: ArrayLike) -> Float:
         """Return the rays r(u, v), (..., 3), not normalised."""
