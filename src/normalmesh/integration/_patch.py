@@ -261,7 +261,7 @@ def goal(angle, area, noise):
     return (1.0 - MIN_GAIN) * angle - NOISE_GAIN * noise * math.sqrt(area) - MIN_ANGLE * area
 
 
-@inner
+@inner(forceinline=True)
 def corner_point(corner, mesh, unknown, camera):
     """Return the point in space of a corner."""
     vertex = vertex_at(corner, mesh.faces)

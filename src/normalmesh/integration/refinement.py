@@ -59,25 +59,25 @@ def refine(
 def _flip(mesh: ClosedMesh, values: _refinement.CornerValues, normal_map: NormalMap, noise: float) -> int:
     """Flip edges, those that gain most first, and return the number of flips."""
     angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
-    pixels = normal_map.arrays
-    in_parallel(_refinement_flips.judge_faces, len(angles), mesh.arrays, values, pixels, angles, flipped, grain=CHUNK)
+    arrays, pixels = mesh.arrays, normal_map.arrays
+    in_parallel(_refinement_flips.judge_faces, len(angles), arrays, values, pixels, angles, flipped, grain=CHUNK)
     judged = (values.strain, noise, angles, flipped, gains)
-    in_parallel(_refinement_flips.fill_angle_gains, len(gains), mesh.arrays, *judged, grain=GRAIN)
+    in_parallel(_refinement_flips.fill_angle_gains, len(gains), arrays, *judged, grain=GRAIN)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
-    flips: int = _refinement_flips.flip_to_lower_angles(order, mesh.arrays, values, pixels, noise)
+    flips: int = _refinement_flips.flip_to_lower_angles(order, arrays, values, pixels, noise)
     return flips
 
 
 def _move(mesh: ClosedMesh, values: _refinement.CornerValues, normal_map: NormalMap, search: _refinement.Search) -> int:
     """Move inner vertices, one colour after the other, and return the number of moves."""
     colour = colours(mesh)
+    state = (search, mesh.arrays, values, normal_map.arrays)
     moves = 0
     for shade in range(int(colour.max()) + 1):
         chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
         moved = np.zeros(len(chosen), np.bool_)
-        state = (chosen, search, mesh.arrays, values, normal_map.arrays, moved)
-        in_parallel(_refinement.move_vertices, -(-len(chosen) // CHUNK), *state, grain=1)
+        in_parallel(_refinement.move_vertices, -(-len(chosen) // CHUNK), chosen, *state, moved, grain=1)
         moves += int(np.count_nonzero(moved))
     return moves
 
