@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
-from normalmesh.decimation._hierarchy import LEAST_COSINE
+from normalmesh.decimation._hierarchy import MIN_COSINE
 from normalmesh.decimation.hierarchy import BLOCK, Hierarchy
 from normalmesh.decimation.start_mesh import start_mesh
 from normalmesh.evaluation.synthetic.medallion import Medallion
@@ -46,7 +46,7 @@ def naive_cost(corners, square, side, normal_map):
     i, j = square[0] - side // 2, square[1] - side // 2
     mean = normal_map.normals[i : i + side, j : j + side].reshape(-1, 3).astype(float).mean(axis=0)
     ray = normal_map.camera.rays(square[1], square[0]) * normal_map.camera.towards_viewer
-    cosine = max(mean @ ray / np.linalg.norm(ray) / np.linalg.norm(mean), LEAST_COSINE)
+    cosine = max(mean @ ray / np.linalg.norm(ray) / np.linalg.norm(mean), MIN_COSINE)
     return found[1] / cosine**2
 
 

@@ -4,117 +4,188 @@ The screen is divided into squares of side s = 1, 2, 4, … A square has two *ha
 runs through the middle of the square of side 2s around it; it has four *quarters*, between its middle and its sides.
 Halves of four squares make the quarters of the square of twice the side, and two quarters make one of its halves. Each
 pixel corner but the last ones is the middle of a square or of a square's side, once: leaving it out makes two triangles
-of four. ``errors`` holds for each corner what that costs, and what its finer neighbours cost that would have to go,
-too: so the corners above any level of cost make a mesh without gaps.
+of four. ``errors`` holds for each corner the largest cost of leaving out that corner and the finer neighbours that have
+to go with it: so the corners above any level of cost make a mesh without gaps.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.mesh._topology import vertices_at
 from normalmesh.normals._camera import to_viewer
+from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Least cosine between a normal and the ray to the viewer that is taken into account.
-LEAST_COSINE = 0.1
+#: Smallest cosine between a normal and the ray to the viewer that is taken into account.
+MIN_COSINE = 0.1
 #: Bins of the histogram of errors: the leading bits of their float32 representation.
 BINS = 4096
+#: The two halves of a square in a table of halves (R, C, 2, PART), and the numbers of a :class:`Part`.
+UPPER, LOWER = 0, 1
+PART = 4
+#: Columns of a table of costs (R, C, COSTS): of the quarters of a square, and the larger one of its halves.
+NORTH, WEST, EAST, SOUTH, HALVES = range(5)
+COSTS = 5
+
+
+class Part(NamedTuple):
+    """A triangle of the hierarchy: its mean normal, and the mean squared deviation from it. All are float32."""
+
+    x: float
+    y: float
+    z: float
+    deviation: float
+
+
+class Foreground(NamedTuple):
+    """The pixels of which a hierarchy is made.
+
+    Attributes
+    ----------
+    normals : (H, W, 3) float32
+    kept : (H, W) bool
+        Pixels that belong to no flat triangle.
+    top, left : int
+        Row and column where the foreground begins.
+    camera : CameraArrays
+    """
+
+    normals: NDArray[np.float32]
+    kept: NDArray[np.bool_]
+    top: int
+    left: int
+    camera: CameraArrays
+
+
+class Corners(NamedTuple):
+    """The pixel corners that stay: those whose error exceeds a level.
+
+    Attributes
+    ----------
+    errors : (R, C) float32
+        Costs of leaving out each corner, px⁴; infinite if it must stay.
+    level : float32
+        The level, px⁴.
+    mask : (H, W) bool
+        Foreground pixels.
+    top, left : int
+        Row and column of the first corner.
+    first_vertex : (R, C) int32
+        Number of the first vertex at each corner that stays.
+    """
+
+    errors: NDArray[np.float32]
+    level: np.float32
+    mask: NDArray[np.bool_]
+    top: int
+    left: int
+    first_vertex: NDArray[np.int32]
 
 
 @inner
 def together(one, other):
-    """Mean normal and mean squared deviation from it, (x, y, z, d), of two triangles of the same size."""
-    dx, dy, dz = one[0] - other[0], one[1] - other[1], one[2] - other[2]
+    """Join two triangles of the same size."""
+    dx, dy, dz = one.x - other.x, one.y - other.y, one.z - other.z
     half = np.float32(0.5)
-    return (
-        half * (one[0] + other[0]),
-        half * (one[1] + other[1]),
-        half * (one[2] + other[2]),
-        half * (one[3] + other[3]) + np.float32(0.25) * (dx * dx + dy * dy + dz * dz),
+    return Part(
+        half * (one.x + other.x),
+        half * (one.y + other.y),
+        half * (one.z + other.z),
+        half * (one.deviation + other.deviation) + np.float32(0.25) * (dx * dx + dy * dy + dz * dz),
     )
 
 
 @inner
-def stretch(part, u, v, frame, towards_viewer):
-    """How much larger squared lengths are on a surface with this mean normal at the screen position (u, v)."""
-    rx, ry, rz = to_viewer(u, v, frame, towards_viewer)
-    squared = part[0] * part[0] + part[1] * part[1] + part[2] * part[2]
-    along = max(part[0] * rx + part[1] * ry + part[2] * rz, 0.0)
-    return 1.0 / max(along * along / max(squared, 1e-12), LEAST_COSINE * LEAST_COSINE)
+def stretch(part, u, v, camera):
+    """Return how much larger squared lengths are on a surface with this mean normal at the screen position (u, v)."""
+    rx, ry, rz = to_viewer(u, v, camera.frame, camera.towards_viewer)
+    squared = part.x * part.x + part.y * part.y + part.z * part.z
+    along = max(part.x * rx + part.y * ry + part.z * rz, 0.0)
+    return 1.0 / max(along * along / max(squared, 1e-12), MIN_COSINE * MIN_COSINE)
 
 
 @inner
-def pixel_part(normals, kept, i, j):
-    """A pixel as a triangle; one that must stay is never flat."""
-    if i >= kept.shape[0] or j >= kept.shape[1] or kept[i, j]:
-        return np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(np.inf)
-    return normals[i, j, 0], normals[i, j, 1], normals[i, j, 2], np.float32(0.0)
+def pixel_part(row, column, foreground):
+    """Return a pixel as a triangle; one that must stay is never flat."""
+    normals, kept = foreground.normals, foreground.kept
+    if row >= kept.shape[0] or column >= kept.shape[1] or kept[row, column]:
+        return Part(np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(np.inf))
+    return Part(normals[row, column, 0], normals[row, column, 1], normals[row, column, 2], np.float32(0.0))
 
 
 @inner
 def half_part(halves, i, j, k):
-    """Upper (0) or lower (1) half of a square."""
+    """Return the upper (0) or lower (1) half of a square; outside the table it is never flat."""
     if i >= halves.shape[0] or j >= halves.shape[1]:
-        return np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(np.inf)
-    return halves[i, j, k, 0], halves[i, j, k, 1], halves[i, j, k, 2], halves[i, j, k, 3]
+        return Part(np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(np.inf))
+    return Part(halves[i, j, k, 0], halves[i, j, k, 1], halves[i, j, k, 2], halves[i, j, k, 3])
 
 
 @inner(forceinline=True)
-def quarters_of(i, j, side, normals, kept, top, left, finer):
-    """The quarters north, west, east and south of a square of the given side."""
+def quarters_of(i, j, side, foreground, finer):
+    """Return the quarters north, west, east and south of a square of the given side.
+
+    ``finer`` are the halves of the squares of half the side; those of single pixels are not needed.
+    """
     if side == 2:
-        row, column = top + 2 * i, left + 2 * j
-        a, b = pixel_part(normals, kept, row, column), pixel_part(normals, kept, row, column + 1)
-        c, d = pixel_part(normals, kept, row + 1, column), pixel_part(normals, kept, row + 1, column + 1)
+        row, column = foreground.top + 2 * i, foreground.left + 2 * j
+        a, b = pixel_part(row, column, foreground), pixel_part(row, column + 1, foreground)
+        c, d = pixel_part(row + 1, column, foreground), pixel_part(row + 1, column + 1, foreground)
         return together(a, b), together(a, c), together(b, d), together(c, d)
+    y, x = 2 * i, 2 * j
     return (
-        together(half_part(finer, 2 * i, 2 * j, 0), half_part(finer, 2 * i, 2 * j + 1, 0)),
-        together(half_part(finer, 2 * i, 2 * j, 1), half_part(finer, 2 * i + 1, 2 * j, 0)),
-        together(half_part(finer, 2 * i, 2 * j + 1, 1), half_part(finer, 2 * i + 1, 2 * j + 1, 0)),
-        together(half_part(finer, 2 * i + 1, 2 * j, 1), half_part(finer, 2 * i + 1, 2 * j + 1, 1)),
+        together(half_part(finer, y, x, UPPER), half_part(finer, y, x + 1, UPPER)),
+        together(half_part(finer, y, x, LOWER), half_part(finer, y + 1, x, UPPER)),
+        together(half_part(finer, y, x + 1, LOWER), half_part(finer, y + 1, x + 1, UPPER)),
+        together(half_part(finer, y + 1, x, LOWER), half_part(finer, y + 1, x + 1, LOWER)),
     )
 
 
 @kernel(error_model="numpy")
-def merge_squares(top_row, bottom_row, side, normals, kept, top, left, frame, towards_viewer, finer, halves, costs):
+def merge_squares(top_row, bottom_row, side, foreground, finer, halves, costs):
     """Make rows of squares (R, C) of one side from those of half the side.
 
-    ``halves`` (R, C, 2, 4) become their upper and lower halves, ``costs`` (R, C, 5) what it costs (px⁴) to take their
-    four quarters for flat, and the larger one of their halves. Pixels that are ``kept`` belong to no flat triangle.
+    Fill their upper and lower halves, (R, C, 2, PART), and ``costs`` (R, C, COSTS), px⁴, of taking their four quarters
+    and their halves for flat.
     """
     for i in range(top_row, bottom_row):
         for j in range(costs.shape[1]):
-            north, west, east, south = quarters_of(i, j, side, normals, kept, top, left, finer)
+            north, west, east, south = quarters_of(i, j, side, foreground, finer)
             if (i + j) % 2 == 0:
                 upper, lower = together(north, east), together(west, south)
             else:
                 upper, lower = together(north, west), together(east, south)
-            for k in range(4):
-                halves[i, j, 0, k] = upper[k]
-                halves[i, j, 1, k] = lower[k]
-            if upper[3] + lower[3] == np.inf and north[3] == west[3] == east[3] == south[3] == np.inf:
-                for k in range(5):
+            for k in range(PART):
+                halves[i, j, UPPER, k] = upper[k]
+                halves[i, j, LOWER, k] = lower[k]
+            none_is_flat = north.deviation == west.deviation == east.deviation == south.deviation == np.inf
+            if upper.deviation + lower.deviation == np.inf and none_is_flat:
+                for k in range(COSTS):
                     costs[i, j, k] = np.inf
                 continue
             # Squared deviations of the normals, times the squared distance from the centroid along one direction, a
             # ninth of the area in the mean over a right triangle: for an area of a quarter, and of half a square.
-            u, v = left + (j + 0.5) * side, top + (i + 0.5) * side
-            quarter = stretch(together(upper, lower), u, v, frame, towards_viewer) * side**4 / 144.0
-            costs[i, j, 0] = north[3] * quarter
-            costs[i, j, 1] = west[3] * quarter
-            costs[i, j, 2] = east[3] * quarter
-            costs[i, j, 3] = south[3] * quarter
-            costs[i, j, 4] = max(upper[3], lower[3]) * 4.0 * quarter
+            u, v = foreground.left + (j + 0.5) * side, foreground.top + (i + 0.5) * side
+            quarter = stretch(together(upper, lower), u, v, foreground.camera) * side**4 / 144.0
+            costs[i, j, NORTH] = north.deviation * quarter
+            costs[i, j, WEST] = west.deviation * quarter
+            costs[i, j, EAST] = east.deviation * quarter
+            costs[i, j, SOUTH] = south.deviation * quarter
+            costs[i, j, HALVES] = max(upper.deviation, lower.deviation) * 4.0 * quarter
 
 
 @inner
 def error_at(errors, i, j):
+    """Return the error of a corner, infinite outside the table."""
     inside = i >= 0 and j >= 0 and i < errors.shape[0] and j < errors.shape[1]
     return errors[i, j] if inside else np.float32(np.inf)
 
 
 @inner
 def largest_around(errors, i, j, near, far):
-    """Largest error at the four corners (i ± near, j ± far) and (i ± far, j ∓ near)."""
+    """Return the largest error at the four corners (i ± near, j ± far) and (i ± far, j ∓ near)."""
     return max(
         error_at(errors, i - near, j - far),
         error_at(errors, i + near, j + far),
@@ -132,12 +203,12 @@ def side_errors(top_row, bottom_row, side, costs, errors):
         for j in range(costs.shape[1]):
             x = j * side
             if x + half < errors.shape[1]:
-                error = max(costs[i, j, 0], costs[i - 1, j, 3]) if y > 0 else np.float32(np.inf)
+                error = max(costs[i, j, NORTH], costs[i - 1, j, SOUTH]) if y > 0 else np.float32(np.inf)
                 if side > 2:
                     error = max(error, largest_around(errors, y, x + half, half // 2, half // 2))
                 errors[y, x + half] = error
             if y + half < errors.shape[0]:
-                error = max(costs[i, j, 1], costs[i, j - 1, 2]) if x > 0 else np.float32(np.inf)
+                error = max(costs[i, j, WEST], costs[i, j - 1, EAST]) if x > 0 else np.float32(np.inf)
                 if side > 2:
                     error = max(error, largest_around(errors, y + half, x, half // 2, half // 2))
                 errors[y + half, x] = error
@@ -152,7 +223,7 @@ def middle_errors(top_row, bottom_row, side, costs, errors):
         for j in range(costs.shape[1]):
             x = j * side + half
             if y < errors.shape[0] and x < errors.shape[1]:
-                errors[y, x] = max(costs[i, j, 4], largest_around(errors, y, x, 0, half))
+                errors[y, x] = max(costs[i, j, HALVES], largest_around(errors, y, x, 0, half))
 
 
 @kernel
@@ -164,85 +235,107 @@ def count_errors(bits, counts):
 
 
 @inner
-def add_triangle(a, b, c, count, first, errors, mask, top, left, faces):
-    """Add the counter-clockwise triangle of three corners (row, column) as face ``count``; only count without faces."""
+def add_triangle(a, b, c, count, corners, faces):
+    """Write the counter-clockwise triangle of three corners (row, column) as face ``count``; return ``count + 1``.
+
+    Nothing is written if ``faces`` is empty.
+    """
     if faces.shape[0] > 0:
         middle = a[0] + b[0] + c[0]
         for k in range(3):
             i, j = a if k == 0 else (b if k == 1 else c)
-            vertex = first[i, j]
+            vertex = corners.first_vertex[i, j]
             # A split corner's second vertex belongs to what lies below it.
-            if middle > 3 * i and errors[i, j] == np.inf and vertices_at(mask, top + i, left + j) == 2:
+            if middle > 3 * i and corners.errors[i, j] == np.inf and _vertices_at(i, j, corners) == 2:
                 vertex += 1
             faces[count, k] = vertex
     return count + 1
 
 
 @inner
-def add_halves(i, j, side, level, count, first, errors, mask, top, left, faces):
-    """Add those halves of a square whose right angle is at a corner that stays."""
+def _vertices_at(i, j, corners):
+    """Return the number of vertices that a corner needs."""
+    return vertices_at(corners.mask, corners.top + i, corners.left + j)
+
+
+@inner
+def _stays(i, j, corners):
+    """Check whether a corner stays; corners outside the table do."""
+    return error_at(corners.errors, i, j) > corners.level
+
+
+@inner
+def add_halves(i, j, side, count, corners, faces):
+    """Add those halves of a square whose right angle is at a corner that stays; return the number of faces."""
     y, x = i * side, j * side
     nw, ne, sw, se = (y, x), (y, x + side), (y + side, x), (y + side, x + side)
     if (i + j) % 2 == 0:
-        if error_at(errors, ne[0], ne[1]) > level:
-            count = add_triangle(nw, se, ne, count, first, errors, mask, top, left, faces)
-        if error_at(errors, sw[0], sw[1]) > level:
-            count = add_triangle(nw, sw, se, count, first, errors, mask, top, left, faces)
+        if _stays(ne[0], ne[1], corners):
+            count = add_triangle(nw, se, ne, count, corners, faces)
+        if _stays(sw[0], sw[1], corners):
+            count = add_triangle(nw, sw, se, count, corners, faces)
     else:
-        if error_at(errors, nw[0], nw[1]) > level:
-            count = add_triangle(nw, sw, ne, count, first, errors, mask, top, left, faces)
-        if error_at(errors, se[0], se[1]) > level:
-            count = add_triangle(sw, se, ne, count, first, errors, mask, top, left, faces)
+        if _stays(nw[0], nw[1], corners):
+            count = add_triangle(nw, sw, ne, count, corners, faces)
+        if _stays(se[0], se[1], corners):
+            count = add_triangle(sw, se, ne, count, corners, faces)
     return count
 
 
 @inner
-def add_quarters(i, j, side, level, count, first, errors, mask, top, left, faces):
-    """Add those quarters of a square, whose middle stays, over sides that are not split."""
+def add_quarters(i, j, side, count, corners, faces):
+    """Add those quarters of a square, whose middle stays, over sides that are not split; return the number of faces."""
     y, x, half = i * side, j * side, side // 2
     nw, ne, sw, se = (y, x), (y, x + side), (y + side, x), (y + side, x + side)
     middle = (y + half, x + half)
-    if error_at(errors, y, x + half) <= level:
-        count = add_triangle(nw, middle, ne, count, first, errors, mask, top, left, faces)
-    if error_at(errors, y + half, x) <= level:
-        count = add_triangle(nw, sw, middle, count, first, errors, mask, top, left, faces)
-    if error_at(errors, y + half, x + side) <= level:
-        count = add_triangle(ne, middle, se, count, first, errors, mask, top, left, faces)
-    if error_at(errors, y + side, x + half) <= level:
-        count = add_triangle(sw, se, middle, count, first, errors, mask, top, left, faces)
+    if not _stays(y, x + half, corners):
+        count = add_triangle(nw, middle, ne, count, corners, faces)
+    if not _stays(y + half, x, corners):
+        count = add_triangle(nw, sw, middle, count, corners, faces)
+    if not _stays(y + half, x + side, corners):
+        count = add_triangle(ne, middle, se, count, corners, faces)
+    if not _stays(y + side, x + half, corners):
+        count = add_triangle(sw, se, middle, count, corners, faces)
     return count
 
 
 @kernel
-def number_vertices(first_block, last_block, block, level, errors, mask, top, left, before, first, vertices):
-    """Count the vertices of each block, or with ``vertices`` (N, 2) fill them, from ``before`` (blocks + 1,) on.
+def number_vertices(first_block, last_block, block, corners, before, vertices):
+    """Count the vertices of blocks, or fill ``vertices`` (N, 2) and the numbers of the corners' first vertices.
 
-    ``first`` (rows, columns) becomes the number of each corner's first vertex.
+    If ``vertices`` is empty, ``before[b + 1]`` becomes the number of vertices of block b. Otherwise ``before``
+    (blocks + 1,) is the number of vertices before each block.
     """
+    errors = corners.errors
     across = (errors.shape[1] + block - 1) // block
     for b in range(first_block, last_block):
         vertex = before[b] if vertices.shape[0] > 0 else 0
         y, x = b // across * block, b % across * block
         for i in range(y, min(y + block, errors.shape[0])):
             for j in range(x, min(x + block, errors.shape[1])):
-                if errors[i, j] <= level:
+                if errors[i, j] <= corners.level:
                     continue
-                copies = vertices_at(mask, top + i, left + j)
+                copies = _vertices_at(i, j, corners)
                 if vertices.shape[0] > 0:
-                    first[i, j] = vertex
+                    corners.first_vertex[i, j] = vertex
                     for k in range(vertex, vertex + copies):
-                        vertices[k, 0] = left + j
-                        vertices[k, 1] = top + i
+                        vertices[k, 0] = corners.left + j
+                        vertices[k, 1] = corners.top + i
                 vertex += copies
         if vertices.shape[0] == 0:
             before[b + 1] = vertex
 
 
 @kernel
-def collect_faces(first_block, last_block, block, level, errors, mask, top, left, first, before, faces):
-    """Count the faces of each block, or with ``faces`` (M, 3) fill them, from ``before`` (blocks + 1,) on."""
-    across = (errors.shape[1] + block - 1) // block
-    # Squares that wait, as row, column and side: four of each size at most.
+def collect_faces(first_block, last_block, block, corners, before, faces):
+    """Count the faces of blocks, or fill ``faces`` (M, 3).
+
+    If ``faces`` is empty, ``before[b + 1]`` becomes the number of faces of block b. Otherwise ``before`` (blocks + 1,)
+    is the number of faces before each block.
+    """
+    rows, columns = corners.errors.shape
+    across = (columns + block - 1) // block
+    # Row, column and side of squares that wait: four of each size at most.
     waiting = np.empty((64, 3), np.int64)
     for b in range(first_block, last_block):
         count = before[b] if faces.shape[0] > 0 else 0
@@ -252,15 +345,15 @@ def collect_faces(first_block, last_block, block, level, errors, mask, top, left
             size -= 1
             i, j, side = waiting[size, 0], waiting[size, 1], waiting[size, 2]
             if side == 1:
-                if mask[top + i, left + j]:
-                    count = add_halves(i, j, side, level, count, first, errors, mask, top, left, faces)
-            elif error_at(errors, i * side + side // 2, j * side + side // 2) <= level:
-                count = add_halves(i, j, side, level, count, first, errors, mask, top, left, faces)
+                if corners.mask[corners.top + i, corners.left + j]:
+                    count = add_halves(i, j, side, count, corners, faces)
+            elif not _stays(i * side + side // 2, j * side + side // 2, corners):
+                count = add_halves(i, j, side, count, corners, faces)
             else:
-                count = add_quarters(i, j, side, level, count, first, errors, mask, top, left, faces)
+                count = add_quarters(i, j, side, count, corners, faces)
                 for k in range(4):
                     y, x = 2 * i + k // 2, 2 * j + k % 2
-                    if y * (side // 2) < errors.shape[0] - 1 and x * (side // 2) < errors.shape[1] - 1:
+                    if y * (side // 2) < rows - 1 and x * (side // 2) < columns - 1:
                         waiting[size, 0], waiting[size, 1], waiting[size, 2] = y, x, side // 2
                         size += 1
         if faces.shape[0] == 0:

@@ -62,7 +62,7 @@ UU, UV, VV, BU, BV, CONSTANT = range(QUADRIC)
 ZERO = SpaceQuadric(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@inner(error_model="numpy")
+@inner(error_model="numpy", forceinline=True)
 def face_record(a, b, c, vertices, normal_map, regularisation, buffer):
     """Compute the record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B.
 

@@ -62,8 +62,8 @@ def normal_texture(surface: Surface, normals: NormalMap, frames: Frames) -> NDAr
     texture = np.empty((*owners.shape, 3), np.uint8)
     texture[:] = FLAT
     covered = np.zeros(owners.shape, np.bool_)
-    baked = (owners, screen, surface.faces, depth, *frames, normals.normals)
-    in_parallel(_surface.bake_normals, len(owners), *baked, texture, covered, grain=64)
+    mesh = _surface.TexturedMesh(screen, surface.faces, depth, *frames)
+    in_parallel(_surface.bake_normals, len(owners), owners, mesh, normals.normals, texture, covered, grain=64)
     for _ in range(MARGIN):
         grown = np.empty_like(covered)
         in_parallel(_surface.dilate, len(covered), texture, covered, grown, grain=256)

@@ -1,23 +1,48 @@
 """Kernels of :mod:`normalmesh.mesh.surface` and of the normal texture in :mod:`normalmesh.files.mesh_writing`."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Frames (T, B, N) flatter than this after interpolation cannot express a normal.
-SMALLEST_DETERMINANT = 1e-3
+#: Determinant of (T, B, N) below which an interpolated frame is too flat to express a normal.
+MIN_DETERMINANT = 1e-3
+
+
+class TexturedMesh(NamedTuple):
+    """What a normal texture is baked for.
+
+    Attributes
+    ----------
+    screen : (N, 2) float64
+        Positions of the vertices in texels.
+    faces : (M, 3) int32
+    depth : (N,) float64
+        Depth of the vertices behind a pinhole, 1 for parallel rays.
+    tangents, bitangents, normals : (N, 3) float32
+        The tangent frames of the vertices.
+    """
+
+    screen: NDArray[np.float64]
+    faces: NDArray[np.int32]
+    depth: NDArray[np.float64]
+    tangents: NDArray[np.float32]
+    bitangents: NDArray[np.float32]
+    normals: NDArray[np.float32]
 
 
 @inner
 def cross(ax, ay, az, bx, by, bz):
+    """Return the cross product of two vectors."""
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @inner
 def unit(x, y, z):
-    """The vector at length one, or zero if it has no length. Safe from overflow and underflow of its squares."""
+    """Scale a vector to length one, without overflow or underflow of its squares; zero stays zero."""
     largest = max(abs(x), abs(y), abs(z))
     if largest == 0.0:
         return 0.0, 0.0, 0.0
@@ -28,7 +53,7 @@ def unit(x, y, z):
 
 @inner
 def face_cross(vertices, faces, f):
-    """Normal of face f, twice its area long."""
+    """Return the normal of face f, twice its area long."""
     a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
     return cross(
         vertices[b, 0] - vertices[a, 0],
@@ -42,7 +67,7 @@ def face_cross(vertices, faces, f):
 
 @kernel
 def face_normals(first, last, vertices, faces, normals):
-    """Fill unit normals (M, 3), zero for faces without area."""
+    """Fill unit normals (M, 3) of faces, zero for those without area."""
     for f in range(first, last):
         x, y, z = face_cross(vertices, faces, f)
         normals[f, 0], normals[f, 1], normals[f, 2] = unit(x, y, z)
@@ -50,7 +75,7 @@ def face_normals(first, last, vertices, faces, normals):
 
 @kernel
 def vertex_normals(vertices, faces):
-    """(N, 3) unit means of the adjacent faces' normals weighted by area, zero where there is none."""
+    """Return unit means (N, 3) of the adjacent faces' normals weighted by area, zero if there is none."""
     normals = np.zeros((len(vertices), 3), np.float64)
     for f in range(len(faces)):
         x, y, z = face_cross(vertices, faces, f)
@@ -66,7 +91,7 @@ def vertex_normals(vertices, faces):
 
 @inner
 def barycentric(screen, a, b, c, u, v):
-    """Barycentric coordinates of (u, v) in the triangle a, b, c on the screen; clipped, so never outside of it."""
+    """Return the barycentric coordinates of (u, v) in the triangle a, b, c on the screen, clipped to the triangle."""
     bu, bv = screen[b, 0] - screen[a, 0], screen[b, 1] - screen[a, 1]
     cu, cv = screen[c, 0] - screen[a, 0], screen[c, 1] - screen[a, 1]
     u, v = u - screen[a, 0], v - screen[a, 1]
@@ -110,7 +135,7 @@ def fill_normals(top, bottom, owners, normals, normal_map):
 
 @inner(forceinline=True)
 def box_sum(normals, u, v, width, height):
-    """Sum of the normals (H, W, 3) over a box around (u, v), in pixels, weighted by the area of each pixel in it.
+    """Sum the normals (H, W, 3) over a box around (u, v), in pixels, weighted by the area of each pixel in it.
 
     A box of one pixel is bilinear interpolation. Pixels outside the mask are zero and add nothing.
     """
@@ -129,7 +154,7 @@ def box_sum(normals, u, v, width, height):
 
 @inner
 def mix(vectors, a, b, c, first, second, third):
-    """Row vectors a, b, c mixed linearly and normalised, as a fragment shader does."""
+    """Mix row vectors a, b, c linearly and normalise the result, as a fragment shader does."""
     return unit(
         first * vectors[a, 0] + second * vectors[b, 0] + third * vectors[c, 0],
         first * vectors[a, 1] + second * vectors[b, 1] + third * vectors[c, 1],
@@ -139,7 +164,7 @@ def mix(vectors, a, b, c, first, second, third):
 
 @inner(forceinline=True)
 def in_frame(tangent, bitangent, normal, n):
-    """Unit coordinates (x, y, z ≥ 0) with x T + y B + z N ∥ n; zero if the frame is flat or n has no length."""
+    """Return unit coordinates (x, y, z ≥ 0) with x T + y B + z N ∥ n; zero if the frame is flat or n has no length."""
     tx, ty, tz = tangent
     bx, by, bz = bitangent
     nx, ny, nz = normal
@@ -147,22 +172,21 @@ def in_frame(tangent, bitangent, normal, n):
     qx, qy, qz = cross(nx, ny, nz, tx, ty, tz)
     rx, ry, rz = cross(tx, ty, tz, bx, by, bz)
     determinant = tx * px + ty * py + tz * pz
-    if determinant < SMALLEST_DETERMINANT:
+    if determinant < MIN_DETERMINANT:
         return 0.0, 0.0, 0.0
     x, y, z = n
     return unit(x * px + y * py + z * pz, x * qx + y * qy + z * qz, max(x * rx + y * ry + z * rz, 0.0))
 
 
 @kernel
-def bake_normals(
-    top, bottom, owners, screen, faces, depth, tangents, bitangents, vertex_normals, normals, texture, covered
-):  # fmt: skip
+def bake_normals(top, bottom, owners, mesh, normals, texture, covered):
     """Fill rows of ``texture`` (H, W, 3) uint8 with ``normals`` (H', W', 3) in the tangent frames of the faces.
 
-    ``screen`` (N, 2) is in texels. A viewer mixes positions, texture coordinates and frames with the same weights, so
-    the texel at the weights λ lies on the surface at Σ λ_k P_k, which the camera sees at Σ λ_k d_k u_k / Σ λ_k d_k:
-    there the normal is looked up. ``covered`` (H, W) becomes True where there is one.
+    A viewer mixes positions, texture coordinates and frames with the same weights, so the texel at the weights λ lies
+    on the surface at Σ λ_k P_k, which the camera sees at Σ λ_k d_k u_k / Σ λ_k d_k: there the normal is looked up.
+    ``owners`` (H, W) are the faces that own the texels; ``covered`` (H, W) becomes True where there is a normal.
     """
+    screen, faces, depth = mesh.screen, mesh.faces, mesh.depth
     rows, columns = owners.shape
     wide, tall = normals.shape[1] / columns, normals.shape[0] / rows
     for i in range(top, bottom):
@@ -177,9 +201,9 @@ def bake_normals(
             u = (at_a * screen[a, 0] + at_b * screen[b, 0] + at_c * screen[c, 0]) / along
             v = (at_a * screen[a, 1] + at_b * screen[b, 1] + at_c * screen[c, 1]) / along
             x, y, z = in_frame(
-                mix(tangents, a, b, c, first, second, third),
-                mix(bitangents, a, b, c, first, second, third),
-                mix(vertex_normals, a, b, c, first, second, third),
+                mix(mesh.tangents, a, b, c, first, second, third),
+                mix(mesh.bitangents, a, b, c, first, second, third),
+                mix(mesh.normals, a, b, c, first, second, third),
                 box_sum(normals, u * wide, v * tall, wide, tall),
             )
             if x == 0.0 and y == 0.0 and z == 0.0:
@@ -192,7 +216,7 @@ def bake_normals(
 
 @kernel
 def dilate(top, bottom, texture, covered, grown):
-    """Give uncovered texels in rows the mean of covered neighbours; ``grown`` (H, W) becomes what is covered then."""
+    """Fill uncovered texels of rows with the mean of covered neighbours, and note in ``grown`` what is covered then."""
     rows, columns = covered.shape
     for i in range(top, bottom):
         for j in range(columns):
