@@ -64,8 +64,7 @@ class PixelPlanes:
         rows, columns = (np.flatnonzero(normal_map.mask.any(axis=axis)) for axis in (1, 0))
         window = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
         mask = np.ascontiguousarray(normal_map.mask[window])
-        frame = normal_map.camera.frame.copy()
-        frame[2] += columns[0] * frame[3] + rows[0] * frame[4]
+        frame = normal_map.camera.shifted_frame(columns[0], rows[0])
         half_steps, mobility = np.zeros((*mask.shape, 4)), np.zeros(mask.shape)
         with threads_for(mask.size):
             slopes(np.ascontiguousarray(normal_map.normals[window]), mask, frame, half_steps, mobility)

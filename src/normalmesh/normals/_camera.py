@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.normals.camera`: rays, and tangents of the surface from its normals.
+"""Kernels of :mod:`normalmesh.normals.camera`: rays, points, and tangents of the surface from its normals.
 
 ``camera`` is :attr:`normalmesh.normals.camera.Camera.arrays`.
 """
@@ -43,6 +43,15 @@ def to_viewer(u, v, frame, towards_viewer):
     return x / length, y / length, z / length
 
 
+@inner(forceinline=True)
+def along_tangents(nx, ny, nz, frame):
+    """Return ⟨n, τ_u⟩ and ⟨n, τ_v⟩ of a normal."""
+    return (
+        nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2],
+        nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2],
+    )
+
+
 @inner(error_model="numpy")
 def jacobian(nx, ny, nz, u, v, camera):
     """Return the tangents J(n) in pixels at the screen position (u, v), eqs. (7) and (8)."""
@@ -50,8 +59,8 @@ def jacobian(nx, ny, nz, u, v, camera):
     rx, ry, rz = ray(u, v, frame)
     # One division for both slopes.
     inverse = 1.0 / (nx * rx + ny * ry + nz * rz)
-    slope_u = (nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) * inverse
-    slope_v = (nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) * inverse
+    along_u, along_v = along_tangents(nx, ny, nz, frame)
+    slope_u, slope_v = along_u * inverse, along_v * inverse
     return Tangents(
         (frame[0, 0] - slope_u * rx) * scale,
         (frame[0, 1] - slope_u * ry) * scale,
@@ -93,3 +102,18 @@ def space_point(u, v, unknown, camera):
         u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
         u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
     )
+
+
+@inner(error_model="numpy")
+def offset_from_ray(x, y, z, u, v, camera):
+    """Return how far the point (x, y, z) is from the ray of the screen position (u, v), along x and y; and its depth.
+
+    The ray is followed to the z of the point, so it must not run across z.
+    """
+    frame = camera.frame
+    rx, ry, rz = ray(u, v, frame)
+    if camera.is_central:
+        depth = z / rz
+        return x - depth * rx, y - depth * ry, depth
+    along = (z - u * frame[0, 2] - v * frame[1, 2]) / rz
+    return x - u * frame[0, 0] - v * frame[1, 0] - along * rx, y - u * frame[0, 1] - v * frame[1, 1] - along * ry, z

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from normalmesh.normals._camera import ray
+from normalmesh.normals._camera import along_tangents, ray
 from normalmesh.runtime.kernels import inner, kernel
 
 
@@ -17,9 +17,8 @@ def slopes(normals, mask, row, column, frame):
     u, v = column + 0.5, row + 0.5
     rx, ry, rz = ray(u, v, frame)
     along = nx * rx + ny * ry + nz * rz
-    p = -(nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]) / along
-    q = -(nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]) / along
-    return p, q, along * along / (rx * rx + ry * ry + rz * rz)
+    along_u, along_v = along_tangents(nx, ny, nz, frame)
+    return -along_u / along, -along_v / along, along * along / (rx * rx + ry * ry + rz * rz)
 
 
 @kernel(error_model="numpy")

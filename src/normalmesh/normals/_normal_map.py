@@ -46,7 +46,7 @@ def normal_at(normals, row, column):
 
 
 @kernel
-def clean_normals(first, last, given, mask, frame, towards_viewer, normals, counts):
+def clean_normals(first, last, given, mask, camera, normals, counts):
     """Fill rows of ``normals`` (H, W, 3) with unit normals clamped to 85°; take unusable pixels out of ``mask``.
 
     Counts those that are (invalid, rescaled, back-facing, grazing) in each row of the mask as it was given: ``counts``
@@ -70,7 +70,7 @@ def clean_normals(first, last, given, mask, frame, towards_viewer, normals, coun
                 counts[i, 1] += 1
             x, y, z = x / length, y / length, z / length
 
-            ray_x, ray_y, ray_z = to_viewer(j + 0.5, i + 0.5, frame, towards_viewer)
+            ray_x, ray_y, ray_z = to_viewer(j + 0.5, i + 0.5, camera.frame, camera.towards_viewer)
             cosine = x * ray_x + y * ray_y + z * ray_z
             # The margin lets normals that were clamped and rounded to float32 pass unchanged.
             if cosine < CLAMP_COSINE - 1e-6:

@@ -158,6 +158,12 @@ class Camera(ABC):
         columns, rows = _positions(u, v)
         return origin + columns[..., None] * along_u + rows[..., None] * along_v
 
+    def shifted_frame(self, u: float, v: float) -> Float:
+        """Return the :attr:`frame` of an image whose origin is at the screen position (u, v) of this one."""
+        frame = self.frame.copy()
+        frame[2] += u * frame[3] + v * frame[4]
+        return frame
+
     def jacobian(self, normals: ArrayLike, u: ArrayLike, v: ArrayLike) -> Float:
         """Return the tangents J(n) = [τ_i − (⟨n, τ_i⟩ / ⟨n, r⟩) r] / ℓ for i = u, v, of shape (..., 3, 2).
 

@@ -193,7 +193,7 @@ def _curl_of_blocks(tiles: Tiles, camera: Camera) -> tuple[NDArray[np.float64], 
     voting = _sum_blocks(loops) >= _LOOPS
     curls: dict[str, NDArray[np.float64]] = {}
     bending = np.zeros(np.count_nonzero(voting))
-    parallel = not camera.frame[3:].any()
+    parallel = not camera.is_central
     for axes in FRONT:
         opposite = axes.translate(str.maketrans("+-", "-+"))[:4] + "+z"
         if parallel and opposite in curls:
@@ -212,11 +212,11 @@ def _mixed_derivatives(tiles: Tiles, camera: Camera, axes: str) -> tuple[Float32
     The weight is the squared cosine between normal and ray: the error of the gradient grows with its inverse.
     """
     frame = camera.frame.astype(np.float32)
-    to_frame = Convention(axes).to_project(np.eye(3, dtype=np.float32)) @ frame.T
-    tau_u, tau_v, origin, ray_u, ray_v = np.moveaxis(tiles.channels @ to_frame, -1, 0)
+    products = Convention(axes).to_project(np.eye(3, dtype=np.float32)) @ frame.T
+    tau_u, tau_v, origin, ray_u, ray_v = np.moveaxis(tiles.channels @ products, -1, 0)
     along_ray = origin + tiles.u * ray_u + tiles.v * ray_v
-    ray = sum((frame[2, axis] + tiles.u * frame[3, axis] + tiles.v * frame[4, axis]) ** 2 for axis in range(3))
-    ray_length = np.sqrt(ray)
+    _, _, *ray_parts = frame
+    ray_length = np.sqrt(sum((r + tiles.u * r_u + tiles.v * r_v) ** 2 for r, r_u, r_v in np.transpose(ray_parts)))
     cosine = np.abs(along_ray) / ray_length
     bounded = np.copysign(np.maximum(cosine, _STEEP) * ray_length, along_ray)
     p, q = -tau_u / bounded, -tau_v / bounded

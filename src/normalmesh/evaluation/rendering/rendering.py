@@ -20,6 +20,7 @@ from normalmesh.files.mesh_reading import used_vertices
 from normalmesh.mesh.surface import check_units
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
+from normalmesh.runtime.threads import in_parallel
 
 if TYPE_CHECKING:
     from embreex.rtcore_scene import EmbreeScene
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.rendering.triangle_model import Model
 
 Float = NDArray[np.float64]
+
+#: Rows of an image, at least, that a thread works on at once.
+GRAIN = 64
 
 
 def render_normal_map(
@@ -101,9 +105,9 @@ def render_normal_map(
         raise NormalMeshError(_nothing_visible(triangles.vertices, camera, shape))
     normals = np.empty((*shape, 3), np.float32)
     vertex_normals = triangles.normals if smooth else np.empty((0, 3))
-    _rendering.fill_normals(
-        hits, triangles.vertices, triangles.faces, vertex_normals, camera.frame, camera.towards_viewer, normals
-    )
+    mesh = (hits, triangles.vertices, triangles.faces, vertex_normals)
+    in_parallel(_rendering.fill_normals, len(hits), *mesh, camera.arrays, normals, grain=GRAIN)
+    del mesh
     del hits
     if units is None:
         units = "units" if is_placed or camera.reference_pixel != 1.0 else "px"
@@ -162,7 +166,7 @@ def cast(
             origins += (2.0 - origins[:, 2:]) / directions[:, 2:] * directions
         found = scene.run(origins.astype(np.float32), directions.astype(np.float32))
         hits[rows] = found.reshape(-1, shape[1])
-    _rendering.fill_depth(hits, points, corners, camera.frame, camera.is_central, depth)
+    in_parallel(_rendering.fill_depth, len(hits), hits, points, corners, camera.arrays, depth, grain=GRAIN)
     return hits, depth
 
 
