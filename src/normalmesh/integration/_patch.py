@@ -194,13 +194,14 @@ def fill_chords(first, p, q, r, pixels, count):
     px, py, pz = np.float32(p[0]) - rx, np.float32(p[1]) - ry, np.float32(p[2]) - rz
     qx, qy, qz = np.float32(q[0]) - rx, np.float32(q[1]) - ry, np.float32(q[2]) - rz
     first, second = np.float32(first), np.float32(first + 1)
-    sectors, chords = pixels[SECTOR], pixels[CHORD]
-    for i in range(count):
+    xs, ys, zs, sectors, chords = pixels[X], pixels[Y], pixels[Z], pixels[SECTOR], pixels[CHORD]
+    # Only with unsigned indices LLVM recognises that iterations are independent, and vectorises the loop.
+    for i in range(np.uint64(count)):
         sector = sectors[i]
         in_p, in_q = ONE if sector == first else ZERO, ONE if sector == second else ZERO
-        x = pixels[X, i] - rx - in_p * px - in_q * qx
-        y = pixels[Y, i] - ry - in_p * py - in_q * qy
-        z = pixels[Z, i] - rz - in_p * pz - in_q * qz
+        x = xs[i] - rx - in_p * px - in_q * qx
+        y = ys[i] - ry - in_p * py - in_q * qy
+        z = zs[i] - rz - in_p * pz - in_q * qz
         # Loaded in any case: a branch would prevent vectorisation.
         before = chords[i]
         chords[i] = x * x + y * y + z * z if sector >= first else before
