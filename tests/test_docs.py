@@ -1,4 +1,4 @@
-"""What the pages show can be done: Python blocks run, commands have the options, the API page has all names."""
+"""Test the pages: Python blocks run, commands have the options shown, and everything that the pages name exists."""
 
 import re
 import shlex
@@ -15,7 +15,9 @@ from normalmesh.evaluation.synthetic.medallion import Medallion
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-#: Blocks marked ``py`` instead are for data that cannot be made here.
+PACKAGE = ROOT / "src" / "normalmesh"
+ROOMS = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+#: Code blocks; blocks marked ``py`` instead of ``python`` need data that is not available here.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +34,7 @@ def png(path, values):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The files that the pages name, and nothing else."""
+    """Write the files that the pages use to a temporary current folder, and return it."""
     monkeypatch.chdir(tmp_path)
     truth = Medallion(96).normal_map
     encoded = np.round((truth.normals + 1) / 2 * 65535).astype(np.uint16)
@@ -54,7 +56,7 @@ def folder(tmp_path, monkeypatch):
 def test_python_blocks_run_in_order(page, folder, capsys):
     names: dict[str, object] = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", normalmesh.NormalMeshWarning)  # some pages show what is warned about
+        warnings.simplefilter("ignore", normalmesh.NormalMeshWarning)  # some pages show what causes warnings
         for line, code in blocks(page, "python"):
             exec(compile("\n" * line + code, str(page), "exec"), names)
 
@@ -82,3 +84,80 @@ def test_the_api_page_has_all_public_names():
 def test_all_pages_are_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert [page.name for page in PAGES[1:] if f": {page.name}\n" not in navigation] == []
+
+
+def defines(path, name):
+    """Return whether a Python file defines a function, class, method or constant."""
+    return re.search(rf"^\s*(?:def|class) {name}\b|^\s*{name}\b.*=", path.read_text("utf-8"), re.MULTILINE) is not None
+
+
+def exists_in_package(names):
+    """Return whether names below the package, such as ["mesh", "surface", "Surface"], lead to a module or an object."""
+    path = PACKAGE
+    while names and (path / names[0]).is_dir():
+        path, names = path / names[0], names[1:]
+    if not names:
+        return True
+    if path == PACKAGE and len(names) == 1 and names[0] in normalmesh.__all__:
+        return True
+    module = path / f"{names[0]}.py"
+    return module.exists() and all(defines(module, name) for name in names[1:])
+
+
+def exists_in_tests(module, name):
+    """Return whether a test module, such as "test_flip", exists and defines a test, if one is named."""
+    paths = list((ROOT / "tests").rglob(f"{module}.py"))
+    return bool(paths) and (not name or any(defines(path, name) for path in paths))
+
+
+def exists(reference):
+    """Return whether a module, object, test or path that a page names exists; True for any other text."""
+    if found := re.match(r"python -m benchmarks\.(\w+)", reference):
+        return (ROOT / "benchmarks" / f"{found[1]}.py").exists() or (ROOT / "benchmarks" / found[1]).is_dir()
+    if found := re.fullmatch(r"((?:src|tests|docs|benchmarks|examples)/[\w./*-]*)(?:::(\w+))?", reference):
+        paths = list(ROOT.glob(found[1].rstrip("/")))
+        return bool(paths) and (not found[2] or defines(paths[0], found[2]))
+    if found := re.fullmatch(r"(test_\w+?)(?:\.py)?(?:(?:\.|::)(test_\w+))?", reference):
+        return exists_in_tests(found[1], found[2])
+    if found := re.fullmatch(r"(\w+)/(?:(\w+)(?:\.py)?)?", reference):
+        return found[1] not in ROOMS or exists_in_package([part for part in found.groups() if part])
+    if found := re.match(r"(normalmesh\.)?(\w+(?:\.\w+)+|\w+)(?=$|[(\[ :])", reference):
+        names = found[2].split(".")
+        is_file = names[-1] in ("exr", "glb", "jpg", "mat", "npy", "npz", "obj", "ply", "png", "stl", "tif", "txt")
+        if found[1] or (len(names) > 1 and names[0] in ROOMS and not is_file):
+            return exists_in_package(names)
+    return True
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *(ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING"))],
+    ids=lambda page: page.name,
+)
+def test_names_on_the_page_exist(page):
+    text = BLOCK.sub("", page.read_text("utf-8"))
+    references = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text) + re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+    assert [reference for reference in references if not exists(reference)] == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("mesh.surface.Surface.save", True),
+        ("mesh.surface.Surface.missing", False),
+        ("normalmesh.reconstruct", True),
+        ("normalmesh.missing", False),
+        ("mesh/surface", True),
+        ("mesh/missing", False),
+        ("cli/", True),
+        ("tests/naive.py", True),
+        ("tests/missing.py", False),
+        ("test_docs.test_names_on_the_page_exist", True),
+        ("test_docs.test_missing", False),
+        ("python -m benchmarks.speed --large", True),
+        ("python -m benchmarks.missing", False),
+        ("surface.save", True),
+    ],
+)
+def test_missing_names_are_found(reference, expected):
+    assert exists(reference) == expected
