@@ -85,7 +85,7 @@ class Prior:
             warnings.warn(
                 f"{np.count_nonzero(far)} control points lie off the foreground and are left out",
                 NormalMeshWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         near = ~far
         return Prior(self.screen[near], self.unknown[near], self.weights[near]), nearest[near]
