@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from normalmesh import NormalMeshError
-from normalmesh.runtime.memory import refuse_tight_limit
+from normalmesh.runtime.memory import check_address_limit
 
 #: Key in the metadata of the click context: whether tracebacks are printed.
 DEBUG = "normalmesh.debug"
@@ -56,7 +56,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            refuse_tight_limit()
+            check_address_limit()
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise

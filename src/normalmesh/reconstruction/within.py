@@ -1,4 +1,4 @@
-"""Tolerances: the sparsest surface that is as close to the normals, or to a fine surface, as is asked for."""
+"""Reconstruction within a tolerance: the surface with the fewest vertices that satisfies a bound on its error."""
 
 from __future__ import annotations
 
@@ -22,19 +22,23 @@ from normalmesh.reconstruction.pipeline import checked_options, noise_of, recons
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
-#: Vertices for each foreground pixel: of the first surface tried, of the finest one, and of the finest one that is
-#: compared with it. Closer to it, deviations would say nothing about the truth.
-FIRST, FINEST, FINEST_COMPARED = 0.02, 0.25, 0.125
-#: The search ends when so many times fewer vertices are known to be too few.
+# Vertices per foreground pixel.
+#: Of the first trial.
+FIRST = 0.02
+#: Of the finest surface.
+FINEST = 0.25
+#: Of the finest surface that is compared with it: closer to it, the deviation would not measure the error.
+FINEST_COMPARED = 0.125
+#: The search ends when this ratio of the vertices of a good and of a too coarse surface is reached.
 CLOSE_ENOUGH = 1.05
-#: No more surfaces than this are tried.
-MOST_TRIALS = 16
-#: Surfaces that a search takes, for progress.
+#: Maximal number of trials.
+MAX_TRIALS = 16
+#: Typical number of trials, for the progress.
 _USUAL_TRIALS = 7
-#: By which factor vertices change while only one side of the bound is known, at most and at least.
-_LONGEST, _SHORTEST = 8.0, 1.3
-#: The largest multiple of what is allowed that is told from others.
-_WORST = 1e6
+#: Maximal and minimal factor between the vertices of two trials while only one side of the bound is known.
+_MAX_STRIDE, _MIN_STRIDE = 8.0, 1.3
+#: Errors are clipped at this multiple of the bound.
+_MAX_RATIO = 1e6
 
 
 class _Further(TypedDict):
@@ -148,25 +152,24 @@ class _Reference:
         return cls(pixel_components(normal_map.mask), surface.depth_map(), _loose_parts(surface))
 
     def deviation(self, surface: Surface) -> float:
-        """RMS of the difference in depth; zero where nothing can be compared."""
+        """Return the RMS of the difference in depth; zero if no pixel can be compared."""
         depth, parts = surface.depth_map(), _loose_parts(surface)
         both = np.isfinite(self.depth) & np.isfinite(depth) & (self.parts >= 0) & (parts >= 0)
         if not both.any():
             return 0.0
         labels = [labels[both] for labels in (self.components, self.parts, parts)]
-        group = np.unique(np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels]), return_inverse=True)[
-            1
-        ]
+        combined = np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels])
+        _, group = np.unique(combined, return_inverse=True)
         gauge = DepthGauge(depth[both], self.depth[both], group, surface.camera.is_central)
         return float(np.sqrt(np.mean(gauge.squares() ** 2)))
 
 
 def _loose_parts(surface: Surface) -> NDArray[np.int64]:
-    """(H, W): numbers from 1 on of the parts whose distance is a guess, 0 elsewhere, −1 beside a cut."""
+    """Return the number (H, W), from 1, of each part whose distance is undetermined; 0 elsewhere, −1 beside a cut."""
     found = surface.discontinuities
     if found is None or not found.cut.any():
         return np.zeros(surface.shape, np.int64)
-    # The last one is that of faces without a part, −1.
+    # Faces without a part have the number −1, which selects the last entry.
     of_part = np.append(np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0), -1)
     of_face = of_part[found.parts]
     _, owners = surface.owners()
@@ -175,7 +178,7 @@ def _loose_parts(surface: Surface) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A surface, the vertices asked for, and its error as a multiple of what is allowed."""
+    """A surface, its requested number of vertices, and its error as a multiple of the bound."""
 
     vertices: int
     surface: Surface
@@ -183,7 +186,7 @@ class _Trial:
 
 
 class _Search:
-    """Looks for the fewest vertices whose ratio is at most one: a secant in logarithms, kept between known sides."""
+    """Searches for the fewest vertices whose error ratio is at most one, by the secant method in logarithms, bracketed."""
 
     def __init__(self, surface_of: Callable[[int], Surface], ratio_of: Callable[[Surface], float], finest: int) -> None:
         self.surface_of, self.ratio_of, self.finest = surface_of, ratio_of, finest
@@ -193,17 +196,17 @@ class _Search:
         self.sides: list[bool] = []
 
     def run(self, first: int) -> Surface | None:
-        """The surface with the fewest vertices that is good enough; None where not even the finest is."""
+        """Return the surface with the fewest vertices that is good enough; None if not even the finest is."""
         following: int | None = min(first, self.finest)
-        while following is not None and (len(self.sides) < MOST_TRIALS or self.enough is None):
+        while following is not None and (len(self.sides) < MAX_TRIALS or self.enough is None):
             following = self._after(self._try(following))
         return None if self.enough is None else self.enough.surface
 
     def _try(self, vertices: int) -> _Trial:
         surface = self.surface_of(vertices)
         ratio = self.ratio_of(surface)
-        # A surface on which no pixel lies says nothing of its error: it is too coarse.
-        trial = _Trial(vertices, surface, _WORST if math.isnan(ratio) else ratio)
+        # The error of a surface that covers no pixel centre is undefined: it is too coarse.
+        trial = _Trial(vertices, surface, _MAX_RATIO if math.isnan(ratio) else ratio)
         good = trial.ratio <= 1
         self.sides.append(good)
         if good:
@@ -215,10 +218,10 @@ class _Search:
         return trial
 
     def _after(self, trial: _Trial) -> int | None:
-        """How many vertices to try next; None at the end."""
+        """Return the number of vertices to try next; None at the end."""
         enough, too_few = self.enough, self.too_few
         if too_few is None:
-            # Holes and components need their vertices: fewer than there are cannot be had.
+            # Each hole and component needs a minimal number of vertices.
             coarsest = trial.vertices == 3 or len(trial.surface.vertices) > CLOSE_ENOUGH * trial.vertices
             return None if coarsest else max(round(trial.vertices / self._stride(trial)), 3)
         if enough is None:
@@ -231,24 +234,26 @@ class _Search:
 
     @staticmethod
     def _stride(trial: _Trial) -> float:
-        """By which factor to go on: the error of normals falls with the root of the vertices, that of depth faster."""
-        off = min(trial.ratio, _WORST) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
-        return min(max(off**1.5, _SHORTEST), _LONGEST)
+        """Return the factor to the next trial: errors of normals fall with the root of the vertices, of depths faster."""
+        off = min(trial.ratio, _MAX_RATIO) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
+        return min(max(off**1.5, _MIN_STRIDE), _MAX_STRIDE)
 
     def _between(self, enough: _Trial, too_few: _Trial) -> float:
+        """Return the number of vertices between two trials at which the ratio should be one."""
         low, high = math.log(too_few.vertices), math.log(enough.vertices)
-        share = 0.5
-        # A side that was found twice in a row is that of a crooked curve: halve what is left.
+        fraction = 0.5
+        # If the same side was found twice in a row, the curve is far from linear: bisect.
         if len(self.sides) < 2 or self.sides[-1] != self.sides[-2]:
             above, below = math.log(too_few.ratio), -math.log(max(enough.ratio, 1e-6))
-            share = above / max(above + below, 1e-12)
-        # Beside the guess, on its safe side, so that the next trial closes in from the other.
+            fraction = above / max(above + below, 1e-12)
+        # A margin towards the other side, so that the next trial tightens the bracket there.
         margin = math.log(CLOSE_ENOUGH) / 2
-        guess = low + share * (high - low) + (margin if not self.sides[-1] else -margin) / 2
+        guess = low + fraction * (high - low) + (margin if not self.sides[-1] else -margin) / 2
         return math.exp(min(max(guess, low + margin), high - margin))
 
 
 def _out_of_reach(bounds: dict[str, float], lowest: float, finest: int) -> str:
+    """Return the message for bounds that not even the finest surface satisfies."""
     asked = " and ".join(f"{name} {value:g}" for name, value in bounds.items())
     least = f"{lowest:.3g} times as much" if len(bounds) > 1 else f"{lowest * min(bounds.values()):.3g}"
     return f"{asked} is out of reach: the finest surface, of {finest} vertices, comes to {least}; allow more"

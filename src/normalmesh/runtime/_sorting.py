@@ -5,7 +5,7 @@ from normalmesh.runtime.kernels import inner
 
 @inner(forceinline=True)
 def sort(items, low, high, key, table):
-    """Sort ``items[low:high]``, integers, by key(item, table) and then by item. Shell's sort: mostly they are few."""
+    """Sort the integers ``items[low:high]`` by key(item, table), then by item. Shell sort, as there are mostly few."""
     gap = 1
     while 9 * gap < high - low:
         gap = 3 * gap + 1

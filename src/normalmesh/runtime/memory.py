@@ -9,26 +9,30 @@ from pathlib import Path
 
 from normalmesh.errors import NormalMeshError
 
-#: Addresses for the code of kernels, compiling them, and threads: LLVM ends the process where it finds none.
+#: Address space (bytes) that compiling and running kernels needs: LLVM aborts the process if there is none left.
 CODE_BYTES = 200 << 20
-#: Addresses without which not even the libraries can be loaded.
-LEAST_ADDRESSES = 1 << 30
+#: Address space (bytes) that loading the libraries needs.
+MIN_ADDRESSES = 1 << 30
 
 
-def refuse_tight_limit() -> None:
-    """Raise where a limit of the process (``ulimit -v``) is too tight for any work: libraries die of that."""
+def check_address_limit() -> None:
+    """Raise an error if the process may use too few addresses (``ulimit -v``): libraries would abort it."""
     limit = _address_limit()
-    if limit is not None and limit < LEAST_ADDRESSES:
+    if limit is not None and limit < MIN_ADDRESSES:
         raise NormalMeshError(
-            f"this process is limited to {bytes_text(limit)} of addresses (ulimit -v), "
-            f"but needs {bytes_text(LEAST_ADDRESSES)} at least: raise the limit"
+            f"this process is limited to {bytes_text(limit)} of address space (ulimit -v), "
+            f"but needs at least {bytes_text(MIN_ADDRESSES)}: raise the limit"
         )
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still get; all that the machine has where the rest is unknown, or None.
+    """Return the number of bytes that this process can still allocate.
 
-    On Linux what is available now, within the limits of control groups (containers) and of the process (``ulimit``).
+    Returns
+    -------
+    int or None
+        On Linux the memory available now, within the limits of control groups (containers) and of the process
+        (``ulimit``). Elsewhere the installed memory, or None if it is unknown.
     """
     if sys.platform == "win32":
         return _windows_memory()[1]
@@ -40,9 +44,9 @@ def available_memory() -> int | None:
 
 
 def installed_memory() -> int | None:
-    """Bytes of this machine, or of the container that the process runs in; None where it cannot be told.
+    """Return the memory of this machine, or of the container of the process, in bytes; None if it is unknown.
 
-    Unlike what is available it does not change, so that results may depend on it.
+    Unlike the available memory it does not change, so that results may depend on it.
     """
     if sys.platform == "win32":
         return _windows_memory()[0]
@@ -54,7 +58,7 @@ def installed_memory() -> int | None:
 
 
 def bytes_text(number: float) -> str:
-    """A number of bytes as people write it: 350 MB, 1.2 GB."""
+    """Return a number of bytes as text, such as ``350 MB`` or ``1.2 GB``."""
     megabytes = number / 1e6
     return f"{max(megabytes, 1):.0f} MB" if megabytes < 999.5 else f"{megabytes / 1000:,.1f} GB"
 
@@ -68,7 +72,7 @@ def _linux_available() -> int | None:
 
 
 def _control_groups(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
-    """Limit and use, in bytes, of the control groups around this process that limit memory (versions 1 and 2)."""
+    """Yield the limit and the use, in bytes, of each control group (version 1 or 2) that limits this process."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -91,7 +95,7 @@ def _control_groups(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
 
 
 def _process_limits() -> Iterator[tuple[int, int]]:
-    """Limit and use, in bytes, of this process's addresses where they are limited (``ulimit -v``)."""
+    """Yield the limit and the use, in bytes, of the address space of this process, if it is limited (``ulimit -v``)."""
     limit = _address_limit()
     if limit is not None:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -108,19 +112,19 @@ def _address_limit() -> int | None:
 
 
 def _limit_and_use(folder: Path, limit_name: str, use_name: str) -> tuple[int, int] | None:
-    """None where the group is unlimited, or is not to be seen from here."""
+    """Return the limit and the use of a control group in bytes; None if it is unlimited or cannot be read."""
     try:
         limit, used = int((folder / limit_name).read_text()), int((folder / use_name).read_text())
         statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
     except (OSError, ValueError):
         return None
-    # Cached files count as used but are given back; version 1 knows "unlimited" as a huge number.
+    # Cached files count as used but are released on demand. Version 1 writes "unlimited" as a huge number.
     cached = int(statistics.get("total_inactive_file", statistics.get("inactive_file", 0)))
     return None if limit >= 1 << 60 else (limit, max(used - cached, 0))
 
 
 def _windows_memory() -> tuple[int | None, int | None]:
-    """Bytes of the machine, and those available."""
+    """Return the installed and the available memory in bytes."""
     import ctypes
 
     class Status(ctypes.Structure):
