@@ -6,7 +6,7 @@ import pytest
 from normalmesh import NormalMeshError, add_noise, evaluate, reconstruct, reconstruct_within
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.reconstruction.within import CLOSE_ENOUGH, FINEST, FINEST_COMPARED, MOST_TRIALS, _Search
+from normalmesh.reconstruction.within import CLOSE_ENOUGH, FINEST, FINEST_COMPARED, MAX_TRIALS, _Search
 from surfaces import flap
 
 
@@ -96,7 +96,7 @@ def test_the_search_finds_the_bound(wanted, power):
 
     found = _Search(Counted, ratio, 100_000).run(2000)
     assert wanted <= len(found.vertices) <= max(CLOSE_ENOUGH * wanted, wanted + 1)
-    assert len(tried) <= MOST_TRIALS
+    assert len(tried) <= MAX_TRIALS
 
 
 def test_the_search_ends_where_fewer_vertices_cannot_be_had():

@@ -186,7 +186,7 @@ class _Trial:
 
 
 class _Search:
-    """Searches for the fewest vertices whose error ratio is at most one, by the secant method in logarithms, bracketed."""
+    """Searches for the fewest vertices whose error ratio is at most one: a bracketed secant method in logarithms."""
 
     def __init__(self, surface_of: Callable[[int], Surface], ratio_of: Callable[[Surface], float], finest: int) -> None:
         self.surface_of, self.ratio_of, self.finest = surface_of, ratio_of, finest
@@ -234,7 +234,7 @@ class _Search:
 
     @staticmethod
     def _stride(trial: _Trial) -> float:
-        """Return the factor to the next trial: errors of normals fall with the root of the vertices, of depths faster."""
+        """Return the factor to the next trial: angles fall with the root of the number of vertices, depths faster."""
         off = min(trial.ratio, _MAX_RATIO) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
         return min(max(off**1.5, _MIN_STRIDE), _MAX_STRIDE)
 
