@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixel
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
-from normalmesh.normals._camera import ray
+from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
 from normalmesh.normals._normal_map import normal_at, sample_pixel
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -66,8 +66,8 @@ def pixel_plane(n, u, v, centre_u, centre_v, frame):
     at_centre = along_ray(nx, ny, nz, centre_u, centre_v, frame)
     if at_centre * w < MIN_FACING * w * w:
         at_centre = w
-    along_u = nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2]
-    along_v = nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2]
+    p, q = frame_vector(TANGENT_U, frame), frame_vector(TANGENT_V, frame)
+    along_u, along_v = nx * p[0] + ny * p[1] + nz * p[2], nx * q[0] + ny * q[1] + nz * q[2]
     return along_u, along_v, at_centre, w
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from normalmesh.integration._face_means import MIN_FACING
 from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
-from normalmesh.normals._camera import ray, space_point
+from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, frame_vector, ray, space_point
 from normalmesh.runtime.kernels import inner
 
 #: Rows of the table: position; unit normal; 1, or 0 for a column that pads the last vector; slopes ∂_u z, ∂_v z and
@@ -131,21 +131,26 @@ def mark_sector(sector, pixels, begin, end):
         sectors[begin + i] = sector
 
 
+@inner(forceinline=True)
+def as_float32(vector):
+    """Return three numbers as float32."""
+    return np.float32(vector[0]), np.float32(vector[1]), np.float32(vector[2])
+
+
 @inner(error_model="numpy", fastmath=FAST)
 def fill_slopes(origin, camera, pixels, count):
     """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
     frame = camera.frame
-    rx, ry, rz = ray(origin[0], origin[1], frame)
-    rx, ry, rz = np.float32(rx), np.float32(ry), np.float32(rz)
-    rux, ruy, ruz = np.float32(frame[3, 0]), np.float32(frame[3, 1]), np.float32(frame[3, 2])
-    rvx, rvy, rvz = np.float32(frame[4, 0]), np.float32(frame[4, 1]), np.float32(frame[4, 2])
+    rx, ry, rz = as_float32(ray(origin[0], origin[1], frame))
+    rux, ruy, ruz = as_float32(frame_vector(RAY_U, frame))
+    rvx, rvy, rvz = as_float32(frame_vector(RAY_V, frame))
     xs, ys, zs, inverses = pixels[X], pixels[Y], pixels[Z], pixels[INVERSE]
     for i in range(count):
         u, v = pixels[U, i], pixels[V, i]
         w = xs[i] * (rx + u * rux + v * rvx) + ys[i] * (ry + u * ruy + v * rvy) + zs[i] * (rz + u * ruz + v * rvz)
         inverses[i] = ONE / w
     for k in range(2):
-        tx, ty, tz = np.float32(frame[k, 0]), np.float32(frame[k, 1]), np.float32(frame[k, 2])
+        tx, ty, tz = as_float32(frame_vector(TANGENT_U + k, frame))
         slopes = pixels[SLOPE_U + k]
         for i in range(count):
             slopes[i] = -(xs[i] * tx + ys[i] * ty + zs[i] * tz) * inverses[i]

@@ -6,6 +6,8 @@
 import numpy as np
 from numba import prange
 
+from normalmesh.normals._camera import along_tangents, ray
+from normalmesh.normals._normal_map import normal_at
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._multigrid import STRONG, total_of
 
@@ -14,28 +16,24 @@ _STEEPEST = 0.9
 
 
 @kernel(parallel=True)
-def slopes(normals, mask, frame, half_steps, mobility):
+def slopes(normals, mask, frame, is_central, half_steps, mobility):
     """Per foreground pixel: what half a step changes the unknown by, and ⟨n, r⟩².
 
     ``half_steps`` (H, W, 4): from left edge to centre, centre to right edge, upper edge to centre, centre to lower
     edge, on the plane through the pixel. The unknown is linear there for parallel rays, a logarithm behind a pinhole.
     """
-    perspective = np.any(frame[3:] != 0)
     for i in prange(mask.shape[0]):
         for j in range(mask.shape[1]):
             if not mask[i, j]:
                 continue
-            along_ray = 0.0
-            along = np.zeros(2)
-            for k in range(3):
-                n = np.float64(normals[i, j, k])
-                along_ray += n * (frame[2, k] + (j + 0.5) * frame[3, k] + (i + 0.5) * frame[4, k])
-                along[0] += n * frame[0, k]
-                along[1] += n * frame[1, k]
+            nx, ny, nz = normal_at(normals, i, j)
+            rx, ry, rz = ray(j + 0.5, i + 0.5, frame)
+            along_ray = nx * rx + ny * ry + nz * rz
+            along = along_tangents(nx, ny, nz, frame)
             mobility[i, j] = along_ray * along_ray
             for k in range(2):
                 half = -0.5 * along[k] / along_ray
-                if perspective:
+                if is_central:
                     half = min(max(half, -_STEEPEST), _STEEPEST)
                     half_steps[i, j, 2 * k] = np.log1p(half)
                     half_steps[i, j, 2 * k + 1] = -np.log1p(-half)

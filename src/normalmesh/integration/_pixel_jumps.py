@@ -7,6 +7,7 @@ the plane of a pixel changes the unknown by.
 import numpy as np
 from numba import prange
 
+from normalmesh.normals._camera import ray
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._multigrid import total_of
 
@@ -16,10 +17,8 @@ def uprightness(mobility, mask, frame, upright):
     """ν = cosine between normal and viewing ray, from mobility = ⟨n, r⟩²; 1 outside."""
     for i in prange(mask.shape[0]):
         for j in range(mask.shape[1]):
-            squared = 0.0
-            for k in range(3):
-                ray = frame[2, k] + (j + 0.5) * frame[3, k] + (i + 0.5) * frame[4, k]
-                squared += ray * ray
+            rx, ry, rz = ray(j + 0.5, i + 0.5, frame)
+            squared = rx * rx + ry * ry + rz * rz
             upright[i, j] = np.sqrt(mobility[i, j] / squared) if mask[i, j] else 1.0
 
 

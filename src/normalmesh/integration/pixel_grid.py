@@ -67,7 +67,8 @@ class PixelPlanes:
         frame = normal_map.camera.shifted_frame(columns[0], rows[0])
         half_steps, mobility = np.zeros((*mask.shape, 4)), np.zeros(mask.shape)
         with threads_for(mask.size):
-            slopes(np.ascontiguousarray(normal_map.normals[window]), mask, frame, half_steps, mobility)
+            normals = np.ascontiguousarray(normal_map.normals[window])
+            slopes(normals, mask, frame, normal_map.camera.is_central, half_steps, mobility)
         return cls(window, mask, frame, half_steps, mobility)
 
 

@@ -104,7 +104,7 @@ def barycentric(screen, a, b, c, u, v):
 
 
 @kernel
-def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map):
+def fill_depth(top, bottom, owners, screen, faces, depth, is_central, depth_map):
     """Fill rows of ``depth_map`` (H, W), at pixel centres, from the depth (N,) of the vertices.
 
     Over a planar face the height is linear on the screen; behind a pinhole the inverse of the depth is.
@@ -117,7 +117,7 @@ def fill_depth(top, bottom, owners, screen, faces, depth, perspective, depth_map
                 continue
             a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
             first, second, third = barycentric(screen, a, b, c, j + 0.5, i + 0.5)
-            if perspective:
+            if is_central:
                 depth_map[i, j] = 1.0 / (first / depth[a] + second / depth[b] + third / depth[c])
             else:
                 depth_map[i, j] = first * depth[a] + second * depth[b] + third * depth[c]

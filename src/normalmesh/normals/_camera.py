@@ -13,6 +13,10 @@ CLAMP_COSINE = math.cos(math.radians(85))
 CLAMP_SINE = math.sin(math.radians(85))
 
 
+#: Rows of a frame: τ_u, τ_v, and r₀, ∂_u r, ∂_v r of the ray r(u, v) = r₀ + u ∂_u r + v ∂_v r.
+TANGENT_U, TANGENT_V, RAY, RAY_U, RAY_V = range(5)
+
+
 class Tangents(NamedTuple):
     """The columns of a matrix J (3, 2): steps on the surface for steps along u and along v on the screen."""
 
@@ -25,12 +29,18 @@ class Tangents(NamedTuple):
 
 
 @inner(forceinline=True)
+def frame_vector(row, frame):
+    """Return a row of a frame, such as ``TANGENT_U``, as three numbers."""
+    return frame[row, 0], frame[row, 1], frame[row, 2]
+
+
+@inner(forceinline=True)
 def ray(u, v, frame):
     """Return the ray r(u, v) as three numbers."""
     return (
-        frame[2, 0] + u * frame[3, 0] + v * frame[4, 0],
-        frame[2, 1] + u * frame[3, 1] + v * frame[4, 1],
-        frame[2, 2] + u * frame[3, 2] + v * frame[4, 2],
+        frame[RAY, 0] + u * frame[RAY_U, 0] + v * frame[RAY_V, 0],
+        frame[RAY, 1] + u * frame[RAY_U, 1] + v * frame[RAY_V, 1],
+        frame[RAY, 2] + u * frame[RAY_U, 2] + v * frame[RAY_V, 2],
     )
 
 
@@ -47,8 +57,8 @@ def to_viewer(u, v, frame, towards_viewer):
 def along_tangents(nx, ny, nz, frame):
     """Return ⟨n, τ_u⟩ and ⟨n, τ_v⟩ of a normal."""
     return (
-        nx * frame[0, 0] + ny * frame[0, 1] + nz * frame[0, 2],
-        nx * frame[1, 0] + ny * frame[1, 1] + nz * frame[1, 2],
+        nx * frame[TANGENT_U, 0] + ny * frame[TANGENT_U, 1] + nz * frame[TANGENT_U, 2],
+        nx * frame[TANGENT_V, 0] + ny * frame[TANGENT_V, 1] + nz * frame[TANGENT_V, 2],
     )
 
 
@@ -62,12 +72,12 @@ def jacobian(nx, ny, nz, u, v, camera):
     along_u, along_v = along_tangents(nx, ny, nz, frame)
     slope_u, slope_v = along_u * inverse, along_v * inverse
     return Tangents(
-        (frame[0, 0] - slope_u * rx) * scale,
-        (frame[0, 1] - slope_u * ry) * scale,
-        (frame[0, 2] - slope_u * rz) * scale,
-        (frame[1, 0] - slope_v * rx) * scale,
-        (frame[1, 1] - slope_v * ry) * scale,
-        (frame[1, 2] - slope_v * rz) * scale,
+        (frame[TANGENT_U, 0] - slope_u * rx) * scale,
+        (frame[TANGENT_U, 1] - slope_u * ry) * scale,
+        (frame[TANGENT_U, 2] - slope_u * rz) * scale,
+        (frame[TANGENT_V, 0] - slope_v * rx) * scale,
+        (frame[TANGENT_V, 1] - slope_v * ry) * scale,
+        (frame[TANGENT_V, 2] - slope_v * rz) * scale,
     )
 
 
@@ -98,9 +108,9 @@ def space_point(u, v, unknown, camera):
         depth, (rx, ry, rz) = math.exp(unknown), ray(u, v, frame)
         return depth * rx, depth * ry, depth * rz
     return (
-        u * frame[0, 0] + v * frame[1, 0] + unknown * frame[2, 0],
-        u * frame[0, 1] + v * frame[1, 1] + unknown * frame[2, 1],
-        u * frame[0, 2] + v * frame[1, 2] + unknown * frame[2, 2],
+        u * frame[TANGENT_U, 0] + v * frame[TANGENT_V, 0] + unknown * frame[RAY, 0],
+        u * frame[TANGENT_U, 1] + v * frame[TANGENT_V, 1] + unknown * frame[RAY, 1],
+        u * frame[TANGENT_U, 2] + v * frame[TANGENT_V, 2] + unknown * frame[RAY, 2],
     )
 
 
@@ -115,5 +125,6 @@ def offset_from_ray(x, y, z, u, v, camera):
     if camera.is_central:
         depth = z / rz
         return x - depth * rx, y - depth * ry, depth
-    along = (z - u * frame[0, 2] - v * frame[1, 2]) / rz
-    return x - u * frame[0, 0] - v * frame[1, 0] - along * rx, y - u * frame[0, 1] - v * frame[1, 1] - along * ry, z
+    (px, py, pz), (qx, qy, qz) = frame_vector(TANGENT_U, frame), frame_vector(TANGENT_V, frame)
+    along = (z - u * pz - v * qz) / rz
+    return x - u * px - v * qx - along * rx, y - u * py - v * qy - along * ry, z
