@@ -99,7 +99,7 @@ def test_locked_pixels_survive_the_whole_way():
         ({"vertices": 50, "preset": "best"}, "preset must be one of default, paper, not 'best'"),
         ({}, "exactly one of vertices, threshold and compression, not none"),
         ({"vertices": 50, "compression": 0.9}, "not vertices and compression"),
-        ({"vertices": 50, "refine": -2}, "refine must be a number of rounds"),
+        ({"vertices": 50, "refine": -2}, "refine must be a whole number"),
         ({"vertices": 50, "noise": float("nan")}, "noise must be an angle"),
     ],
 )

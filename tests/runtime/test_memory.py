@@ -1,21 +1,9 @@
-"""Memory: estimates, what there is, and the early error."""
-
-import math
+"""Memory: available and installed."""
 
 import pytest
 
-from normalmesh import NormalMeshError, available_memory, estimate_memory, reconstruct
-from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh import available_memory
 from normalmesh.runtime import memory as module
-
-
-def test_estimates_are_positive_and_grow():
-    for pixels, foreground, vertices in ((1, 1, 3), (10**6, 5 * 10**5, 10**4), (64 * 10**6, 64 * 10**6, 10**6)):
-        estimate = estimate_memory(pixels, foreground, vertices)
-        assert 0 < estimate <= estimate_memory(pixels, foreground, 2 * vertices)
-        assert estimate < estimate_memory(2 * pixels, foreground, vertices)
-        assert estimate < estimate_memory(2 * pixels, 2 * foreground, vertices)
-    assert estimate_memory(10**6, 10**6, 5 * 10**5) > estimate_memory(10**6, 10**6, 10**4)
 
 
 def test_what_there_is():
@@ -52,24 +40,6 @@ def test_limits_of_control_groups_count(monkeypatch):
     monkeypatch.setattr(module, "_control_groups", lambda: [(5000, 2000), (4000, 3500)])
     assert module.installed_memory() == 4000
     assert available_memory() == 500
-
-
-def test_too_large_is_refused_before_work_begins():
-    normal_map = Medallion(64).normal_map
-    told = []
-    with pytest.raises(NormalMeshError, match=r"needs about \d+ MB of memory but 5 MB are allowed \(memory_limit\); "):
-        reconstruct(normal_map, vertices=100, memory_limit=5e6, progress=told.append)
-    assert told == []
-
-
-def test_what_is_available_is_the_limit(monkeypatch):
-    normal_map = Medallion(48).normal_map
-    monkeypatch.setattr(module, "available_memory", lambda: 1000)
-    with pytest.raises(NormalMeshError, match="1 MB are available"):
-        reconstruct(normal_map, compression=0.9)
-    assert len(reconstruct(normal_map, vertices=100, memory_limit=math.inf).vertices) == 100
-    monkeypatch.setattr(module, "available_memory", lambda: None)
-    assert len(reconstruct(normal_map, vertices=100).vertices) == 100
 
 
 @pytest.mark.parametrize(

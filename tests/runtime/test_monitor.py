@@ -4,7 +4,6 @@ import pytest
 
 from normalmesh import Step, decimate, integrate, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.reconstruction.estimates import estimate_seconds
 from normalmesh.runtime.monitor import Monitor
 
 
@@ -68,11 +67,3 @@ def test_parts_make_up_the_whole():
     whole.finish()
     assert [step.share for step in told] == [0.0, 0.25, 0.5, 0.99, 1.0]
     assert told[-1].vertices == 7
-
-
-def test_estimates_grow():
-    decimation, integration = estimate_seconds(10**6, 10**4)
-    assert decimation > 0
-    assert integration > 0
-    assert sum(estimate_seconds(2 * 10**6, 10**4)) > decimation + integration
-    assert estimate_seconds(10**6, 10**5)[1] > integration

@@ -66,5 +66,5 @@ def reconstruct_levels(
             integrate_with(mesh, normal_map, integrating, monitor.part(work))
             for mesh, work in zip(meshes, integration_work, strict=True)
         ]
-    monitor.finish(len(surfaces[-1].vertices))
+        monitor.finish(len(surfaces[-1].vertices))
     return surfaces

@@ -101,7 +101,7 @@ def reconstruct(
         mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work))
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work))
-    monitor.finish(len(surface.vertices))
+        monitor.finish(len(surface.vertices))
     return surface
 
 

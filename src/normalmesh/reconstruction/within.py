@@ -109,7 +109,7 @@ def reconstruct_within(
                 normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
             ),
         )
-    monitor.finish(len(best.vertices))
+        monitor.finish(len(best.vertices))
     return best
 
 
