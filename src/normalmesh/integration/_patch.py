@@ -248,7 +248,7 @@ def sum_of_angles(start, direction, left, right, pixels, count):
 
 
 @inner(error_model="numpy")
-def face_normal(p, q, r):
+def unit_normal(p, q, r):
     """Return the unit normal of a face in space, NaN if it is degenerate."""
     ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]

@@ -17,7 +17,6 @@ from normalmesh.integration._patch import (
     MIN_AREA,
     ROWS,
     corner_point,
-    face_normal,
     fill_chords,
     fill_slopes,
     gather_face,
@@ -28,6 +27,7 @@ from normalmesh.integration._patch import (
     reserve,
     sector_sums,
     sum_of_chords,
+    unit_normal,
 )
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
@@ -233,7 +233,7 @@ def star_normal(place, k, own, ring, camera):
     """Return the normal of face k of the star if its vertex is at a place on the screen."""
     b = ring[k, B_SPACE], ring[k, B_SPACE + 1], ring[k, B_SPACE + 2]
     c = ring[k, C_SPACE], ring[k, C_SPACE + 1], ring[k, C_SPACE + 2]
-    return face_normal(space_point(place[0], place[1], own[k], camera), b, c)
+    return unit_normal(space_point(place[0], place[1], own[k], camera), b, c)
 
 
 @inner

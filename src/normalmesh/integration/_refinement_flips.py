@@ -9,13 +9,13 @@ from normalmesh.integration._patch import (
     MIN_AREA,
     ROWS,
     corner_point,
-    face_normal,
     gather_face,
     goal,
     max_pixels,
     pad_columns,
     reserve,
     sum_of_angles,
+    unit_normal,
 )
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
@@ -37,7 +37,7 @@ def gather_pixels(f, mesh, normals, pixels):
 @inner
 def angle_now(f, mesh, unknown, camera, pixels, count):
     """Return the summed angle between face f and its pixels."""
-    normal = face_normal(
+    normal = unit_normal(
         corner_point(3 * f, mesh, unknown, camera),
         corner_point(3 * f + 1, mesh, unknown, camera),
         corner_point(3 * f + 2, mesh, unknown, camera),
@@ -58,7 +58,7 @@ def angle_flipped(corner, mesh, unknown, camera, pixels, count):
     origin = faces[corner // 3, 0]
     u, v = vertices[start, 0] - vertices[origin, 0], vertices[start, 1] - vertices[origin, 1]
     du, dv = vertices[end, 0] - vertices[start, 0], vertices[end, 1] - vertices[start, 1]
-    return sum_of_angles((u, v), (du, dv), face_normal(d, b, c), face_normal(c, a, d), pixels, count)
+    return sum_of_angles((u, v), (du, dv), unit_normal(d, b, c), unit_normal(c, a, d), pixels, count)
 
 
 @inner

@@ -85,7 +85,8 @@ class RobustWeights:
     def _smaller(self, values: Float) -> Float:
         """Return the smaller value of the two faces at each edge (E,), from values (M,)."""
         first, second = self.system.pairs.T
-        return np.minimum(values[first], values[second])
+        smaller: Float = np.minimum(values[first], values[second])
+        return smaller
 
     def strain(self, offsets: Float) -> Float:
         """Return the strains ν_e |r_e| (E,) of the edges, in units.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
-from normalmesh.solvers._fronts import factorise_front, first_column, packed_size, padded, solve_panel, solve_transposed
+from normalmesh.solvers._fronts import factorise_front, packed_size, padded, pivot_column, solve_panel, solve_transposed
 
 #: Rows of an update with fewer numbers are added one number at a time.
 _SHORT = 32
@@ -158,7 +158,7 @@ def plan_assembly(pattern, blocks, tree):
     count = 0
     for s in range(count_of_blocks):
         low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
-        lead = first_column(k)
+        lead = pivot_column(k)
         width = lead + k + padded(border[s + 1] - border[s])
         for j in range(k):
             local[low + j] = lead + j
@@ -222,7 +222,7 @@ def _front(s, matrix, elimination, storage, packed, corner):
     border = tree.border
     low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
     b = padded(border[s + 1] - border[s])
-    lead = first_column(k)
+    lead = pivot_column(k)
     numbers = storage.panels[storage.panel_at[s] : storage.panel_at[s + 1]]
     panel = numbers.reshape(k, lead + k + b)
     updates, update_at = storage.updates, storage.update_at
@@ -288,7 +288,7 @@ def substitute(first, last, upwards, elimination, schedule, storage, x, carried)
     for t in range(low, high):
         s = schedule.blocks[t if upwards else low + high - 1 - t]
         begin, k, b = blocks.start[s], blocks.stop[s] - blocks.start[s], border[s + 1] - border[s]
-        lead = first_column(k)
+        lead = pivot_column(k)
         width = lead + k + padded(b)
         panel = storage.panels[panel_at[s] : panel_at[s + 1]].reshape(k, width)
         for i in range(width):

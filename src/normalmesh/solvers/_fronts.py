@@ -2,7 +2,7 @@
 
 The front of a block has k own rows and columns and b columns beyond, its border. Its own rows are the *panel*; the
 Schur complement of the border is the *update*. Both are upper triangles. Columns are padded to whole vectors: the panel
-has ``first_column(k)`` unused columns on the left, so that the border starts at a multiple of four, and the update has
+has ``pivot_column(k)`` unused columns on the left, so that the border starts at a multiple of four, and the update has
 a multiple of four rows and columns. Values below the diagonal and in the padding of the update are undefined.
 
 Pivots are eliminated in strips of four rows; the first strip has one to four. A copy of the eliminated rows, *packed*,
@@ -27,7 +27,7 @@ def padded(count):
 
 
 @inner(forceinline=True)
-def first_column(k):
+def pivot_column(k):
     """Return the column of a panel with k pivots that holds the first of them."""
     return -k & 3
 
@@ -100,7 +100,7 @@ def _factorise_corner(panel, first, last, corner):
 
     Fill ``corner`` (4, 4) with their rows of U, with reciprocal pivots, and zeros for missing rows.
     """
-    lead, missing = first_column(panel.shape[0]), 4 - (last - first)
+    lead, missing = pivot_column(panel.shape[0]), 4 - (last - first)
     for j in range(missing):
         for i in range(4):
             corner[j, i] = 0
@@ -162,7 +162,7 @@ def _eliminate_strip(panel, first, last, pivot, packed, corner):
     if bad >= 0:
         return bad
     k, end = panel.shape
-    column = first_column(k) + last
+    column = pivot_column(k) + last
     missing = 4 - (last - first)
     while column < end:
         right = min((column // _COLUMNS + 1) * _COLUMNS, end)
@@ -183,7 +183,7 @@ def factorise_front(panel, update, packed, corner):
     ``packed`` (:func:`packed_size`) and ``corner`` (4, 4) are work arrays.
     """
     k, end = panel.shape
-    lead = first_column(k)
+    lead = pivot_column(k)
     for start in range(-lead, k, _PIVOTS):
         stop = min(start + _PIVOTS, k)
         for low in range(start, stop, 4):
@@ -232,7 +232,7 @@ def solve_transposed(panel, front, end):
     is left for the border.
     """
     k = panel.shape[0]
-    lead = first_column(k)
+    lead = pivot_column(k)
     for strip in range(-lead, k, 4):
         first, last = max(strip, 0), strip + 4
         for j in range(first, last):
@@ -254,7 +254,7 @@ def solve_panel(panel, front, end):
     ``front``, ``end`` numbers, holds the right-hand side, which becomes the solution, then the border's solution.
     """
     k = panel.shape[0]
-    lead = first_column(k)
+    lead = pivot_column(k)
     for strip in range(k - 4, -lead - 1, -4):
         first, last = max(strip, 0), strip + 4
         at = lead + last

@@ -8,7 +8,7 @@ from normalmesh.runtime.kernels import inner, kernel
 
 @inner
 def largest_normal_curvature(uu, uv, vv, second_uu, second_uv, second_vv):
-    """Largest absolute eigenvalue of I⁻¹ II, from both fundamental forms as uu, uv, vv."""
+    """Return the largest absolute eigenvalue of I⁻¹ II, from both fundamental forms as uu, uv, vv."""
     determinant = uu * vv - uv * uv
     mean = 0.5 * (second_uu * vv - 2.0 * second_uv * uv + second_vv * uu) / determinant
     gauss = (second_uu * second_vv - second_uv * second_uv) / determinant
@@ -17,7 +17,7 @@ def largest_normal_curvature(uu, uv, vv, second_uu, second_uv, second_vv):
 
 @inner
 def slope_between(smooth, mask, i, j, down, right):
-    """Derivative of the normals towards a neighbour (down, right): central, one-sided at the border of the mask."""
+    """Return the derivative of the normals in a direction (down, right), one-sided at the border of the mask."""
     rows, columns = mask.shape
     k, m = i + down, j + right
     before_k, before_m = i - down, j - right

@@ -1,8 +1,8 @@
-"""Kernels of :mod:`.edge_lengths`: how long edges are on the surface, and how long they should be.
+"""Kernels of :mod:`.edge_lengths`: lengths of edges on the surface, and their target lengths.
 
 A *sample* of a face is four numbers: its mean normal times its area on the surface, and its mean density times that
 area. *Density* is h⁻² (px⁻²) for a target edge length h. The *stretch* of an edge is its squared length on the surface
-times the larger density of its ends: 1 where it is as long as the shorter of both lengths wants it.
+times the larger density of its ends: 1 if it is as long as the smaller of the two target lengths.
 """
 
 import math
@@ -19,18 +19,20 @@ from normalmesh.normals._normal_map import sample_pixel
 from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Target edge lengths lie between these (px).
-SHORTEST, LONGEST = 1.0, 100.0
-#: Curvature (1/px) that counts as none.
+#: Columns of the samples (F, 4): components of the normal, and the density, all times the area.
+NX, NY, NZ, DENSITY = range(4)
+#: Limits of target edge lengths (px).
+MIN_LENGTH, MAX_LENGTH = 1.0, 100.0
+#: Smallest curvature (1/px) that is used; smaller ones are replaced by it.
 FLAT = 1e-12
 #: Stretches beyond which edges are split and below which they are collapsed: (4/3)² and (4/5)².
 LONG, SHORT = 16.0 / 9.0, 16.0 / 25.0
-#: Edges not longer than this on the screen (px) are never split: there is nothing to see between pixels.
+#: Edges not longer than this on the screen (px) are never split, since pixels show nothing between them.
 UNSPLIT = 2.0
 
 
 class LengthArrays(NamedTuple):
-    """What kernels measure edges with.
+    """The arrays of :class:`.edge_lengths.EdgeLengths`, as kernels take them.
 
     Attributes
     ----------
@@ -48,13 +50,14 @@ class LengthArrays(NamedTuple):
 
 @inner
 def target_squared(curvature, error):
-    """h² = 6ε/κ − 3ε² (px²), clamped: the equilateral triangle in a sphere of curvature κ, off it by ε in the middle.
+    """Return the squared target length h² = 6ε/κ − 3ε² (px²), clamped.
 
-    Triangles in the sphere grow until ε is its radius 1/κ, where h² = 3ε/κ. They go on so, for small bumps count less
-    the larger ε is.
+    It is the edge of an equilateral triangle in a sphere of curvature κ, whose centre is off the sphere by ε. The
+    formula has its maximum where ε is the radius 1/κ of the sphere. Beyond it, h² = 3ε/κ is used, which continues it
+    monotonically.
     """
     radius = 1.0 / max(curvature, FLAT)
-    return min(max(3.0 * error * max(2.0 * radius - error, radius), SHORTEST * SHORTEST), LONGEST * LONGEST)
+    return min(max(3.0 * error * max(2.0 * radius - error, radius), MIN_LENGTH * MIN_LENGTH), MAX_LENGTH * MAX_LENGTH)
 
 
 @kernel
@@ -66,10 +69,10 @@ def fill_density(first, last, curvature, error, density):
 
 
 @kernel
-def expected_vertices(first, last, normal_map, curvature, step, error, counts):
+def count_vertices(first, last, normal_map, curvature, step, error, counts):
     """Fill ``counts`` with the vertices of equilateral triangles of the target lengths, for every ``step``-th row.
 
-    These are 2/(√3 h²) summed over the surface seen in the row.
+    The count of a row is 2/(√3 h²), summed over the surface that is visible in it.
     """
     normals, mask = normal_map.normals, normal_map.mask
     for k in range(first, last):
@@ -85,18 +88,18 @@ def expected_vertices(first, last, normal_map, curvature, step, error, counts):
 
 @inner
 def surface_share(t):
-    """√det JᵀJ: area on the surface of a piece of the screen."""
-    uu = t[0] * t[0] + t[1] * t[1] + t[2] * t[2]
-    uv = t[0] * t[3] + t[1] * t[4] + t[2] * t[5]
-    vv = t[3] * t[3] + t[4] * t[4] + t[5] * t[5]
+    """Return √det JᵀJ, the area on the surface of a unit area of the screen, from the tangents t."""
+    uu = t.ux * t.ux + t.uy * t.uy + t.uz * t.uz
+    uv = t.ux * t.vx + t.uy * t.vy + t.uz * t.vz
+    vv = t.vx * t.vx + t.vy * t.vy + t.vz * t.vz
     return math.sqrt(max(uu * vv - uv * uv, 0.0))
 
 
 @kernel
 def sample_faces(first, last, mesh, normal_map, density, samples):
-    """Fill the samples (F, 4) float32 of faces from their pixels; zero for ghosts.
+    """Fill the samples (F, 4) float32 of faces from their pixels; those of ghost faces are zero.
 
-    Faces without a pixel centre sample the pixel under their centroid.
+    Faces that own no pixel centre take the pixel under their centroid.
     """
     vertices, faces, real_faces = mesh.vertices, mesh.faces, mesh.real_faces
     normals, mask, camera = normal_map.normals, normal_map.mask, normal_map.camera
@@ -132,15 +135,15 @@ def sample_faces(first, last, mesh, normal_map, density, samples):
         nx, ny, nz = facing(nx, ny, nz, u, v, camera)
         area = 0.5 * abs((b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1]))
         area *= surface_share(jacobian(nx, ny, nz, u, v, camera))
-        samples[f, 0], samples[f, 1], samples[f, 2] = area * nx, area * ny, area * nz
-        samples[f, 3] = area * total / pixels
+        samples[f, NX], samples[f, NY], samples[f, NZ] = area * nx, area * ny, area * nz
+        samples[f, DENSITY] = area * total / pixels
 
 
 @kernel
 def vertex_densities(first, last, mesh, samples, densities):
     """Fill the mean density (N,) float32 over the faces of each vertex."""
     for vertex in range(first, last):
-        densities[vertex] = 1.0 / (LONGEST * LONGEST)
+        densities[vertex] = 1.0 / (MAX_LENGTH * MAX_LENGTH)
         start = mesh.corner_of[vertex]
         if start < 0:
             continue
@@ -148,8 +151,8 @@ def vertex_densities(first, last, mesh, samples, densities):
         corner = start
         while True:
             s = samples[corner // 3]
-            area += math.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2])
-            density += s[3]
+            area += math.sqrt(s[NX] * s[NX] + s[NY] * s[NY] + s[NZ] * s[NZ])
+            density += s[DENSITY]
             corner = turn(corner, mesh.opposite)
             if corner == start:
                 break
@@ -159,18 +162,18 @@ def vertex_densities(first, last, mesh, samples, densities):
 
 @inner
 def surface_length_squared(u, v, du, dv, one, two, lengths):
-    """‖J δu‖² (px²) of the step (du, dv) from (u, v), with J of the mean normal of two faces."""
+    """Return ‖J δu‖² (px²) of the step (du, dv) from (u, v), with J of the mean normal of two faces."""
     mid_u, mid_v = u + 0.5 * du, v + 0.5 * dv
     p, q = lengths.samples[one], lengths.samples[two]
-    nx, ny, nz = facing(p[0] + q[0], p[1] + q[1], p[2] + q[2], mid_u, mid_v, lengths.camera)
+    nx, ny, nz = facing(p[NX] + q[NX], p[NY] + q[NY], p[NZ] + q[NZ], mid_u, mid_v, lengths.camera)
     t = jacobian(nx, ny, nz, mid_u, mid_v, lengths.camera)
-    x, y, z = t[0] * du + t[3] * dv, t[1] * du + t[4] * dv, t[2] * du + t[5] * dv
+    x, y, z = t.ux * du + t.vx * dv, t.uy * du + t.vy * dv, t.uz * du + t.vz * dv
     return x * x + y * y + z * z
 
 
 @inner
 def can_be_long(corner, mesh):
-    """Whether the edge across from a corner is long enough on the screen to be split."""
+    """Return whether the edge across from a corner is long enough on the screen to be split."""
     vertices, faces = mesh.vertices, mesh.faces
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     du, dv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
@@ -179,7 +182,7 @@ def can_be_long(corner, mesh):
 
 @inner
 def stretch_of(corner, mesh, lengths):
-    """Stretch of the edge across from a corner."""
+    """Return the stretch of the edge across from a corner."""
     vertices, faces, densities = mesh.vertices, mesh.faces, lengths.densities
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     u, v = vertices[a, 0], vertices[a, 1]
@@ -201,7 +204,10 @@ def stretches_of_long_edges(first, last, mesh, lengths, stretches):
 
 @inner
 def stays_short(vertex, other, u, v, density, mesh, lengths):
-    """Whether no edge of a vertex, but that to the other one, is to be split when the vertex moves to (u, v)."""
+    """Return whether no edge of a vertex would have to be split if the vertex moved to (u, v).
+
+    The edge to the vertex ``other`` does not count. ``density`` is that of the moved vertex.
+    """
     vertices, faces, opposite = mesh.vertices, mesh.faces, mesh.opposite
     start = mesh.corner_of[vertex]
     corner = start

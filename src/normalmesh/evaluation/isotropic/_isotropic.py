@@ -10,18 +10,18 @@ from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import is_fit, keeps_faces_upright, link_is_simple
 from normalmesh.runtime.kernels import inner, kernel
 
-#: A collapse leaves the outline, without its stairs, this close (px) to the boundary.
+#: Maximum distance (px) between the boundary and the outline, without its staircase, after a collapse.
 DEVIATION = 1.0
 
-#: What is known of a vertex in a sweep of collapses.
+#: States of a vertex in a sweep of collapses: nothing to collapse, to be examined, changed in this sweep.
 IDLE, ACTIVE, CHANGED = 0, 1, 2
 
 
 @kernel
 def split_in_order(order, mesh, outline, mask, lengths, firsts):
-    """Split the edges across from the given corners that still are long in the middle; the number of splits.
+    """Split the edges across from the given corners that are still too long, and return the number of splits.
 
-    New vertices, faces and ghost faces are taken from the three of ``firsts`` on.
+    ``firsts`` are the indices of the first unused vertex, face and ghost face.
     """
     vertices, faces, opposite, point_of = mesh.vertices, mesh.faces, mesh.opposite, outline.point_of
     samples, densities = lengths.samples, lengths.densities
@@ -39,7 +39,7 @@ def split_in_order(order, mesh, outline, mask, lengths, firsts):
         a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
         u, v = 0.5 * (vertices[a, 0] + vertices[b, 0]), 0.5 * (vertices[a, 1] + vertices[b, 1])
         if on_boundary:
-            # Rounding may put the middle to the other side of a pixel centre on the edge.
+            # Rounding may put the midpoint on the other side of a pixel centre that lies on the edge.
             polygon = np.empty((3, 2))
             polygon[0], polygon[2] = vertices[a], vertices[b]
             polygon[1, 0], polygon[1, 1] = u, v
@@ -65,7 +65,7 @@ def split_in_order(order, mesh, outline, mask, lengths, firsts):
 
 @inner
 def halves_are_fit(corner, vertices, faces):
-    """Whether the halves of a face, cut from a corner to the middle across, are neither tiny nor needles."""
+    """Return whether the two halves of a face, cut at a corner, are neither too small nor too thin."""
     a, b, c = vertex_at(corner, faces), vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
     cu, cv = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1]
@@ -74,9 +74,9 @@ def halves_are_fit(corner, vertices, faces):
 
 @inner
 def place_on_outline(first, second, mesh, outline, mask, place):
-    """Where a boundary edge may collapse to: its middle or an end, whichever keeps closest to the outline.
+    """Fill ``place`` with the position to which a boundary edge may collapse, and return whether there is one.
 
-    Written into ``place``; whether that is close enough.
+    It is the midpoint or an end of the edge, whichever leaves the boundary closest to the outline.
     """
     vertices, point_of, next_point, smooth = mesh.vertices, outline.point_of, outline.next_point, outline.smooth
     before, _ = boundary_neighbours(first, mesh)
@@ -97,7 +97,7 @@ def place_on_outline(first, second, mesh, outline, mask, place):
                 point, point_of[after], u, v, vertices[after, 0], vertices[after, 1], next_point, smooth
             ),
         )  # fmt: skip
-        # An end must be clearly better than the middle, which spaces vertices more evenly.
+        # An end must be clearly better than the midpoint, which spaces vertices more evenly.
         if off < least - 1e-9 or (off <= least and not found):
             least = off
             found = True
@@ -106,8 +106,8 @@ def place_on_outline(first, second, mesh, outline, mask, place):
 
 
 @inner
-def may_collapse(corner, mesh, outline, mask, lengths, mark, token, place):
-    """Whether the edge from a corner's vertex to the next one may collapse; where to is written into ``place``."""
+def may_collapse_short(corner, mesh, outline, mask, lengths, mark, token, place):
+    """Return whether the edge from a corner's vertex to the next one may collapse; fill ``place`` with the position."""
     vertices, flags, densities = mesh.vertices, mesh.flags, lengths.densities
     vertex, other = vertex_at(corner, mesh.faces), vertex_at(next_corner(corner), mesh.faces)
     both = flags[vertex] & flags[other] & BOUNDARY
@@ -138,9 +138,10 @@ def may_collapse(corner, mesh, outline, mask, lengths, mark, token, place):
 
 @inner
 def shortest_edge(vertex, mesh, lengths, states, beyond, beyond_end):
-    """The shortest edge of a vertex that is to be collapsed, after ``beyond`` in the order of stretch, then of end.
+    """Find the shortest edge of a vertex that should collapse and comes after the edge (``beyond``, ``beyond_end``).
 
-    Its corner at the vertex, −1 if there is none, its stretch and end, and whether one leads to a changed vertex.
+    Edges are ordered by stretch, then by the index of their other end. Return the corner at the vertex, −1 if there is
+    no such edge, its stretch and end, and whether an edge that should collapse leads to a changed vertex.
     """
     found, least, least_end, waits = -1, SHORT, -1, False
     start = mesh.corner_of[vertex]
@@ -162,9 +163,10 @@ def shortest_edge(vertex, mesh, lengths, states, beyond, beyond_end):
 
 @kernel
 def collapse_sweep(mesh, outline, mask, lengths, mark, token, states):
-    """Collapse the shortest edge of each active vertex, no two at one vertex; collapses and the last token used.
+    """Collapse the shortest edge of each active vertex, at most one at each vertex.
 
-    Vertices around a collapse become active, those without an edge to collapse idle.
+    Vertices around a collapse become active, vertices without an edge to collapse become idle. Return the number of
+    collapses and the last token used.
     """
     collapses = 0
     place = np.empty(2)
@@ -179,7 +181,7 @@ def collapse_sweep(mesh, outline, mask, lengths, mark, token, states):
                     states[vertex] = IDLE
                 break
             token += 1
-            if may_collapse(corner, mesh, outline, mask, lengths, mark, token, place):
+            if may_collapse_short(corner, mesh, outline, mask, lengths, mark, token, place):
                 merge(corner, place[0], place[1], mesh, outline, lengths.densities)
                 wake_neighbours(vertex, mesh, states)
                 states[vertex] = CHANGED
@@ -193,7 +195,7 @@ def collapse_sweep(mesh, outline, mask, lengths, mark, token, states):
 
 @inner
 def merge(corner, u, v, mesh, outline, densities):
-    """Collapse the edge from a corner's vertex to the next one; the vertex then lies at (u, v)."""
+    """Collapse the edge from a corner's vertex to the next one, and move the vertex to (u, v)."""
     vertices, flags, point_of = mesh.vertices, mesh.flags, outline.point_of
     vertex, other = vertex_at(corner, mesh.faces), vertex_at(next_corner(corner), mesh.faces)
     if flags[vertex] & flags[other] & BOUNDARY:
@@ -210,7 +212,7 @@ def merge(corner, u, v, mesh, outline, densities):
 
 @inner
 def wake_neighbours(vertex, mesh, states):
-    """Neighbours of a vertex that are idle become active."""
+    """Make the idle neighbours of a vertex active."""
     start = mesh.corner_of[vertex]
     corner = start
     while True:

@@ -1,4 +1,4 @@
-"""EdgeLengths: how long the edges of a mesh are on the surface, and how long its curvature wants them."""
+"""EdgeLengths: lengths of edges on the surface, and target lengths from curvature."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from normalmesh.runtime.threads import in_parallel
 
 Float32 = NDArray[np.float32]
 
-
-#: About so many pixels are looked at to predict a vertex count.
+#: Approximate number of pixels that are sampled to predict a vertex count.
 SAMPLED = 2**20
-#: Rows of pixels, at least, that a thread works on at once.
+#: Minimum number of rows of pixels for each thread.
 ROWS = 64
 
 
 class EdgeLengths:
-    """The edge lengths that a map and an error ask for, and those that a mesh has.
+    """Target edge lengths of a map for an error, and samples of a mesh to measure its edges with.
 
     Parameters
     ----------
     pixels
+        The normal map.
     curvature
         (H, W) in 1/px.
     error
@@ -36,7 +36,7 @@ class EdgeLengths:
     density : (H, W) float32
         h⁻² at each pixel, for the target length h in pixels.
     samples : (F, 4) float32
-        Of the faces of a mesh, see :mod:`normalmesh.evaluation.isotropic._edge_lengths`.
+        Samples of the faces of a mesh, see :mod:`normalmesh.evaluation.isotropic._edge_lengths`.
     densities : (N,) float32
         Mean density over the faces of each vertex.
     """
@@ -49,7 +49,7 @@ class EdgeLengths:
         self.densities = np.empty(0, np.float32)
 
     def sample(self, mesh: ClosedMesh) -> None:
-        """Evaluate all faces and vertices of a compact mesh from the pixels."""
+        """Sample all faces and vertices of a compact mesh from the pixels."""
         self.samples = np.empty((len(mesh.faces), 4), np.float32)
         self.densities = np.empty(len(mesh.vertices), np.float32)
         arrays, normal_map = mesh.arrays, self.pixels.normal_map.arrays
@@ -61,7 +61,7 @@ class EdgeLengths:
         )
 
     def long_edges(self, mesh: ClosedMesh) -> NDArray[np.int64]:
-        """Corners across from the edges that are too long, longest first."""
+        """Return the corners across from the edges that are too long, longest first."""
         stretches = np.empty(3 * mesh.real_faces, np.float32)
         in_parallel(
             _edge_lengths.stretches_of_long_edges, len(stretches), mesh.arrays, self.arrays, stretches, grain=GRAIN
@@ -78,23 +78,26 @@ class EdgeLengths:
         return mesh.make_room(splits)
 
     def compact(self, mesh: ClosedMesh) -> None:
-        """Make a mesh compact, and follow."""
+        """Make a mesh compact, and drop the samples of removed faces and vertices."""
         self.samples = self.samples[mesh.faces[:, 0] >= 0]
         self.densities = self.densities[mesh.corner_of[:-1] >= 0]
         mesh.compact()
 
     @property
     def arrays(self) -> LengthArrays:
-        """What kernels measure edges with."""
+        """Samples, densities and camera, as kernels take them."""
         return LengthArrays(self.samples, self.densities, self.pixels.normal_map.camera.arrays)
 
 
 def expected_vertices(pixels: Pixels, curvature: Float32, error: float) -> float:
-    """Vertices of equilateral triangles of the target lengths: ∫ 2/(√3 h²) over the surface; large maps are sampled."""
+    """Return the number of vertices of equilateral triangles of the target lengths, ∫ 2/(√3 h²) over the surface.
+
+    Of large maps, only some rows are used.
+    """
     normal_map = pixels.normal_map
     step = max(1, normal_map.mask.size // SAMPLED)
     counts = np.zeros(-(-len(curvature) // step))
     in_parallel(
-        _edge_lengths.expected_vertices, len(counts), normal_map.arrays, curvature, step, error, counts, grain=ROWS
+        _edge_lengths.count_vertices, len(counts), normal_map.arrays, curvature, step, error, counts, grain=ROWS
     )
     return step * float(counts.sum())

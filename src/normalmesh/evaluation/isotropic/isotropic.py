@@ -1,6 +1,6 @@
-"""Isotropic remeshing: triangles that are equilateral on the surface, as small as curvature asks for. A baseline.
+"""Isotropic remeshing: triangles that are equilateral on the surface, with sizes from its curvature. A baseline.
 
-The method of Heep and Zell, *An Adaptive Screen-Space Meshing Approach for Normal Integration*, ECCV 2024.
+It is the method of Heep and Zell, *An Adaptive Screen-Space Meshing Approach for Normal Integration*, ECCV 2024.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
-#: λ so large that shape no longer counts: flips are Delaunay on the surface, moves lead to the centroid of the faces.
+#: Regularisation λ so large that the normals no longer matter: flips are then Delaunay on the surface, and moves lead
+#: to the centroid of the faces.
 EVEN = 1e6
 #: Share of the way to the centroid by which a vertex moves in a round.
 STEP = 0.5
-#: Vertices, as a share of the pixels, of the mesh with which coarser ones begin.
+#: Vertices, as a share of the pixels, of the mesh from which coarser ones are made.
 HEAD_START = 0.125
-#: Sweeps of splits or collapses, at most: each can halve or double edges.
-MOST_SWEEPS = 100
-#: A mesh that lost this share of its vertices is made compact, and its faces are sampled afresh.
+#: Maximum number of sweeps of splits or collapses; each can halve or double edges.
+MAX_SWEEPS = 100
+#: A mesh that lost this share of its vertices is made compact, and its faces are sampled again.
 STALE = 0.1
-#: The search for a vertex count ends this close to it, or after so many meshes.
+#: Relative difference from the target at which the search for a vertex count ends,
 TOLERANCE = 0.01
-MOST_TRIALS = 6
-#: Errors (px) that the search considers.
-LEAST_ERROR, LARGEST_ERROR = 2.0**-20, 2.0**20
-#: Meshes have so many times the vertices of equilateral triangles of the target lengths; fitted.
+#: and its maximum number of meshes.
+MAX_TRIALS = 6
+#: Range of errors (px) of the search.
+MIN_ERROR, MAX_ERROR = 2.0**-20, 2.0**20
+#: Vertices of a mesh, as a multiple of those of equilateral triangles of the target lengths; fitted.
 EXCESS = 1.2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IsotropicMesh(ScreenMesh):
-    """A mesh that :func:`remesh_isotropic` made."""
+    """A mesh made by :func:`remesh_isotropic`."""
 
     report: Remeshing
 
@@ -64,39 +66,40 @@ def remesh_isotropic(
     rounds: int = 10,
     progress: OnProgress | None = None,
 ) -> IsotropicMesh:
-    """Replace the pixel grid by triangles that are nearly equilateral on the surface, small where it is curved.
+    """Replace the pixel grid by triangles that are nearly equilateral on the surface, and smaller if it is curved.
 
-    Edges are to have the length h = √(6ε/κ − 3ε²) on the surface, between 1 and 100 px: that of an equilateral triangle
-    in a sphere of the largest curvature κ there, which is off the sphere by ε. Each round splits edges longer than
-    4/3 h, collapses those shorter than 4/5 h, flips edges until they are Delaunay on the surface, and moves vertices to
-    the centroid of their faces. Exactly one of ``error`` and ``vertices`` is given.
+    The target length of edges on the surface is h = √(6ε/κ − 3ε²), between 1 and 100 px: an equilateral triangle of
+    this size, with its vertices on a sphere of the largest curvature κ there, is off the sphere by ε. Each round splits
+    edges longer than 4/3 h, collapses those shorter than 4/5 h, flips edges until they are Delaunay on the surface, and
+    moves vertices to the centroid of their faces. Give exactly one of ``error`` and ``vertices``.
 
     Parameters
     ----------
     normal_map
-        Any mask: all components and holes are kept.
+        The map. All components and holes of its mask are kept.
     error
         ε in pixels.
     vertices
-        Number of vertices, at least 3: ε is searched for. Met within 1 %, unless the limits of h or the outline forbid.
+        Number of vertices, at least 3, for which ε is searched. It is met within 1 %, unless the limits of h or the
+        outline prevent it.
     rounds
-        Ten in the paper.
+        Number of rounds, ten in the paper.
     progress
-        Called with a :class:`Step` again and again; what it raises ends the work.
+        Called with a :class:`Step` periodically. An exception that it raises ends the work.
 
     Returns
     -------
     IsotropicMesh
-        Manifold, with no inverted face; every pixel centre lies in at most one face; boundary vertices lie within a
-        pixel of the mask's outline. The same for any number of threads.
+        The mesh is manifold and has no inverted face. Every pixel centre lies in at most one face. Boundary vertices
+        lie within a pixel of the mask's outline. The mesh does not depend on the number of threads.
 
     Notes
     -----
-    An edge is measured with J of the mean normal of its two faces. Sizes of pixels are averaged over the faces of a
-    vertex as densities h⁻², so that there are as many vertices as the pixels ask for together; at an edge the smaller
-    size of its ends counts. Where ε exceeds the radius 1/κ, and the formula would let triangles shrink again,
-    h = √(3ε/κ): the same at the radius, and any count can be reached. Edges of up to two pixels on the screen are not
-    split. Beside the map, about 160 bytes are needed for each foreground pixel.
+    An edge is measured with J of the mean normal of its two faces. The target lengths of pixels are averaged over the
+    faces of a vertex as densities h⁻², which preserves the total number of vertices; at an edge the smaller target
+    length of its ends is used. If ε exceeds the radius 1/κ, the formula would let triangles shrink again. Then
+    h = √(3ε/κ), which is the same at the radius and lets any count be reached. Edges of up to two pixels on the screen
+    are not split. Besides the map, about 160 bytes are needed for each foreground pixel.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     if (error is None) == (vertices is None):
@@ -114,7 +117,7 @@ def remesh_isotropic(
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """The mesh of one error (px)."""
+    """The mesh for one error (px)."""
 
     error: float
     mesh: ScreenMesh
@@ -122,11 +125,12 @@ class _Trial:
 
     @property
     def count(self) -> int:
+        """Number of vertices."""
         return len(self.mesh.vertices)
 
 
 class _Remesher:
-    """Meshes of one normal map for any error."""
+    """Remesher of one normal map, for any error."""
 
     def __init__(self, normal_map: NormalMap, rounds: int, progress: OnProgress | None) -> None:
         self.rounds = rounds
@@ -139,8 +143,8 @@ class _Remesher:
         self.begin: ClosedMesh | None = None
 
     def predict(self, target: float) -> float:
-        """The error (px) at which equilateral triangles of the target lengths have so many vertices; by bisection."""
-        low, high = math.log(LEAST_ERROR), math.log(LARGEST_ERROR)
+        """Return the error (px) at which ``target`` vertices are expected, found by bisection."""
+        low, high = math.log(MIN_ERROR), math.log(MAX_ERROR)
         for _ in range(16):
             middle = 0.5 * (low + high)
             expected = EXCESS * expected_vertices(self.pixels, self.curvature, math.exp(middle))
@@ -148,7 +152,10 @@ class _Remesher:
         return math.exp(0.5 * (low + high))
 
     def remesh(self, error: float, done: float = 0.0, share: float = 1.0) -> _Trial:
-        """All rounds. The mesh depends on nothing but the error; progress goes on by a share of the whole."""
+        """Run all rounds for an error (px).
+
+        ``done`` is the share of the work before, ``share`` that of this mesh. The mesh depends only on the error.
+        """
         with self.monitor.timed("start"):
             mesh = self._begin(error)
         lengths = EdgeLengths(self.pixels, self.curvature, error)
@@ -164,11 +171,11 @@ class _Remesher:
         return _Trial(error, mesh.to_screen(), tuple(history))
 
     def search(self, target: int) -> list[_Trial]:
-        """Meshes of errors that lead to so many vertices: the secant method on the logarithms of both."""
+        """Search the error that leads to ``target`` vertices by the secant method on the logarithms of both."""
         trials: list[_Trial] = []
         error = self.predict(target)
-        while len(trials) < MOST_TRIALS:
-            trials.append(self.remesh(error, len(trials) / MOST_TRIALS, 1 / MOST_TRIALS))
+        while len(trials) < MAX_TRIALS:
+            trials.append(self.remesh(error, len(trials) / MAX_TRIALS, 1 / MAX_TRIALS))
             if abs(trials[-1].count - target) <= TOLERANCE * target:
                 break
             error = _next_error(trials, target)
@@ -177,9 +184,9 @@ class _Remesher:
         return trials
 
     def _begin(self, error: float) -> ClosedMesh:
-        """Where to begin: with the pixels, or with a mesh that is sure to be finer than the one to come.
+        """Return the mesh to begin with: that of the pixels, or one that is surely finer than the result.
 
-        That mesh is made once, so that a search need not begin with the pixels each time.
+        The latter is made only once, so that a search does not begin with the pixels each time.
         """
         if error < 2 * self.head_start:
             return self._pixel_mesh()
@@ -194,7 +201,7 @@ class _Remesher:
         return ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
 
     def _align(self, mesh: ClosedMesh, last: bool) -> tuple[int, int]:
-        """Flip edges until they are Delaunay on the surface, then move vertices; the numbers of both."""
+        """Flip edges until they are Delaunay on the surface, then move vertices; return the numbers of both."""
         with self.monitor.timed("flip"):
             records = FaceRecords(mesh)
             records.renew(mesh, self.pixels)
@@ -209,13 +216,14 @@ class _Remesher:
 
 
 def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
-    """Split edges longer than 4/3 of their target length in the middle, longest first, until none is left; the number.
+    """Split edges longer than 4/3 of their target length at their midpoints, longest first, until none is left.
 
-    Edges of two pixels on the screen stay, and those of the boundary whose middle is not at the outline.
+    Edges of up to two pixels on the screen, and boundary edges whose midpoint is not at the outline, are not split.
+    Return the number of splits.
     """
     lengths.sample(mesh)
     total = 0
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         order = lengths.long_edges(mesh)
         if len(order) == 0:
             break
@@ -231,17 +239,17 @@ def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
 
 
 def collapse(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
-    """Collapse edges shorter than 4/5 of their target length until none is left that may; the number of collapses.
+    """Collapse edges shorter than 4/5 of their target length, until none is left that may; return their number.
 
-    An edge may not collapse where the mesh would become unsound, where the boundary would leave the outline, or where
-    an edge would have to be split again. Sweeps over the vertices collapse one edge at each, its shortest, so that the
-    mesh coarsens evenly. The mesh is compact afterwards.
+    An edge may not collapse if the mesh would become invalid, if the boundary would leave the outline, or if an edge
+    would have to be split again. Sweeps over the vertices collapse the shortest edge at each, so that the mesh coarsens
+    evenly. The mesh is compact afterwards.
     """
     total = 0
     states = np.full(len(mesh.vertices), _isotropic.ACTIVE, np.uint8)
     stale, token = len(mesh.vertices), 0
     mark = np.zeros(mesh.ghost + 1, np.int32)
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         if stale > STALE * len(mesh.vertices):
             if total > 0:
                 states = states[mesh.corner_of[:-1] >= 0]
@@ -261,12 +269,15 @@ def collapse(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
 
 
 def _next_error(trials: list[_Trial], target: int) -> float:
-    """Where the line through the two meshes nearest to the target meets it; with one mesh, count ∝ 1/ε."""
+    """Return the error at which the line through the two meshes nearest to the target, in logarithms, meets it.
+
+    With one mesh, the count is taken to be proportional to 1/ε.
+    """
     nearest = sorted(trials, key=lambda each: abs(math.log(each.count / target)))[:2]
     excess = [math.log(each.count / target) for each in nearest]
     slope = -1.0
     if len(nearest) == 2 and nearest[0].count != nearest[1].count:
         slope = (excess[0] - excess[1]) / math.log(nearest[0].error / nearest[1].error)
-    # Counts are not smooth: an implausible slope is an accident.
+    # Counts are not a smooth function of the error, so implausible slopes are limited.
     step = -excess[0] / min(max(slope, -2.0), -0.2)
-    return min(max(nearest[0].error * math.exp(step), LEAST_ERROR), LARGEST_ERROR)
+    return min(max(nearest[0].error * math.exp(step), MIN_ERROR), MAX_ERROR)
