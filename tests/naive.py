@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the kernels. Tests compare the two."""
+"""Compute slowly, straight from the definitions, what the kernels of meshes and decimation compute."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 
 
 def jacobian(normal, ray, tau_u, tau_v):
-    """J(n) of one normal, DESIGN §2."""
+    """Return J(n) (3, 2) of one normal, in pixels: eqs. (7) and (8)."""
     length = np.sqrt(np.linalg.norm(np.cross(tau_u, tau_v)))
     columns = [(tau - np.dot(normal, tau) / np.dot(normal, ray) * ray) / length for tau in (tau_u, tau_v)]
     return np.column_stack(columns)
 
 
 def orientation(a, b, c):
-    """Sign of the area of abc in rational numbers, +1 counter-clockwise for v down."""
+    """Return the sign of the area of abc, computed in rational numbers: +1 if counter-clockwise, with v down."""
     (ax, ay), (bx, by), (cx, cy) = ([Fraction(float(x)) for x in point] for point in (a, b, c))
     area = (ay - cy) * (bx - cx) - (ax - cx) * (by - cy)
     return (area > 0) - (area < 0)
 
 
 def owns(a, b, c, u, v):
-    """Whether the counter-clockwise triangle abc owns the point (u, v) by the top-left rule."""
+    """Return whether the triangle abc is counter-clockwise and owns the point (u, v) by the top-left rule."""
     if orientation(a, b, c) <= 0:
         return False
     for start, end in ((a, b), (b, c), (c, a)):
@@ -36,7 +36,7 @@ def owns(a, b, c, u, v):
 
 
 def pixel_faces(vertices, faces, shape):
-    """Owners of all pixel centres; fails where a centre has two."""
+    """Return the face that owns each pixel centre (H, W), −1 for none; fail if a centre has two owners."""
     owner = np.full(shape, -1)
     for f, (a, b, c) in enumerate(faces):
         for i in range(shape[0]):
@@ -48,7 +48,7 @@ def pixel_faces(vertices, faces, shape):
 
 
 def mesh_faults(vertices, faces):
-    """Counts of MeshCheck: inverted and degenerate faces, non-manifold and misoriented edges, bad vertices."""
+    """Count inverted and degenerate faces, non-manifold and misoriented edges, and non-manifold vertices."""
     signs = [orientation(*(vertices[k] for k in face)) for face in faces]
     edges: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for f, face in enumerate(faces):
@@ -57,16 +57,16 @@ def mesh_faults(vertices, faces):
             edges.setdefault((min(a, b), max(a, b)), []).append((f, a))
     non_manifold = sum(len(uses) > 2 for uses in edges.values())
     misoriented = sum(len(uses) == 2 and uses[0][1] == uses[1][1] for uses in edges.values())
-    bad_vertices = 0
+    non_manifold_vertices = 0
     for vertex in range(len(vertices)):
         around = {f for f, face in enumerate(faces) if vertex in face}
         if around and len(_fan(vertex, around, edges)) < len(around):
-            bad_vertices += 1
-    return signs.count(-1), signs.count(0), non_manifold, misoriented, bad_vertices
+            non_manifold_vertices += 1
+    return signs.count(-1), signs.count(0), non_manifold, misoriented, non_manifold_vertices
 
 
 def _fan(vertex, around, edges):
-    """Faces reached from one of those around a vertex through edges at the vertex."""
+    """Return the faces that can be reached from the first one around a vertex through edges at the vertex."""
     reached: set[int] = set()
     todo = [min(around)]
     while todo:
@@ -79,7 +79,7 @@ def _fan(vertex, around, edges):
 
 
 def clamped(normal, ray, towards_viewer):
-    """A unit normal at most 85° from the viewing ray."""
+    """Return a unit normal, turned towards the viewer until it is at most 85° from the viewing ray."""
     view = towards_viewer * ray / np.linalg.norm(ray)
     normal = normal / np.linalg.norm(normal)
     if normal @ view >= np.cos(np.radians(85)):
@@ -100,7 +100,7 @@ def nearest_pixel(mask, position):
 
 
 def face_record(corners, pixels, normal_map, regularisation):
-    """n_f, A³_f and the quadric around the centroid: eqs. (11) to (13), DESIGN §3.2."""
+    """Return n_f, A³_f and the quadric around the centroid: eqs. (11) to (13)."""
     camera = normal_map.camera
     centre = corners.mean(axis=0)
     ray = camera.rays(*centre)
@@ -120,7 +120,7 @@ def face_record(corners, pixels, normal_map, regularisation):
 
 
 def vertex_quadric(position, triangles, records, camera):
-    """Q̃_v from the records of the faces around a vertex: eqs. (12), (14), (15)."""
+    """Return Q̃_v from the records of the faces around a vertex: eqs. (12), (14), (15)."""
     A, b, c = np.zeros((3, 3)), np.zeros(3), 0.0
     for corners, record in zip(triangles, records, strict=True):
         Af = np.zeros((3, 3))
@@ -137,18 +137,18 @@ def vertex_quadric(position, triangles, records, camera):
 
 
 def quadric_value(quadric, step):
-    """Q̃(δu) of six numbers: A as uu, uv, vv, then b, then c."""
+    """Return Q̃(δu) of a quadric given as six numbers: A as uu, uv, vv, then b, then c."""
     A = np.array([[quadric[0], quadric[1]], [quadric[1], quadric[2]]])
     return step @ A @ step + 2 * quadric[3:5] @ step + quadric[5]
 
 
 def collapse_cost(p, q, a, b, position):
-    """Q̃_v + Q̃_w at a position, eq. (19)."""
+    """Return Q̃_v + Q̃_w at a position, eq. (19)."""
     return quadric_value(p, position - a) + quadric_value(q, position - b)
 
 
 def best_on_segment(p, q, a, b):
-    """Cost and place of the best point between a and b: the parabola through three values, cut off at the ends."""
+    """Return cost and position of the best point between a and b, from the parabola through three values."""
     start, middle, end = (collapse_cost(p, q, a, b, a + t * (b - a)) for t in (0.0, 0.5, 1.0))
     bend, slope = 2 * (start - 2 * middle + end), 4 * middle - 3 * start - end
     place = a + np.clip(-slope / (2 * bend), 0, 1) * (b - a) if bend > 0 else (a + b) / 2
@@ -156,15 +156,16 @@ def best_on_segment(p, q, a, b):
 
 
 def moved_quadric(quadric, step):
-    """The same function around a point that is ``step`` away."""
+    """Return the same quadric around a point that is ``step`` away."""
     A = np.array([[quadric[0], quadric[1]], [quadric[1], quadric[2]]])
     return np.array([*quadric[:3], *(quadric[3:5] + A @ step), quadric_value(quadric, step)])
 
 
 def greedy_collapse(vertices, faces, quadrics, locked, target):
-    """Collapse the cheapest edge again and again, looking at all edges each time, until ``target`` vertices are left.
+    """Collapse the cheapest of all edges repeatedly until ``target`` vertices are left.
 
-    Locked vertices stay, and edges between two of them. Returns the positions left and the costs in their order.
+    Locked vertices do not move, and edges between two of them are not collapsed. Return the remaining positions, and
+    the costs of the collapses in their order.
     """
     place = dict(enumerate(np.array(vertices)))
     quadric = dict(enumerate(np.array(quadrics)))
@@ -195,7 +196,7 @@ def greedy_collapse(vertices, faces, quadrics, locked, target):
 
 
 def stays_valid(a, b, position, place, faces):
-    """Whether the edge ab may become a vertex: two common neighbours, and no face tiny, flat or turned over."""
+    """Return whether the edge ab may be collapsed: two common neighbours, and no face tiny, flat or inverted."""
     around = {k: {n for f in faces if k in f for n in f} - {k} for k in (a, b)}
     if len(around[a] & around[b]) != 2:
         return False
@@ -211,7 +212,7 @@ def stays_valid(a, b, position, place, faces):
 
 
 def edge_metric(p, q, position, camera):
-    """G_e of two faces' records: eqs. (17), (18)."""
+    """Return G_e (2, 2) from the records of two faces: eqs. (17), (18)."""
     ray = camera.rays(*position)
     normal = clamped(p[3] * p[:3] + q[3] * q[:3], ray, camera.towards_viewer)
     M = np.zeros((3, 3))
@@ -222,32 +223,33 @@ def edge_metric(p, q, position, camera):
 
 
 def crossing(a, b, c, d):
-    """s and t with a + s(b − a) = c + t(d − c)."""
+    """Return s and t with a + s(b − a) = c + t(d − c)."""
     return np.linalg.solve(np.column_stack([b - a, c - d]), c - a)
 
 
 def lowered_by_flip(a, b, c, d, G):
-    """By how much the lifted diagonal cd lies below ab where they cross; the lift is x ↦ xᵀGx."""
+    """Return how far the lifted diagonal cd lies below ab at their crossing; the lift is x ↦ xᵀGx."""
     s, t = crossing(a, b, c, d)
     za, zb, zc, zd = ((x - a) @ G @ (x - a) for x in (a, b, c, d))
     return (1 - s) * za + s * zb - (1 - t) * zc - t * zd
 
 
 def in_circle(a, b, c, d):
-    """Positive where d lies in the circle through a, b, c, of any orientation: the classical determinant."""
+    """Return a positive number if d lies in the circle through a, b, c of any orientation: a determinant."""
     rows = [[*(x - d), (x - d) @ (x - d)] for x in (a, b, c)]
     turn = np.linalg.det([[*x, 1] for x in (a, b, c)])
     return np.linalg.det(rows) * np.sign(turn)
 
 
 def distance_to_segment(position, start, end):
+    """Return the distance from a position to the nearest point of a segment."""
     along = end - start
     t = np.clip((position - start) @ along / (along @ along), 0, 1) if along.any() else 0.0
     return np.linalg.norm(position - start - t * along)
 
 
 def outline_segments(mask):
-    """Unit segments (S, 2, 2) as u, v between foreground and background pixels."""
+    """Return the unit segments (S, 2, 2), as u, v, between foreground and background pixels."""
     inside = np.pad(mask, 1)
     segments = []
     for i in range(mask.shape[0] + 1):
@@ -260,7 +262,7 @@ def outline_segments(mask):
 
 
 def winding_numbers(polygon, shape):
-    """How often a polygon turns around each pixel centre, counter-clockwise as the viewer sees it (v down)."""
+    """Return how often a polygon winds around each pixel centre, counter-clockwise as the viewer sees it."""
     v, u = np.indices(shape) + 0.5
     total = np.zeros(shape)
     for start, end in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
@@ -269,9 +271,6 @@ def winding_numbers(polygon, shape):
     return np.rint(total / (2 * np.pi)).astype(int)
 
 
-# Integration and solves
-
-
 def dense_solution(matrix, right_side):
-    """Least-squares solution of smallest norm: zero mean on each component with a free constant."""
+    """Return the least-squares solution of smallest norm: zero mean on each component with a free constant."""
     return np.linalg.lstsq(matrix.toarray(), right_side, rcond=None)[0]

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of integration on meshes. Tests compare the two."""
+"""Compute slowly, straight from the definitions, what the kernels of integration on meshes compute."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from normalmesh import ScreenMesh, pixel_faces
 
 
 def face_means(mesh, normal_map, samples=1):
-    """Sums over the pixels of each face, divided by their number: (M, 10) as ``FaceMeans.table``.
+    """Return the number of samples of each face and means over them: the first ten columns of ``FaceMeans.table``.
 
-    Faces below 64 px² take several samples of each pixel.
+    Faces below 64 px² take ``samples`` × ``samples`` samples of each pixel, others take pixel centres.
     """
     camera = normal_map.camera
     owner = pixel_faces(mesh, normal_map.shape)
@@ -37,7 +37,7 @@ def face_means(mesh, normal_map, samples=1):
 
 
 def inner_edges(faces):
-    """(vertex, vertex, face, face) of each edge with two faces."""
+    """Return (vertex, vertex, face, face) of each edge with two faces."""
     first: dict[frozenset[int], int] = {}
     edges = []
     for f, face in enumerate(faces):
@@ -50,7 +50,7 @@ def inner_edges(faces):
 
 
 def rise(mesh, table, f, position, perspective):
-    """How the plane of a face, straight or in space, rises from its centroid."""
+    """Return the rise of the plane of a face from its centroid, of the height or of the logarithm of the depth."""
     linear = table[f, 4:6] @ (position - mesh.vertices[mesh.faces[f]].mean(axis=0))
     if not perspective:
         return linear
@@ -58,7 +58,7 @@ def rise(mesh, table, f, position, perspective):
 
 
 def facet_offsets(mesh, table, perspective):
-    """Offsets (M,) of planar faces by dense least squares over edges, zero mean on each component."""
+    """Return offsets (M,) of planar faces by dense least squares over edges, of zero mean on each component."""
     rows, steps = [], []
     for a, b, f, g in inner_edges(mesh.faces):
         middle = (mesh.vertices[a] + mesh.vertices[b]) / 2
@@ -73,7 +73,7 @@ def facet_offsets(mesh, table, perspective):
 
 
 def facets_at_vertices(mesh, table, offsets, perspective):
-    """Mean (N,) of the planes around each vertex, weighted by area and mobility."""
+    """Return the mean (N,) of the planes around each vertex, weighted by area and mobility."""
     values = np.zeros(len(mesh.vertices))
     for vertex, position in enumerate(mesh.vertices):
         around = [f for f, face in enumerate(mesh.faces) if vertex in face]
@@ -83,7 +83,7 @@ def facets_at_vertices(mesh, table, offsets, perspective):
 
 
 def face_parameters(mesh, f, table, camera, parameters):
-    """m_f and b_f of the vertex system, DESIGN §3.8."""
+    """Return m_f and b_f of the vertex system, for a choice of parameters of eq. (10)."""
     if parameters == "tight":
         return table[f, 7], table[f, 8:10]
     if parameters == "gradient":
@@ -94,7 +94,7 @@ def face_parameters(mesh, f, table, camera, parameters):
 
 
 def vertex_unknowns(mesh, table, camera, parameters, metric, clamp=None):
-    """Solution (N,) of supplement A's equations by dense least squares, zero mean on each component."""
+    """Return the solution (N,) of the equations of supplement A by dense least squares, of zero mean."""
     n = len(mesh.vertices)
     matrix, right = np.zeros((n, n)), np.zeros(n)
     for f, face in enumerate(mesh.faces):
@@ -116,14 +116,14 @@ def vertex_unknowns(mesh, table, camera, parameters, metric, clamp=None):
 
 
 def sum_of_angles(points, normals):
-    """Sum of the angles between normals (K, 3) and that of the triangle (3, 3) in space."""
+    """Return the sum of the angles between normals (K, 3) and that of a triangle (3, 3) in space."""
     normal = np.cross(points[1] - points[0], points[2] - points[0])
     normal /= np.linalg.norm(normal)
     return sum(np.arctan2(np.linalg.norm(np.cross(normal, n)), normal @ n) for n in normals.astype(np.float64))
 
 
 def best_unknown(mesh, vertex, unknown, normal_map):
-    """The unknown of one vertex that minimises Σ area · m_f ‖∇z − ḡ_f‖² over its faces: a parabola's lowest point."""
+    """Return the unknown of one vertex that minimises Σ area · m_f ‖∇z − ḡ_f‖² over its faces, a parabola."""
     table = face_means(mesh, normal_map)
 
     def energy(own):

@@ -1,63 +1,53 @@
-"""Slow, obvious twins of the kernels of isotropic remeshing. Tests compare the two."""
+"""Compute slowly, straight from the definitions, what the kernels of isotropic remeshing compute."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import naive
+import naive_pixels
 
 
-def blurred(normals, mask):
-    """Unit means over the foreground of 5×5 pixels, with the weights of a Gaussian of deviation √2 px."""
-    smooth = np.zeros(normals.shape)
-    for i, j in np.argwhere(mask):
-        for k, m in np.argwhere(mask):
-            if max(abs(k - i), abs(m - j)) <= 2:
-                smooth[i, j] += np.exp(-((k - i) ** 2 + (m - j) ** 2) / 4) * normals[k, m].astype(float)
-        smooth[i, j] /= np.linalg.norm(smooth[i, j])
-    return smooth
-
-
-def derivative(smooth, mask, i, j, step):
-    """Central difference along a step (rows, columns), one-sided where a neighbour is missing."""
-    here, known = np.array([i, j]), []
-    for sign in (-1, 1):
-        place = here + sign * np.array(step)
-        if (place >= 0).all() and (place < mask.shape).all() and mask[tuple(place)]:
-            known.append(sign)
-    if not known:
-        return np.zeros(3)
-    first, last = min(0, *known, 0), max(0, *known, 0)
-    ahead, behind = (smooth[tuple(here + k * np.array(step))] for k in (last, first))
-    return (ahead - behind) / (last - first)
+def derivatives(smooth, mask, axis):
+    """Return the means (H, W, 3) of forward and backward differences along an axis, of those that exist; else zero."""
+    steps = np.diff(np.where(mask[..., None], smooth, np.nan), axis=axis)
+    missing = np.full_like(np.take(smooth, [0], axis), np.nan)
+    both = [np.concatenate(parts, axis) for parts in ((steps, missing), (missing, steps))]
+    return np.ma.masked_invalid(both).mean(axis=0).filled(0)
 
 
 def curvature(normal_map):
-    """Largest absolute eigenvalue of I⁻¹ II at each pixel."""
-    smooth = blurred(normal_map.normals, normal_map.mask)
+    """Return the largest absolute eigenvalue (H, W) of I⁻¹ II, of normals blurred by a Gaussian of deviation √2 px."""
+    mask = normal_map.mask
+    smooth = naive_pixels.bilateral(normal_map.normals, mask, radius=2, width=np.sqrt(2), spread=np.inf)
+    along_u, along_v = derivatives(smooth, mask, 1), derivatives(smooth, mask, 0)
     found = np.zeros(normal_map.shape)
-    for i, j in np.argwhere(normal_map.mask):
+    for i, j in np.argwhere(mask):
         J = camera_jacobian(normal_map.camera, smooth[i, j], j + 0.5, i + 0.5)
-        slopes = np.column_stack([derivative(smooth, normal_map.mask, i, j, step) for step in ((0, 1), (1, 0))])
-        second = -slopes.T @ J
+        second = -np.column_stack([along_u[i, j], along_v[i, j]]).T @ J
         found[i, j] = np.abs(np.linalg.eigvals(np.linalg.solve(J.T @ J, (second + second.T) / 2))).max()
     return found
 
 
 def camera_jacobian(camera, normal, u, v):
+    """Return J(n) (3, 2) of a normal at the screen position (u, v)."""
     return naive.jacobian(normal, camera.rays(u, v), *camera.tangents)
 
 
 def target_length(curvature, error):
-    """h (px)."""
+    """Return the side (px) of an equilateral triangle in a sphere of this curvature, clipped to 1 … 100 px.
+
+    Its centre lies ``error`` below the sphere. For an error beyond the radius, h² grows in proportion to it.
+    """
     if curvature == 0:
         return 100.0
-    squared = 6 * error / curvature - 3 * error**2 if error <= 1 / curvature else 3 * error / curvature
-    return np.clip(np.sqrt(squared), 1, 100)
+    radius = 1 / curvature
+    circumradius = np.sqrt(radius**2 - (radius - error) ** 2) if error <= radius else np.sqrt(radius * error)
+    return np.clip(np.sqrt(3) * circumradius, 1, 100)
 
 
 def expected_vertices(normal_map, curvature, error):
-    """∫ 2/(√3 h²) over the surface."""
+    """Return ∫ 2/(√3 h²) over the surface."""
     total = 0.0
     for i, j in np.argwhere(normal_map.mask):
         J = camera_jacobian(normal_map.camera, normal_map.normals[i, j].astype(float), j + 0.5, i + 0.5)
@@ -66,7 +56,7 @@ def expected_vertices(normal_map, curvature, error):
 
 
 def face_sample(vertices, face, owner, f, normal_map, density):
-    """Mean normal and mean density of a face that owns pixels, both times its area on the surface."""
+    """Return mean normal and mean density of a face that owns pixels, both times its area on the surface."""
     here = (owner == f) & normal_map.mask
     normal = normal_map.normals[here].astype(float).sum(axis=0)
     normal /= np.linalg.norm(normal)
@@ -77,7 +67,7 @@ def face_sample(vertices, face, owner, f, normal_map, density):
 
 
 def stretches(mesh, samples, camera):
-    """Stretches of the edges of a mesh, as a dictionary by their ends, from the samples of the faces."""
+    """Return the stretches of the edges of a mesh, as a dictionary by their ends, from the samples of the faces."""
     areas = np.linalg.norm(samples[:, :3], axis=1)
     densities = np.array([samples[around, 3].sum() / areas[around].sum() for around in _faces_of_vertices(mesh)])
     normals: dict[tuple[int, int], np.ndarray] = {}
@@ -94,4 +84,5 @@ def stretches(mesh, samples, camera):
 
 
 def _faces_of_vertices(mesh):
+    """Return the indices of the faces around each vertex."""
     return [np.flatnonzero((mesh.faces == vertex).any(axis=1)) for vertex in range(len(mesh.vertices))]

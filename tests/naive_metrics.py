@@ -1,4 +1,4 @@
-"""Slow, obvious versions of the measures: loops over pixels."""
+"""Compute the error measures slowly, by loops over pixels."""
 
 import math
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 def angle(a, b):
-    """Degrees between two vectors, through both sine and cosine."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
-    return math.degrees(math.atan2(np.linalg.norm(np.cross(a, b)), a @ b))
+    """Return the angle in degrees between two vectors, from sum and difference of their unit vectors (Kahan)."""
+    a, b = (np.asarray(vector, float) / np.linalg.norm(np.asarray(vector, float)) for vector in (a, b))
+    return math.degrees(2 * math.atan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
 
 
 def components(mask):
-    """Numbers of the 4-connected components, −1 outside, by flood fill."""
+    """Return the index of the 4-connected component of each pixel, −1 outside the mask, by flood fill."""
     number = np.full(mask.shape, -1)
     count = 0
     for start in zip(*np.nonzero(mask), strict=True):
@@ -32,7 +32,7 @@ def components(mask):
 
 
 def rmse_and_made(found, truth, mask, is_height):
-    """Root mean square and mean absolute error, with the gauge of each component taken out."""
+    """Return root mean square and mean absolute error, each component aligned by its own constant or scale."""
     number = components(mask)
     squares, absolutes = [], []
     for k in range(number.max() + 1):
@@ -57,7 +57,7 @@ def rmse_and_made(found, truth, mask, is_height):
 
 
 def mean_angle(normals, truth, counted):
-    """Mean angle in degrees over counted pixels where both normals are known."""
+    """Return the mean angle in degrees over the counted pixels where both normals are known."""
     angles = [
         angle(normals[p], truth[p])
         for p in zip(*np.nonzero(counted), strict=True)

@@ -1,12 +1,17 @@
-"""Slow, obvious twins of the kernels on the pixel grid. Tests compare the two."""
+"""Compute slowly, straight from the definitions, what the kernels on the pixel grid compute."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import distance_matrix
+from scipy.special import softmax
 
 
 def pixel_depths(normals, mask, camera):
-    """The unknown at foreground pixels by dense least squares over pairs of neighbours, zero mean a component."""
+    """Return the unknown at the foreground pixels by dense least squares over pairs of neighbours.
+
+    Each component has zero mean. The step between two neighbours goes along the planes of both, half the way each.
+    """
     pixels = [tuple(p) for p in np.argwhere(mask)]
     number = {p: k for k, p in enumerate(pixels)}
     rows, steps = [], []
@@ -36,13 +41,13 @@ def pixel_depths(normals, mask, camera):
 
 
 def _grid_neighbours(mask, p):
-    """Foreground pixels beside, above and below pixel p."""
+    """Return the foreground pixels beside, above and below pixel p."""
     around = [(p[0], p[1] + 1), (p[0], p[1] - 1), (p[0] + 1, p[1]), (p[0] - 1, p[1])]
     return [q for q in around if 0 <= q[0] < mask.shape[0] and 0 <= q[1] < mask.shape[1] and mask[q]]
 
 
 def _grid_weights(mask, weight):
-    """Arrays right and down of weight(p, q) over edges between foreground pixels."""
+    """Return the arrays right and down of weight(p, q) over edges between foreground pixels."""
     right, down = np.zeros(mask.shape), np.zeros(mask.shape)
     for p in map(tuple, np.argwhere(mask)):
         for q in _grid_neighbours(mask, p):
@@ -52,19 +57,18 @@ def _grid_weights(mask, weight):
 
 
 def one_sided_weights(mask, upright, z, sharpness, least):
-    """Each pixel's ν² times half its number of edges, shared out by a softmax over −sharpness (ν Δz)²."""
+    """Return weights of the edges: for each end, ν² · n/2 times a softmax of −sharpness (ν Δz)² over its n edges."""
 
     def share(p, q):
         around = _grid_neighbours(mask, p)
-        likings = [-sharpness * (upright[p] * (z[o] - z[p])) ** 2 for o in around]
-        parts = np.exp(np.array(likings) - max(likings))
-        return max(len(around) / 2 * parts[around.index(q)] / parts.sum(), least) * upright[p] ** 2
+        exponents = [-sharpness * (upright[p] * (z[o] - z[p])) ** 2 for o in around]
+        return max(len(around) / 2 * softmax(exponents)[around.index(q)], least) * upright[p] ** 2
 
     return _grid_weights(mask, lambda p, q: share(p, q) + share(q, p))
 
 
 def cauchy_weights(mask, upright, z, half_steps, width):
-    """ν² / ((ν misfit)² + width²) with the smaller ν of the two pixels."""
+    """Return weights ν² / ((ν misfit)² + width²) of the edges, with the smaller ν of the two pixels."""
 
     def weight(p, q):
         first = 1 if p[0] == q[0] else 3
@@ -76,7 +80,10 @@ def cauchy_weights(mask, upright, z, half_steps, width):
 
 
 def strong_parts(mask, right, down, strong):
-    """Sets of pixels of a 2×2 block that edges join which are at least this share of the strongest at either end."""
+    """Return the parts of 2×2 blocks that strong edges connect.
+
+    An edge is strong if its weight is at least a fraction ``strong`` of the largest one at either end.
+    """
 
     def weight(p, q):
         return right[min(p, q)] if p[0] == q[0] else down[min(p, q)]
@@ -95,22 +102,22 @@ def strong_parts(mask, right, down, strong):
 
 
 def bilateral(normals, mask, radius, width, spread):
-    """Normals averaged with their neighbours in a square window, weighted by nearness and likeness."""
-    smooth = np.zeros_like(normals, dtype=np.float64)
-    pixels = [tuple(p) for p in np.argwhere(mask)]
-    for i, j in pixels:
-        total = np.zeros(3)
-        for k, m in pixels:
-            if max(abs(k - i), abs(m - j)) <= radius:
-                near = np.hypot(k - i, m - j) / width
-                alike = np.linalg.norm(normals[k, m].astype(np.float64) - normals[i, j]) / spread
-                total += np.exp(-(near**2 + alike**2) / 2) * normals[k, m]
-        smooth[i, j] = total / np.linalg.norm(total)
+    """Return unit means (H, W, 3) of normals over a square window, with Gaussian weights.
+
+    The weights decrease with the distance on the screen (deviation ``width``, px) and of the normals (``spread``).
+    They form a matrix over all pairs of foreground pixels.
+    """
+    places, given = np.argwhere(mask), normals[mask].astype(np.float64)
+    window = distance_matrix(places, places, p=np.inf) <= radius
+    exponents = (distance_matrix(places, places) / width) ** 2 + (distance_matrix(given, given) / spread) ** 2
+    means = (window * np.exp(-exponents / 2)) @ given
+    smooth = np.zeros(normals.shape)
+    smooth[mask] = means / np.linalg.norm(means, axis=1, keepdims=True)
     return smooth
 
 
 def slopes(normal_map, row, column):
-    """Slopes along u and v in pixels, and cos² of the tilt to the ray."""
+    """Return the slopes of a pixel along u and v, in pixels, and cos² of the tilt of its normal to the ray."""
     camera = normal_map.camera
     n, ray = normal_map.normals[row, column].astype(np.float64), camera.rays(column + 0.5, row + 0.5)
     p, q = (-(n @ tangent) / (n @ ray) / camera.pixel_length for tangent in camera.tangents)
@@ -118,7 +125,10 @@ def slopes(normal_map, row, column):
 
 
 def loop_gaps(normal_map, side):
-    """Slopes around loops of foreground pixels, by the trapezoidal rule, times the least cos² of their corners."""
+    """Return closure errors around all square loops of foreground pixels, times the least cos² of their corners.
+
+    The slopes are integrated by the trapezoidal rule along each side of ``side`` pixels.
+    """
     mask, gaps = normal_map.mask, []
     corners = [(0, 0), (0, side), (side, side), (side, 0)]
     for top, left in np.ndindex(mask.shape[0] - side, mask.shape[1] - side):
