@@ -89,14 +89,13 @@ def clamped(normal, ray, towards_viewer):
 
 
 def nearest_pixel(mask, position):
-    """The first foreground pixel in growing squares around the one under (u, v)."""
-    row, column = int(np.floor(position[1])), int(np.floor(position[0]))
-    for reach in range(3):
-        for i in range(row - reach, row + reach + 1):
-            for j in range(column - reach, column + reach + 1):
-                if 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]:
-                    return i, j
-    raise AssertionError("no pixel near")
+    """Row and column of the foreground pixel with the nearest centre, at most two pixels from the one under (u, v)."""
+    place = np.array(position, float)[::-1]
+    pixels = np.argwhere(mask)
+    pixels = pixels[np.abs(pixels - np.floor(place)).max(axis=1) <= 2]
+    if len(pixels) == 0:
+        return -1, -1
+    return tuple(pixels[((pixels + 0.5 - place) ** 2).sum(axis=1).argmin()])
 
 
 def face_record(corners, pixels, normal_map, regularisation):

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import naive
 from normalmesh import NormalMap, NormalMeshError, NormalMeshWarning, Orthographic, Perspective, Repairs
+from normalmesh.normals._normal_map import nearest_pixel
 
 CAMERAS = [Orthographic(), Perspective(6, 5, 3, 2.5, skew=0.5)]
 
@@ -229,3 +231,21 @@ def test_cameras_that_are_refused():
         NormalMeshError, match=r"camera must be Orthographic\(\.\.\.\) or Perspective\(\.\.\.\), not str"
     ):
         NormalMap(flat(), camera="K.txt")
+
+
+@pytest.mark.parametrize("share", [0.03, 0.2, 0.9])
+def test_the_nearest_pixel_is_the_one_with_the_nearest_centre(share):
+    rng = np.random.default_rng(0)
+    found = []
+    for u, v in rng.uniform(-3, 15, (300, 2)):
+        mask = rng.random((11, 13)) < share
+        found.append(nearest_pixel(mask, u, v))
+        assert found[-1] == naive.nearest_pixel(mask, (u, v))
+    assert share == 0.9 or (-1, -1) in found
+    assert len(set(found)) > 50
+
+
+def test_of_equally_near_pixels_the_first_is_taken():
+    mask = np.zeros((5, 5), bool)
+    mask[1, 2] = mask[2, 1] = mask[2, 3] = True
+    assert nearest_pixel(mask, 2.5, 2.5) == (1, 2)

@@ -13,7 +13,7 @@ from normalmesh.mesh._closed_mesh import turn
 from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixels
 from normalmesh.mesh._raster import by_height, face_edges, first_row
 from normalmesh.normals._camera import facing, jacobian
-from normalmesh.normals._normal_map import normal_at, sample_pixel
+from normalmesh.normals._normal_map import nearest_pixel, normal_at
 from normalmesh.runtime.kernels import inner, kernel
 
 
@@ -109,7 +109,7 @@ def sample_record(at_a, at_b, at_c, normal_map, regularisation):
     """
     camera = normal_map.camera
     centre_u, centre_v = (at_a[0] + at_b[0] + at_c[0]) / 3.0, (at_a[1] + at_b[1] + at_c[1]) / 3.0
-    row, column = sample_pixel(normal_map.mask, centre_u, centre_v)
+    row, column = nearest_pixel(normal_map.mask, centre_u, centre_v)
     if row < 0:
         normal = facing(0.0, 0.0, 0.0, centre_u, centre_v, camera)
         j = jacobian(normal[0], normal[1], normal[2], centre_u, centre_v, camera)

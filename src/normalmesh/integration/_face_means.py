@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixel
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
-from normalmesh.normals._normal_map import normal_at, sample_pixel
+from normalmesh.normals._normal_map import nearest_pixel, normal_at
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Columns of the table of means. COUNT is the number of samples; the others up to TIGHT_V are means over the samples:
@@ -77,7 +77,7 @@ def sampled_gradient(centre_u, centre_v, normal_map):
 
     All are zero if there is no pixel nearby.
     """
-    row, column = sample_pixel(normal_map.mask, centre_u, centre_v)
+    row, column = nearest_pixel(normal_map.mask, centre_u, centre_v)
     if row < 0:
         return 0.0, 0.0, 0.0, 0.0
     n, frame = normal_at(normal_map.normals, row, column), normal_map.camera.frame
@@ -161,7 +161,7 @@ def face_sums(a, b, c, fine, normal_map, pixels):
             count = list_pixel(row, column, normals, mask, pixels, count)
     sums = with_pixels(sums, pixels, count, centre_u, centre_v, frame)
     if sums.count == 0.0:
-        row, column = sample_pixel(mask, centre_u, centre_v)
+        row, column = nearest_pixel(mask, centre_u, centre_v)
         if row >= 0:
             n = normal_at(normals, row, column)
             sums = with_pixel(sums, 1.0, n, column + 0.5, row + 0.5, centre_u, centre_v, frame)

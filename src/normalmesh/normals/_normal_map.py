@@ -28,15 +28,21 @@ class NormalMapArrays(NamedTuple):
 
 
 @inner
-def sample_pixel(mask, u, v):
-    """Return the foreground pixel nearest to the one under (u, v), within two pixels; (−1, −1) where there is none."""
+def nearest_pixel(mask, u, v):
+    """Return row and column of the foreground pixel whose centre is nearest to (u, v), the first of equally near ones.
+
+    Only the 5 × 5 pixels around the one under (u, v) are considered; (−1, −1) if none of them is foreground.
+    """
     row, column = math.floor(v), math.floor(u)
-    for reach in range(3):
-        for i in range(row - reach, row + reach + 1):
-            for j in range(column - reach, column + reach + 1):
-                if 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]:
-                    return i, j
-    return -1, -1
+    if 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]:
+        return row, column
+    nearest_row, nearest_column, least = -1, -1, np.inf
+    for i in range(max(row - 2, 0), min(row + 3, mask.shape[0])):
+        for j in range(max(column - 2, 0), min(column + 3, mask.shape[1])):
+            squared = (j + 0.5 - u) ** 2 + (i + 0.5 - v) ** 2
+            if mask[i, j] and squared < least:
+                nearest_row, nearest_column, least = i, j, squared
+    return nearest_row, nearest_column
 
 
 @inner(forceinline=True)

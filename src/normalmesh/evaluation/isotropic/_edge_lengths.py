@@ -15,7 +15,7 @@ from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.normals._camera import facing, jacobian
-from normalmesh.normals._normal_map import sample_pixel
+from normalmesh.normals._normal_map import nearest_pixel
 from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -124,7 +124,7 @@ def sample_faces(first, last, mesh, normal_map, density, samples):
                     total += density[row, column]
         u, v = (a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0
         if pixels == 0:
-            row, column = sample_pixel(mask, u, v)
+            row, column = nearest_pixel(mask, u, v)
             if row < 0:
                 continue
             pixels = 1
