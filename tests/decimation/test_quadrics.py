@@ -9,7 +9,7 @@ from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_f
 from normalmesh.decimation._edge_collapse import Quadric, evaluate, merge_quadrics
 from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.quadrics import FaceRecords, Pixels, vertex_quadrics
-from normalmesh.mesh._face_pixels import ROOM
+from normalmesh.mesh._face_pixels import CAPACITY
 from normalmesh.mesh.closed_mesh import ClosedMesh
 
 CAMERAS = [Orthographic(), Orthographic(0.3), Perspective(30, 28, 9, 8, skew=0.5)]
@@ -60,7 +60,7 @@ def test_faces_larger_than_a_list_of_pixels(camera, shape):
     records = FaceRecords(mesh)
     records.renew(mesh, Pixels(normal_map))
     owner = np.where(normal_map.mask, pixel_faces(mesh.to_screen(), shape), -1)
-    assert np.bincount(owner[normal_map.mask]).min() > ROOM
+    assert np.bincount(owner[normal_map.mask]).min() > CAPACITY
     for f in range(mesh.real_faces):
         expected = naive.face_record(mesh.vertices[mesh.faces[f]], np.argwhere(owner == f), normal_map, 1e-5)
         np.testing.assert_allclose(records.table[f], expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

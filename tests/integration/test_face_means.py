@@ -7,7 +7,7 @@ import naive_integration
 from meshes import bumpy_map, disc, point_mesh, two_faces
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
 from normalmesh.integration.face_means import FaceMeans
-from normalmesh.mesh._face_pixels import ROOM
+from normalmesh.mesh._face_pixels import CAPACITY
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
 
@@ -43,7 +43,7 @@ def test_faces_larger_than_a_list_of_pixels(camera, shape):
     normal_map = bumpy_map(shape, camera=camera, mask=mask, height=0.5)
     mesh = two_faces(shape)
     table = means_of(mesh, normal_map).table
-    assert table[:, 0].min() > ROOM
+    assert table[:, 0].min() > CAPACITY
     np.testing.assert_allclose(table[:, :10], naive_integration.face_means(mesh, normal_map), rtol=1e-11, atol=1e-13)
 
 

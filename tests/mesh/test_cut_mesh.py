@@ -4,7 +4,7 @@ import numpy as np
 
 from meshes import point_mesh
 from normalmesh import ScreenMesh
-from normalmesh.mesh.cut_mesh import CLEAR, CUT, CutMesh, following, preceding, without_specks
+from normalmesh.mesh.cut_mesh import CLEAR, CUT, CutMesh, following, preceding, without_isolated_cuts
 from surfaces import grid_mesh
 
 
@@ -90,7 +90,7 @@ def test_specks_are_healed():
     strain[column(60, 20, 60)] = 0.9 * CLEAR
     strain[column(90, 50, 60)] = 5.0
     strain[column(90, 0, 10)] = 5.0
-    healed = without_specks(mesh, corners, strain) >= CUT
+    healed = without_isolated_cuts(mesh, corners, strain) >= CUT
     assert np.array_equal(healed, column(30, 20, 60) | column(90, 0, 10))
     unhurt = healed | (strain < CUT)
-    assert np.array_equal(without_specks(mesh, corners, strain)[unhurt], strain[unhurt])
+    assert np.array_equal(without_isolated_cuts(mesh, corners, strain)[unhurt], strain[unhurt])

@@ -4,7 +4,7 @@ import numpy as np
 
 from normalmesh.decimation._quadrics import face_record, record_of, store_record
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge, vertex_at
-from normalmesh.mesh._face_pixels import LISTED, ROOM
+from normalmesh.mesh._face_pixels import LIST_SIZE
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import crossing
 from normalmesh.normals._camera import facing, jacobian
@@ -91,7 +91,7 @@ def flip_in_order(order, mesh, records, normal_map, regularisation, active):
     """
     vertices, faces, opposite, camera = mesh.vertices, mesh.faces, mesh.opposite, normal_map.camera
     active[:] = False
-    buffer = np.empty(LISTED * ROOM, np.float32)
+    buffer = np.empty(LIST_SIZE, np.float32)
     flips = 0
     for corner in order:
         if gain_of_flip(corner, mesh, records, camera) <= 0.0:

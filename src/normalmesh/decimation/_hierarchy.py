@@ -33,10 +33,10 @@ COSTS = 5
 class Part(NamedTuple):
     """A triangle of the hierarchy: its mean normal, and the mean squared deviation from it. All are float32."""
 
-    x: float
-    y: float
-    z: float
-    deviation: float
+    x: np.float32
+    y: np.float32
+    z: np.float32
+    deviation: np.float32
 
 
 class Foreground(NamedTuple):

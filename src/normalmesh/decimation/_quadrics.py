@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.mesh._closed_mesh import turn
-from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixels
+from normalmesh.mesh._face_pixels import FAST, LIST_SIZE, U, V, X, Y, Z, list_pixels
 from normalmesh.mesh._raster import by_height, face_edges, first_row
 from normalmesh.normals._camera import facing, jacobian
 from normalmesh.normals._normal_map import nearest_pixel, normal_at
@@ -240,7 +240,7 @@ def restrict_to_screen(total, normal, u, v, camera):
 @kernel(error_model="numpy")
 def face_records(first, last, mesh, changed, normal_map, regularisation, records):
     """Fill the records (M, RECORD) of the faces that changed."""
-    buffer = np.empty(LISTED * ROOM, np.float32)
+    buffer = np.empty(LIST_SIZE, np.float32)
     faces = mesh.faces
     for f in range(first, last):
         if changed[f]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.mesh._face_pixels import FAST, LISTED, ROOM, U, V, X, Y, Z, list_pixel
+from normalmesh.mesh._face_pixels import CAPACITY, FAST, LIST_SIZE, U, V, X, Y, Z, list_pixel
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
 from normalmesh.normals._normal_map import nearest_pixel, normal_at
@@ -23,7 +23,7 @@ SMALL_FACE = 64.0
 #: Least share of ⟨r,n⟩ at a pixel that must be left at the centroid. Beyond it the pixel's plane is seen from behind.
 MIN_FACING = 0.2
 #: Offset of the number of samples that the face owns of each pixel, in a list of pixels.
-SHARE = LISTED * ROOM
+SHARE = LIST_SIZE
 
 
 class Triangles(NamedTuple):
@@ -154,7 +154,7 @@ def face_sums(a, b, c, fine, normal_map, pixels):
         for column in range(begin, (max(end, other_end) + fine - 1) // fine):
             left, right = fine * column, fine * column + fine
             owned = overlap(start, end, left, right) + overlap(other_start, other_end, left, right)
-            if count == ROOM:
+            if count == CAPACITY:
                 sums = with_pixels(sums, pixels, count, centre_u, centre_v, frame)
                 count = 0
             pixels[SHARE + count] = owned
@@ -175,7 +175,7 @@ def face_means(first, last, mesh, samples, normal_map, table):
     Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres.
     """
     vertices, faces = mesh.vertices, mesh.faces
-    pixels = np.empty((LISTED + 1) * ROOM, np.float32)
+    pixels = np.empty(LIST_SIZE + CAPACITY, np.float32)
     for f in range(first, last):
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
         a, b, c = (vertices[i, 0], vertices[i, 1]), (vertices[j, 0], vertices[j, 1]), (vertices[k, 0], vertices[k, 1])

@@ -31,7 +31,7 @@ from normalmesh.integration._patch import (
 )
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
-from normalmesh.mesh._validity import is_fit
+from normalmesh.mesh._validity import is_well_shaped
 from normalmesh.mesh.cut_mesh import CUT
 from normalmesh.normals._camera import space_point
 from normalmesh.runtime.kernels import inner, kernel
@@ -188,7 +188,7 @@ def stays_upright(u, v, star):
         double_area = bv * cu - bu * cv
         longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
         # Written so that NaN does not pass.
-        if not (double_area >= 2.0 * MIN_AREA and is_fit(double_area, longest)):
+        if not (double_area >= 2.0 * MIN_AREA and is_well_shaped(double_area, longest)):
             return False
     return True
 

@@ -15,7 +15,7 @@ from normalmesh.integration.face_means import FaceMeans
 from normalmesh.integration.facets import FacetSystem
 from normalmesh.integration.gluing import Glued, Gluing
 from normalmesh.integration.prior import Prior
-from normalmesh.mesh.cut_mesh import CUT, CutMesh, without_specks
+from normalmesh.mesh.cut_mesh import CUT, CutMesh, without_isolated_cuts
 from normalmesh.mesh.origin import Discontinuities
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
@@ -120,7 +120,7 @@ class MeshSolver:
         else:
             glued = self.gluing.resume(facets, strain[facets.corners], solve, last)
         self.glued = glued = self._moved_by_prior(glued, self.gluing)
-        strain = without_specks(mesh, facets.corners, glued.strain) if last else glued.strain
+        strain = without_isolated_cuts(mesh, facets.corners, glued.strain) if last else glued.strain
         cut = CutMesh.of(mesh, facets.corners, strain)
         return cut, facets.at_vertices(glued.offsets, cut)
 

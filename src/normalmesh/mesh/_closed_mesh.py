@@ -1,7 +1,7 @@
 """Kernels of :mod:`normalmesh.mesh.closed_mesh`: walking around vertices; collapsing, flipping and splitting edges.
 
-All work on a corner table (:mod:`normalmesh.mesh._topology`) without boundary: one ghost vertex, the last, is joined to
-every boundary edge. So every vertex but the ghost has a closed ring of faces.
+They work on a corner table (:mod:`normalmesh.mesh._topology`) without boundary: one ghost vertex, the last, is joined
+to every boundary edge. So every vertex but the ghost has a closed ring of faces.
 """
 
 from typing import NamedTuple
@@ -49,21 +49,22 @@ class MeshArrays(NamedTuple):
 
 @inner
 def turn(corner, opposite):
-    """The corner of the same vertex in the next face counter-clockwise."""
+    """Return the corner of the same vertex in the next face counter-clockwise."""
     return next_corner(opposite[next_corner(corner)])
 
 
 @inner
 def vertex_at(corner, faces):
+    """Return the vertex of a corner."""
     return faces[corner // 3, corner % 3]
 
 
 @kernel
 def close_boundary(boundary, faces, opposite, ghost, after, ghost_at):
-    """Join every boundary edge to the ghost: fill the last of the faces and of ``opposite``, one face for each edge.
+    """Join every boundary edge to the ghost: fill the last rows of ``faces`` and ``opposite``, one face for each edge.
 
-    ``boundary`` (B,) are the corners across from them. ``after`` (N,) becomes the next vertex along the boundary of
-    each vertex on it; ``ghost_at`` (N,) is room.
+    ``boundary`` (B,) are the corners across from the boundary edges. ``after`` (N,) becomes the next vertex along the
+    boundary for each vertex on it; ``ghost_at`` (N,) is a work array.
     """
     real = faces.shape[0] - boundary.size
     for f in range(real, faces.shape[0]):
@@ -80,14 +81,17 @@ def close_boundary(boundary, faces, opposite, ghost, after, ghost_at):
 
 @kernel
 def fill_corners(faces, corner_of):
-    """Fill in the first corner of each vertex that has a face."""
+    """Fill ``corner_of`` with the first corner of each vertex that has a face."""
     for corner in range(faces.size - 1, -1, -1):
         corner_of[vertex_at(corner, faces)] = corner
 
 
 @kernel
 def compact_faces(alive, number, renumber, faces, opposite, kept, across):
-    """Fill faces and ``opposite`` of those that are alive, with vertices renumbered; ``number`` (F,) is room."""
+    """Copy the faces ``alive`` to ``kept``, with vertices renumbered, and their corner table to ``across``.
+
+    ``number`` (F,) is a work array.
+    """
     for f in range(alive.size):
         number[alive[f]] = f
     for f in range(alive.size):
@@ -99,7 +103,7 @@ def compact_faces(alive, number, renumber, faces, opposite, kept, across):
 
 @inner
 def boundary_neighbours(vertex, mesh):
-    """The boundary vertices before and after a boundary vertex, with the foreground on the left of the boundary."""
+    """Return the boundary vertices before and after a boundary vertex, with the foreground on the left."""
     faces, opposite = mesh.faces, mesh.opposite
     corner = mesh.corner_of[vertex]
     while vertex_at(next_corner(corner), faces) != mesh.ghost:
@@ -111,7 +115,7 @@ def boundary_neighbours(vertex, mesh):
 
 @inner
 def are_neighbours(one, two, mesh):
-    """Whether two vertices share an edge."""
+    """Check whether two vertices share an edge."""
     start = mesh.corner_of[one]
     corner = start
     while True:
@@ -174,7 +178,7 @@ def flip_edge(corner, mesh):
 
 @inner
 def split_edge(corner, middle, face, other_face, mesh):
-    """Put the vertex ``middle`` on the edge across from a corner; two unused faces take the far halves.
+    """Insert the vertex ``middle`` into the edge across from a corner; two unused faces take the far halves.
 
     Faces (apex, start, end) and (far, end, start) become (apex, start, middle) and (far, end, middle); the new ones are
     ``face``, (apex, middle, end), and ``other_face``, (far, middle, start). Corners keep their places in a face.
@@ -193,7 +197,7 @@ def split_edge(corner, middle, face, other_face, mesh):
 
 @inner
 def _cut_off_half(corner, middle, face, mesh):
-    """Give the half of a face behind the middle of its edge to an unused face; the corner there of the same vertex."""
+    """Give the half of a face behind the middle of its edge to an unused face; return the corner of its apex there."""
     faces, opposite = mesh.faces, mesh.opposite
     before, after = next_corner(corner), previous_corner(corner)
     half = 3 * face + corner % 3
@@ -208,4 +212,5 @@ def _cut_off_half(corner, middle, face, mesh):
 
 @inner
 def _join(one, two, opposite):
+    """Make two corners opposite each other."""
     opposite[one], opposite[two] = two, one

@@ -1,4 +1,4 @@
-"""Kernels that keep the outline of the mask: in the quadrics, in the moves, and pixel by pixel.
+"""Kernels that keep the outline of the mask: its quadrics, moves of boundary vertices, and the pixels covered.
 
 The outline is the boundary of the start mesh, a list of points with ``next_point``. A boundary vertex stands for one of
 them, ``outline_of[vertex]``, and an edge between two boundary vertices for the points between theirs.
@@ -44,7 +44,7 @@ class OutlineArrays(NamedTuple):
 
 @inner
 def near_outline(u, v, mask):
-    """Whether the outline of the mask passes within one pixel of (u, v)."""
+    """Check whether the outline of the mask passes within one pixel of (u, v)."""
     row, column = math.floor(v), math.floor(u)
     here = 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]
     for i in range(row - 1, row + 2):
@@ -60,7 +60,7 @@ def near_outline(u, v, mask):
 
 @kernel
 def add_outline_quadrics(first, last, mesh, outline, weight, quadrics):
-    """Add to quadrics (N, 6) of boundary vertices the squared distance to the outline that their edges stand for."""
+    """Add the squared distance to the outline that their edges stand for to quadrics (N, 6) of boundary vertices."""
     point_of, next_point, smooth = outline.point_of, outline.next_point, outline.smooth
     for vertex in range(first, last):
         if point_of[vertex] < 0:
@@ -114,7 +114,7 @@ def outline_steps(first, last, mesh, outline, step, steps):
 
 @inner
 def _fit_edge(moving, fixed, start, end, outline, system):
-    """Add the distances of the outline from start to end to an edge, as linear functions of the edge's moving end.
+    """Add the distances of the outline, from start to end, to an edge as linear functions of the edge's moving end.
 
     ``system`` holds the normal equations: the matrix as uu, uv, vv and the right side.
     """
@@ -141,7 +141,7 @@ def _fit_edge(moving, fixed, start, end, outline, system):
 
 @inner(forceinline=True)
 def nearest_point(start, end, u, v, next_point, points):
-    """The point of the outline from start to end that is nearest to (u, v)."""
+    """Return the point of the outline from start to end that is nearest to (u, v)."""
     nearest = start
     least = np.inf
     point = start
@@ -157,7 +157,7 @@ def nearest_point(start, end, u, v, next_point, points):
 
 @inner
 def deviation_squared(start, end, au, av, bu, bv, next_point, points):
-    """Largest squared distance (px²) of the outline's points from start to end to the segment from a to b."""
+    """Return the largest squared distance (px²) of the outline's points from start to end to the segment ab."""
     du, dv = bu - au, bv - av
     squared = du * du + dv * dv
     largest = 0.0
@@ -173,9 +173,9 @@ def deviation_squared(start, end, au, av, bu, bv, next_point, points):
 
 @inner(allocates=True)
 def change_outline(polygon, covered, commit):
-    """Whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
+    """Check whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
 
-    With ``commit``, also note in ``covered`` (H, W) which pixels then lie in the mesh.
+    With ``commit``, also update ``covered`` (H, W), the pixels that lie in the mesh.
 
     The polygon (k, 2) runs along the new piece and back along the old one, with the foreground on the left of the new
     piece: it winds once around pixels that become covered, and once backwards around those that become uncovered.

@@ -1,4 +1,4 @@
-"""On which side of a line is a point? Exact (Shewchuk 1997, expansions) unless products of coordinates underflow."""
+"""Exact orientation of three points (Shewchuk 1997, expansions), unless products of coordinates underflow."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from normalmesh.runtime.kernels import inner
 
 @inner
 def orientation(ax, ay, bx, by, cx, cy):
-    """Sign (+1, 0, −1) of the area of the triangle abc: +1 counter-clockwise as the viewer sees it (v down)."""
+    """Return the sign (+1, 0, −1) of the area of the triangle abc, +1 if it is counter-clockwise (with v down)."""
     left = (ay - cy) * (bx - cx)
     right = (ax - cx) * (by - cy)
     area = left - right
@@ -19,6 +19,7 @@ def orientation(ax, ay, bx, by, cx, cy):
 
 @inner(allocates=True)
 def _exact_orientation(ax, ay, bx, by, cx, cy):
+    """Return the same sign in exact arithmetic."""
     factors = (
         (_two_sum(ay, -cy), _two_sum(bx, -cx)),
         (_two_sum(-ax, cx), _two_sum(by, -cy)),
@@ -50,7 +51,7 @@ def _exact_orientation(ax, ay, bx, by, cx, cy):
 
 @inner
 def _two_sum(a, b):
-    """a + b as a rounded sum and its exact error."""
+    """Return a + b as a rounded sum and its exact error."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
@@ -58,7 +59,7 @@ def _two_sum(a, b):
 
 @inner
 def _two_product(a, b):
-    """a · b as a rounded product and its exact error."""
+    """Return a · b as a rounded product and its exact error."""
     product = a * b
     a_high = 134217729.0 * a - (134217729.0 * a - a)
     b_high = 134217729.0 * b - (134217729.0 * b - b)

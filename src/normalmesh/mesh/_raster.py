@@ -1,7 +1,7 @@
 """Kernels of :mod:`normalmesh.mesh.raster`: the pixels of a face, row by row.
 
 A face owns the pixels whose centres lie in it. Centres on an edge belong to the face on the right of the edge, or
-below it where the edge is horizontal (the top-left rule). A row of pixels crosses each edge at one column, which both
+below it if the edge is horizontal (the top-left rule). A row of pixels crosses each edge at one column, which both
 faces of the edge compute from the same numbers and exactly: there are no cracks and no doubles.
 """
 
@@ -13,7 +13,7 @@ from normalmesh.runtime.kernels import inner, kernel
 
 @inner(forceinline=True, error_model="numpy")
 def by_height(a, b, c):
-    """Three points (u, v) from top to bottom of the screen, as tuples: views of arrays cost more than all the rest."""
+    """Sort three points (u, v) from top to bottom of the screen, as tuples: views of arrays cost more than the rest."""
     a, b, c = (a[0], a[1]), (b[0], b[1]), (c[0], c[1])
     if b[1] < a[1]:
         a, b = b, a
@@ -26,13 +26,13 @@ def by_height(a, b, c):
 
 @inner(forceinline=True, error_model="numpy")
 def first_row(v, rows):
-    """The first row of pixels whose centres are not above v, within 0 … rows."""
+    """Return the first row of pixels whose centres are not above v, within 0 … rows."""
     return int(min(max(math.ceil(v - 0.5), 0.0), float(rows)))
 
 
 @inner(forceinline=True, error_model="numpy")
 def edge(top, bottom):
-    """An edge from its upper to its lower end: both ends, du/dv, and a bound on rounding errors of its columns."""
+    """Return the upper and the lower end of an edge, du/dv, and a bound on the rounding errors of its columns."""
     u, v, end_u, end_v = top[0], top[1], bottom[0], bottom[1]
     # Between the ends of an edge a column has seven roundings, each of at most 1.2e-16 (|u| + |end_u| + 1).
     slope = (end_u - u) / (end_v - v) if v < end_v else 0.0
@@ -41,13 +41,13 @@ def edge(top, bottom):
 
 @inner(forceinline=True, error_model="numpy")
 def face_edges(top, middle, bottom):
-    """The long edge of a face, that above its middle corner, and that below."""
+    """Return the long edge of a face, the edge above its middle corner, and the edge below."""
     return edge(top, bottom), edge(top, middle), edge(middle, bottom)
 
 
 @inner(forceinline=True, error_model="numpy")
 def first_column(edge, row, columns):
-    """The first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
+    """Return the first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
     u, v, end_u, end_v, slope, rounding = edge
     height = row + 0.5
     column = u + (height - v) * slope - 0.5
@@ -60,7 +60,7 @@ def first_column(edge, row, columns):
 
 @inner(forceinline=True, error_model="numpy")
 def row_span(edges, row, middle_row, columns):
-    """Columns start … end − 1 of the row that a face owns; rows from the middle corner on use its lower edge."""
+    """Return the columns start … end − 1 of a row that a face owns; from the middle corner on the lower edge counts."""
     long, upper, lower = edges
     one, other = first_column(long, row, columns), first_column(upper if row < middle_row else lower, row, columns)
     return min(one, other), max(one, other)
@@ -68,7 +68,7 @@ def row_span(edges, row, middle_row, columns):
 
 @kernel
 def fill_pixel_faces(first, last, vertices, faces, owner):
-    """Write the index of faces into the pixels (H, W) int32 that it owns. Inverted faces own nothing."""
+    """Write the indices of faces into the pixels (H, W) int32 that they own. Inverted faces own nothing."""
     rows, columns = owner.shape
     for f in range(first, last):
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]

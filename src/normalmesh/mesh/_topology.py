@@ -11,28 +11,31 @@ from normalmesh.mesh._predicates import orientation
 from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Marks of wrong edges while a corner table is made.
+#: Values of ``opposite`` that mark invalid edges while a corner table is made.
 NON_MANIFOLD, MISORIENTED = -2, -3
 
 
 @inner
 def next_corner(corner):
+    """Return the next corner of the same face, counter-clockwise."""
     return corner + 1 if corner % 3 != 2 else corner - 2
 
 
 @inner
 def previous_corner(corner):
+    """Return the previous corner of the same face."""
     return corner - 1 if corner % 3 != 0 else corner + 2
 
 
 @inner
 def _inside(mask, i, j):
+    """Check whether a pixel is in the image and in the foreground."""
     return 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j]
 
 
 @inner
 def vertices_at(mask, i, j):
-    """How many vertices the pixel corner (i, j) needs: two where pixels touch only diagonally, to be manifold."""
+    """Return the number of vertices at the pixel corner (i, j): two if pixels touch only diagonally, to be manifold."""
     above, below, left, right = i > 0, i < mask.shape[0], j > 0, j < mask.shape[1]
     above_left = 1 if above and left and mask[i - 1, j - 1] else 0
     above_right = 1 if above and right and mask[i - 1, j] else 0
@@ -73,7 +76,7 @@ def fill_vertices(first, last, mask, before, number, vertices):
 
 @kernel
 def fill_faces(first, last, mask, before, number, faces):
-    """Fill faces (M, 3) of rows of pixels: two counter-clockwise triangles a foreground pixel."""
+    """Fill faces (M, 3) of rows of pixels: two counter-clockwise triangles for each foreground pixel."""
     for i in range(first, last):
         face = 2 * before[i, 1]
         for j in range(mask.shape[1]):
@@ -91,9 +94,9 @@ def fill_faces(first, last, mask, before, number, faces):
 
 @kernel
 def edge_buckets(faces, bucket, starts):
-    """Fill ``bucket`` with corners (3M,): from starts[v] to starts[v + 1] − 1 those whose edges have the smaller end v.
+    """Sort corners (3M,) by the smaller end of the edges across from them into ``bucket``.
 
-    ``starts`` (N + 2,) must be zero.
+    ``bucket[starts[v]:starts[v + 1]]`` become those with the smaller end v. ``starts`` (N + 2,) must be zero.
     """
     for f in range(faces.shape[0]):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -114,8 +117,8 @@ def edge_buckets(faces, bucket, starts):
 def match_corners(first, last, faces, bucket, starts, opposite):
     """Fill ``opposite`` (3M,) for edges whose smaller end is among the given vertices.
 
-    −1 at the boundary and on edges that are wrong; one corner of each of those becomes ``NON_MANIFOLD``, for more than
-    two faces, or ``MISORIENTED``, for two that turn different ways.
+    It is −1 at the boundary and on invalid edges; one corner of each invalid edge becomes ``NON_MANIFOLD``, for more
+    than two faces, or ``MISORIENTED``, for two faces of opposite orientation.
     """
     vertex_of = faces.reshape(-1)
     for vertex in range(first, last):
@@ -140,14 +143,15 @@ def match_corners(first, last, faces, bucket, starts, opposite):
 
 @inner
 def _far_end(corner, vertex_of):
+    """Return the larger end of the edge across from a corner."""
     return max(vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)])
 
 
 @kernel
 def vertex_corners(faces, opposite, vertex_count):
-    """One corner of each vertex (−1: unused), the first of its fan counter-clockwise, and how many fans it has.
+    """Return one corner of each vertex (−1: unused), the first of its fan counter-clockwise, and its number of fans.
 
-    A manifold vertex has one fan: its faces hang together through edges.
+    A manifold vertex has one fan: its faces are connected through edges.
     """
     vertex_of = faces.reshape(-1)
     corner_of = np.full(vertex_count, -1, np.int32)
@@ -201,6 +205,7 @@ def component_labels(groups, labels):
 
 @inner
 def _root(parent, vertex):
+    """Return the root of a vertex, and shorten the path to it."""
     while parent[vertex] != vertex:
         parent[vertex] = parent[parent[vertex]]
         vertex = parent[vertex]
@@ -209,7 +214,7 @@ def _root(parent, vertex):
 
 @kernel
 def boundary_loops(faces, opposite, labels, component_count):
-    """Boundary edges and boundary loops of each component, (C,) int64 each. The mesh must be manifold."""
+    """Count boundary edges and boundary loops of each component, (C,) int64 each. The mesh must be manifold."""
     vertex_of = faces.reshape(-1)
     edges = np.zeros(component_count, np.int64)
     loops = np.zeros(component_count, np.int64)

@@ -1,26 +1,27 @@
-"""Kernels that say which changes keep a mesh valid: no face turned over or degenerate, no edge or face twice."""
+"""Kernels that check whether a change keeps a mesh valid: no inverted or degenerate face, no edge or face twice."""
 
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._predicates import orientation
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner
 
-#: A face should keep this area (px²), and this ratio of twice its area to the square of its longest side.
-LEAST_AREA = 1e-3
-LEAST_FLATNESS = 1e-3
+#: Area (px²) that a well-shaped face has at least.
+MIN_AREA = 1e-3
+#: Ratio of twice its area to the square of its longest side that a well-shaped face has at least.
+MIN_FLATNESS = 1e-3
 
 
 @inner
-def is_fit(double_area, longest_squared):
-    """Whether a face of this area and longest side is neither tiny nor a needle."""
-    return double_area >= max(2.0 * LEAST_AREA, LEAST_FLATNESS * longest_squared)
+def is_well_shaped(double_area, longest_squared):
+    """Check whether a face of this area and longest side is neither tiny nor a needle."""
+    return double_area >= max(2.0 * MIN_AREA, MIN_FLATNESS * longest_squared)
 
 
 @inner
 def crossing(a, b, c, d, vertices):
-    """Where the diagonals ab and cd of two faces cross: shares s of ab and t of cd, and twice the area of both faces.
+    """Find where the diagonals ab and cd of two faces cross, as shares s of ab and t of cd, and twice the faces' area.
 
-    The area is 0 where they do not cross, or where one of the faces that a flip from ab to cd would make is not fit.
+    The area is 0 if they do not cross, or if a flip from ab to cd would make a face that is not well shaped.
     """
     bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
     cu, cv = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1]
@@ -32,16 +33,16 @@ def crossing(a, b, c, d, vertices):
     if not (0.0 < s < 1.0 and 0.0 < t < 1.0):
         return s, t, 0.0
     # The new faces (c, a, d) and (d, b, c) share out the area of the patch as s divides the edge ab.
-    if not is_fit(min(s, 1.0 - s) * abs(cross), max(bu * bu + bv * bv, du * du + dv * dv)):
+    if not is_well_shaped(min(s, 1.0 - s) * abs(cross), max(bu * bu + bv * bv, du * du + dv * dv)):
         return s, t, 0.0
     return s, t, abs(cross)
 
 
 @inner
 def keeps_faces_upright(vertex, other, u, v, mesh):
-    """Whether all faces of a vertex, but those with the other one, stay fit when the vertex moves to (u, v).
+    """Check that all faces of a vertex, but those with the other one, are well shaped if the vertex moves to (u, v).
 
-    A face that is not fit already must stay counter-clockwise and not lose area.
+    A face that is not well shaped already must stay counter-clockwise and not lose area.
     """
     vertices, faces, ghost = mesh.vertices, mesh.faces, mesh.ghost
     start = mesh.corner_of[vertex]
@@ -52,7 +53,7 @@ def keeps_faces_upright(vertex, other, u, v, mesh):
             bu, bv, cu, cv = vertices[b, 0], vertices[b, 1], vertices[c, 0], vertices[c, 1]
             double_area = (bv - v) * (cu - u) - (bu - u) * (cv - v)
             longest = max((bu - u) ** 2 + (bv - v) ** 2, (cu - u) ** 2 + (cv - v) ** 2, (bu - cu) ** 2 + (bv - cv) ** 2)
-            if not is_fit(double_area, longest):
+            if not is_well_shaped(double_area, longest):
                 au, av = vertices[vertex, 0], vertices[vertex, 1]
                 before = (bv - av) * (cu - au) - (bu - au) * (cv - av)
                 if double_area < before or orientation(u, v, bu, bv, cu, cv) <= 0:
@@ -64,11 +65,11 @@ def keeps_faces_upright(vertex, other, u, v, mesh):
 
 @inner(forceinline=True)
 def link_is_simple(a, b, mesh, mark, token):
-    """The link condition: only the two vertices across from the edge ab are neighbours of both its ends.
+    """Check the link condition: only the two vertices across from the edge ab are neighbours of both its ends.
 
     With the ghost among the vertices this also refuses to pinch the mesh between two boundary vertices and to close a
-    hole. A lone triangle, whose ends both have three neighbours, is refused as well. ``mark`` (N,) is scratch space in
-    which ``token`` has not been used.
+    hole. A lone triangle, whose ends both have three neighbours, is refused as well. ``mark`` (N,) is a work
+    array in which ``token`` has not been used.
     """
     faces, corner_of, ghost = mesh.faces, mesh.corner_of, mesh.ghost
     valence_a, ghosts_a = 0, 0

@@ -1,4 +1,4 @@
-"""ClosedMesh: the form a mesh has while it is decimated. A ghost vertex closes the boundary, arrays may be written."""
+"""ClosedMesh: a mesh that is being changed. A ghost vertex closes its boundary, and its arrays may be written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from normalmesh.mesh._outline import OutlineArrays
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
-#: Passes of smoothing (1, 2, 1)/4 that level the stairs of a slanted outline.
-SMOOTHINGS = 3
-#: Smoothing moves no point of the outline farther (px): stairs need less, and specks must not shrink to nothing.
-FARTHEST = 0.5
-#: Pixels that the outline must run straight on both sides of a true corner; stairs have a short side.
+#: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline.
+SMOOTHING_PASSES = 3
+#: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
+MAX_SHIFT = 0.5
+#: Pixels that the outline must run straight on both sides of a true corner; a staircase has a short side.
 STRAIGHT = 4
 
 
@@ -30,7 +30,7 @@ class Outline:
     points : (P, 2) float64
         Boundary vertices of the start mesh, in pixels.
     smooth : (P, 2) float64
-        The same without the stairs of the pixel grid.
+        The same points without the staircase of the pixel grid.
     next_point : (P,) int32
         The next point along the boundary, with the foreground on the left.
     """
@@ -42,7 +42,7 @@ class Outline:
 
 @dataclass(eq=False)
 class ClosedMesh:
-    """A mesh under decimation.
+    """A mesh whose edges can be collapsed, flipped and split.
 
     Attributes
     ----------
@@ -51,6 +51,7 @@ class ClosedMesh:
     faces : (F, 3) int32
         Real faces first, then one ghost face for each boundary edge. Collapsed faces have −1 as first vertex.
     real_faces : int
+        Number of real faces.
     opposite : (3F,) int32
         Corner table without boundary.
     corner_of : (N + 1,) int32
@@ -58,8 +59,9 @@ class ClosedMesh:
     flags : (N,) uint8
         ``BOUNDARY`` and ``LOCKED``.
     outline_of : (N,) int32
-        The point of the outline that a boundary vertex stands for, −1 inside.
+        The point of the outline that a boundary vertex stands for, −1 for inner vertices.
     outline : Outline
+        The outline of the mesh as it was at the start.
     covered : (H, W) bool
         Pixels whose centres lie in the mesh.
     """
@@ -102,7 +104,16 @@ class ClosedMesh:
     ) -> ClosedMesh:
         """Close a mesh of an image of the given shape.
 
-        ``locked`` (N,) marks vertices that must stay as they are; ``covered`` may be given where it is known.
+        Parameters
+        ----------
+        mesh
+            The mesh; it is copied.
+        shape
+            Rows and columns of the image.
+        locked
+            (N,) vertices that must stay as they are.
+        covered
+            (H, W) pixels whose centres lie in the mesh; default: computed.
         """
         ghost = len(mesh.vertices)
         faces, opposite, after = _closed(mesh)
@@ -114,7 +125,7 @@ class ClosedMesh:
         outline_of = np.where(on_boundary, np.cumsum(on_boundary) - 1, -1).astype(np.int32)
         points = mesh.vertices[on_boundary]
         next_point = outline_of[after[on_boundary]]
-        outline = Outline(points, _without_stairs(points, next_point), next_point)
+        outline = Outline(points, _without_staircase(points, next_point), next_point)
         if covered is None:
             covered = pixel_faces(mesh, shape) >= 0
         return cls(
@@ -122,7 +133,7 @@ class ClosedMesh:
         )
 
     def compact(self) -> NDArray[np.int64]:
-        """Drop collapsed vertices and faces, in order; the vertices that are kept, as they were numbered before."""
+        """Drop collapsed vertices and faces; return the former numbers of the vertices that are kept, in order."""
         kept = np.flatnonzero(self.corner_of[:-1] >= 0)
         renumber = np.full(self.ghost + 1, -1, np.int32)
         renumber[kept] = np.arange(len(kept), dtype=np.int32)
@@ -138,11 +149,11 @@ class ClosedMesh:
         self.outline_of = self.outline_of[kept]
         return kept
 
-    def make_room(self, splits: int) -> tuple[int, int, int]:
-        """Room to split so many edges: the first new vertex, real face and ghost face.
+    def reserve_for_splits(self, splits: int) -> tuple[int, int, int]:
+        """Reserve vertices and faces to split ``splits`` edges; return the first new vertex, real face and ghost face.
 
-        An inner edge needs one vertex and two real faces, one of the boundary a vertex, a real and a ghost face. What
-        is not used goes when the mesh is made compact.
+        An inner edge needs one vertex and two real faces, a boundary edge a vertex, a real and a ghost face. Those that
+        are not used are dropped when the mesh is made compact.
         """
         vertices, real, ghosts = splits, 2 * splits, splits
         firsts = self.ghost, self.real_faces, len(self.faces) + real
@@ -153,8 +164,8 @@ class ClosedMesh:
 
         def spread(table: NDArray[np.int32], width: int) -> NDArray[np.int32]:
             here = width * self.real_faces
-            room = [np.full((width * count, *table.shape[1:]), -1, np.int32) for count in (real, ghosts)]
-            return np.concatenate([table[:here], room[0], table[here:], room[1]])
+            unused = [np.full((width * count, *table.shape[1:]), -1, np.int32) for count in (real, ghosts)]
+            return np.concatenate([table[:here], unused[0], table[here:], unused[1]])
 
         self.faces, self.opposite = spread(faces, 1), spread(opposite, 3)
         self.real_faces += real
@@ -165,7 +176,7 @@ class ClosedMesh:
         return firsts
 
     def copy(self) -> ClosedMesh:
-        """A mesh of its own; the outline, which nothing changes, is shared."""
+        """Copy the mesh; the outline, which nothing changes, is shared."""
         return replace(
             self,
             vertices=self.vertices.copy(),
@@ -178,19 +189,19 @@ class ClosedMesh:
         )
 
     def to_screen(self) -> ScreenMesh:
-        """The real faces as a mesh of their own. The closed mesh must be compact."""
+        """Return the real faces as a mesh on the screen. The closed mesh must be compact."""
         mesh = ScreenMesh(self.vertices.copy(), self.faces[: self.real_faces].copy())
         mesh.keep_opposite(self.real_opposite())
         return mesh
 
     def real_opposite(self) -> NDArray[np.int32]:
-        """:attr:`opposite` of the real faces alone, −1 at the boundary."""
+        """Return :attr:`opposite` of the real faces alone, −1 at the boundary."""
         opposite = self.opposite[: 3 * self.real_faces]
         return np.where(opposite < len(opposite), opposite, -1).astype(np.int32)
 
 
 def _closed(mesh: ScreenMesh) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Faces and opposite with a ghost face for each boundary edge; the next vertex (N,) on the boundary, −1 inside."""
+    """Return faces and opposite with a ghost face for each boundary edge, and the next boundary vertex (N,) or −1."""
     real, ghost = len(mesh.faces), len(mesh.vertices)
     known = mesh.find_opposite()
     boundary = np.flatnonzero(known < 0)
@@ -203,14 +214,14 @@ def _closed(mesh: ScreenMesh) -> tuple[NDArray[np.int32], NDArray[np.int32], NDA
 
 
 def _corners(faces: NDArray[np.int32], vertex_count: int) -> NDArray[np.int32]:
-    """One corner of each vertex, −1 for vertices without faces."""
+    """Return one corner of each vertex, −1 for vertices without faces."""
     corner_of = np.full(vertex_count, -1, np.int32)
     _closed_mesh.fill_corners(faces, corner_of)
     return corner_of
 
 
-def _without_stairs(points: NDArray[np.float64], next_point: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Points (P, 2) of closed loops, smoothed along the loops just enough to level pixel stairs.
+def _without_staircase(points: NDArray[np.float64], next_point: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Smooth points (P, 2) of closed loops along the loops, just enough to remove the staircase of the pixels.
 
     Corners between two straight sides, such as those of a rectangle, stay.
     """
@@ -218,16 +229,16 @@ def _without_stairs(points: NDArray[np.float64], next_point: NDArray[np.int32]) 
     previous_point[next_point] = np.arange(len(points), dtype=np.int32)
     corners = _ends_straight_side(points, next_point) & _ends_straight_side(points, previous_point)
     smooth = points
-    for _ in range(SMOOTHINGS):
+    for _ in range(SMOOTHING_PASSES):
         smooth = (smooth[previous_point] + 2 * smooth + smooth[next_point]) / 4
         smooth[corners] = points[corners]
     moved = smooth - points
     distance = np.hypot(moved[:, 0], moved[:, 1])
-    return points + moved * np.minimum(1.0, FARTHEST / np.maximum(distance, FARTHEST))[:, None]
+    return points + moved * np.minimum(1.0, MAX_SHIFT / np.maximum(distance, MAX_SHIFT))[:, None]
 
 
 def _ends_straight_side(points: NDArray[np.float64], following: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Points (P,) from which the outline runs straight for :data:`STRAIGHT` pixels."""
+    """Return the points (P,) from which the outline runs straight for :data:`STRAIGHT` pixels."""
     step = points[following] - points
     straight = np.ones(len(points), np.bool_)
     there = following

@@ -1,4 +1,4 @@
-"""Cutting: a mesh on the screen, opened along some of its edges."""
+"""CutMesh: a mesh on the screen that is cut open along some of its edges."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 from normalmesh.mesh.components import components
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
-#: Strain, in pixels or larger units (:mod:`normalmesh.integration.gluing`), from which on an edge is cut.
+#: Strain, in pixels or larger units (:mod:`normalmesh.integration.gluing`), from which an edge is cut.
 CUT = 0.5
-#: Strain that a line of cut edges reaches somewhere; along a jump that fades out it falls to :data:`CUT`.
+#: Strain that a line of cut edges must reach somewhere; along a jump that fades out it falls to :data:`CUT`.
 CLEAR = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class CutMesh:
-    """A mesh whose vertices are split where cut edges part the faces around them.
+    """A mesh whose vertices are split where cut edges separate the faces around them.
 
     Attributes
     ----------
     mesh : ScreenMesh
-        Before cutting, N vertices.
-    strain : (3M,)
-        At each corner that of the edge across: by how much its two faces miss each other.
+        The mesh before cutting, with N vertices.
+    strain : (3M,) float64
+        At each corner the strain of the edge across: the gap between its two faces.
     faces : (M, 3) int32
-        Vertices of the faces after cutting. Corners that meet across uncut edges share one; the first of a vertex keeps
-        its number, the others follow from N on.
+        Vertices of the faces after cutting. Corners that meet across uncut edges share one; the first copy of a vertex
+        keeps its number, the others are numbered from N on.
     origin : (N',) int32
-        The vertex of ``mesh`` that each vertex was.
+        The vertex of ``mesh`` that each vertex is a copy of.
     """
 
     mesh: ScreenMesh
@@ -40,12 +40,12 @@ class CutMesh:
 
     @classmethod
     def whole(cls, mesh: ScreenMesh) -> CutMesh:
-        """The mesh as it is."""
+        """Take a mesh without cuts."""
         return cls(mesh, np.zeros(mesh.faces.size), mesh.faces, np.arange(len(mesh.vertices), dtype=np.int32))
 
     @classmethod
     def of(cls, mesh: ScreenMesh, corners: NDArray[np.integer], edge_strain: NDArray[np.float64]) -> CutMesh:
-        """Cut edges by the strain (E,) of those across from some corners (E,)."""
+        """Cut a mesh by the strain (E,) of the edges across from corners (E,); other edges are not cut."""
         count, opposite = mesh.faces.size, mesh.opposite
         strain = np.zeros(count)
         strain[corners] = strain[opposite[corners]] = edge_strain
@@ -71,14 +71,15 @@ class CutMesh:
         return cls(mesh, strain, number[fan].reshape(-1, 3), np.concatenate([everyone, fan_vertex[repeated]]))
 
     def screen(self) -> ScreenMesh:
-        """The mesh after cutting."""
+        """Return the mesh after cutting."""
         return ScreenMesh(self.mesh.vertices[self.origin], self.faces)
 
 
 def along_cuts(mesh: ScreenMesh, corners: NDArray[np.integer], cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Vertices (N,) of the cut ones (E,) of the edges across from corners (E,), and of the faces that touch them.
+    """Return the vertices (N,) of cut edges, and of the faces that touch them.
 
-    A few edges among them may happen to fit: they hold nothing, if those before and after them are cut.
+    ``cut`` (E,) are the edges across from ``corners`` (E,) that are cut. A few edges between these vertices may happen
+    to fit: they hold nothing together if the edges before and after them are cut.
     """
     seam = np.zeros(len(mesh.vertices), np.bool_)
     seam[edge_ends(mesh, corners[cut])] = True
@@ -86,8 +87,10 @@ def along_cuts(mesh: ScreenMesh, corners: NDArray[np.integer], cut: NDArray[np.b
     return seam
 
 
-def without_specks(mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Strain (E,) of edges, lowered to just hold on lines of cut edges that open nothing or are nowhere clear."""
+def without_isolated_cuts(
+    mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the strain (E,), lowered to just below :data:`CUT` on lines that open nothing or are nowhere clear."""
     cut = strain >= CUT
     ends, count = edge_ends(mesh, corners[cut]), len(mesh.vertices)
     line_of = components(ends, count)
@@ -98,22 +101,24 @@ def without_specks(mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArr
     outline[edge_ends(mesh, np.flatnonzero(mesh.opposite < 0))] = True
     opens = np.bincount(line, minlength=lines) > 1
     opens[line[outline[ends].any(axis=1)]] = True
-    speck = (strongest < CLEAR) | ~opens
+    isolated = (strongest < CLEAR) | ~opens
     kept = strain.copy()
-    kept[cut] = np.where(speck[line], np.nextafter(CUT, 0), strain[cut])
+    kept[cut] = np.where(isolated[line], np.nextafter(CUT, 0), strain[cut])
     return kept
 
 
 def edge_ends(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.int32]:
-    """The two vertices (E, 2) of the edges across from corners (E,)."""
+    """Return the two vertices (E, 2) of the edges across from corners (E,)."""
     return mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
 
 
 def following(corner: NDArray[np.integer]) -> NDArray[np.integer]:
-    """The next corners of the same faces."""
-    return corner - corner % 3 + (corner + 1) % 3
+    """Return the next corners of the same faces."""
+    following: NDArray[np.integer] = corner - corner % 3 + (corner + 1) % 3
+    return following
 
 
 def preceding(corner: NDArray[np.integer]) -> NDArray[np.integer]:
-    """The previous corners of the same faces."""
-    return corner - corner % 3 + (corner + 2) % 3
+    """Return the previous corners of the same faces."""
+    preceding: NDArray[np.integer] = corner - corner % 3 + (corner + 2) % 3
+    return preceding

@@ -1,6 +1,6 @@
-"""How a surface came about: what decimation, remeshing and integration did, and where the depth jumps.
+"""The origin of a surface: reports on decimation, remeshing and integration, and the discontinuities of depth.
 
-The stages that fill these records live in the rooms above; a :class:`Surface` carries them.
+The stages that fill these records are in packages above this one; a :class:`Surface` carries them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Round:
-    """One round of the decimation: what was done, and what was left.
+    """Report on one round of decimation.
 
     Attributes
     ----------
+    vertices
+        Vertices left after the round.
+    collapses, flips, moves
+        Numbers of edge collapses, edge flips and vertex moves.
     largest_cost
         Largest cost of a collapse, px⁴.
     """
@@ -32,19 +36,21 @@ class Round:
 
 @dataclass(frozen=True)
 class Decimation:
-    """What a decimation did.
+    """Report on a decimation.
 
     Attributes
     ----------
+    rounds
+        Reports on the rounds, in order.
     target
-        Vertices asked for; None where a threshold was given.
+        Number of vertices requested; None if a threshold was given.
     target_met
-        Whether exactly so many vertices are left. If not, there were fewer to begin with, or no edge was left that may
-        collapse: each hole needs three vertices and each component its own.
+        Whether exactly this number of vertices is left. If not, the start mesh had fewer, or no edge was left that may
+        collapse: each hole needs three vertices, and so does each component.
     seconds
-        Wall time of the stages ``start``, ``collapse``, ``evaluate`` (pixels of faces), ``flip`` and ``move``.
+        Wall time of the stages ``start``, ``collapse``, ``evaluate`` (quadrics from pixels), ``flip`` and ``move``.
     cpu_seconds
-        Processor time of the same stages, all threads together.
+        CPU time of the same stages, summed over all threads.
     """
 
     rounds: tuple[Round, ...]
@@ -55,14 +61,17 @@ class Decimation:
 
     @property
     def collapses(self) -> int:
+        """Number of edge collapses in all rounds."""
         return sum(each.collapses for each in self.rounds)
 
     @property
     def flips(self) -> int:
+        """Number of edge flips in all rounds."""
         return sum(each.flips for each in self.rounds)
 
     @property
     def moves(self) -> int:
+        """Number of vertex moves in all rounds."""
         return sum(each.moves for each in self.rounds)
 
     @property
@@ -73,7 +82,7 @@ class Decimation:
 
 @dataclass(frozen=True)
 class RemeshingRound:
-    """One round: what was done, and how many vertices were left."""
+    """Report on one round of remeshing: the vertices left after it, and the numbers of its operations."""
 
     vertices: int
     splits: int
@@ -84,20 +93,20 @@ class RemeshingRound:
 
 @dataclass(frozen=True)
 class Remeshing:
-    """What a remeshing did.
+    """Report on a remeshing.
 
     Attributes
     ----------
     error
-        ε (px) of the mesh, given or found. With it the same mesh comes out.
+        ε (px) of the mesh, as given or found. Remeshing with this error gives the same mesh.
     rounds
-        Of the mesh that was kept.
+        Reports on the rounds of the mesh that was kept.
     target
-        Vertices asked for; None where an error was given.
+        Number of vertices requested; None if an error was given.
     target_met
         Whether the number of vertices is within 1 % of it.
     meshes
-        How many errors were tried.
+        Number of errors that were tried.
     seconds
         Wall time of the stages ``start`` (curvature, first coarsening), ``split``, ``collapse``, ``flip`` and ``move``,
         over all meshes.
@@ -112,39 +121,43 @@ class Remeshing:
 
     @property
     def splits(self) -> int:
+        """Number of edge splits in all rounds."""
         return sum(each.splits for each in self.rounds)
 
     @property
     def collapses(self) -> int:
+        """Number of edge collapses in all rounds."""
         return sum(each.collapses for each in self.rounds)
 
     @property
     def flips(self) -> int:
+        """Number of edge flips in all rounds."""
         return sum(each.flips for each in self.rounds)
 
     @property
     def moves(self) -> int:
+        """Number of vertex moves in all rounds."""
         return sum(each.moves for each in self.rounds)
 
 
 @dataclass(frozen=True)
 class Integration:
-    """How a surface was integrated.
+    """Report on an integration.
 
     Attributes
     ----------
     noise
-        Noise of the normals in degrees, estimated or as given.
+        Standard deviation of the normals in degrees, estimated or as given.
     method
-        Solver that was used last.
+        Solver of the last solve.
     residual
-        Its residual, relative to the right side.
+        Residual of the last solve, relative to the right-hand side.
     refinements
-        Flips and moves of each round.
+        Numbers of flips and moves in each round.
     seconds
         Wall time of the stages ``noise``, ``solve`` and ``refine``.
     cpu_seconds
-        Processor time of the same stages, all threads together.
+        CPU time of the same stages, summed over all threads.
     """
 
     noise: float
@@ -157,27 +170,28 @@ class Integration:
 
 @dataclass(frozen=True, eq=False)
 class Discontinuities:
-    """The inner edges of a mesh as it was before it was cut, and the parts that they hold together.
+    """The inner edges of a mesh before it was cut, and the parts into which jumps of depth divide it.
 
     Attributes
     ----------
     faces : (E, 2) int32
         The two faces of each edge.
     screen : (E, 2, 2)
-        Its ends as u, v in pixels.
+        The ends of each edge as u, v in pixels.
     jumps : (E,)
-        By how much the second face is higher (orthographic) or farther away (perspective) than the first where they
-        should meet, in the unit of the surface.
+        How much higher (orthographic) or farther away (perspective) the second face is than the first at their
+        common edge, in the unit of the surface.
     weights : (E,)
-        How firmly the two faces hold together: from 1, they fit, to 0, depth jumps.
+        Weight of the connection of the two faces: from 1, they fit, to 0, depth jumps.
     cut : (E,) bool
         Edges along which the mesh is cut.
     parts : (M,) int32
-        Part of each face: parts are joined by edges that jump, or nearly do, if at all. −1 for faces that touch one.
+        Part of each face: only edges that jump, or nearly do, separate parts. −1 for faces at such an edge.
     undetermined : (P,) bool
-        Parts whose distance from the rest of their component is a guess: no prior fixes it, and no edge that fits.
+        Parts whose distance from the rest of their component is a guess: neither a prior nor an edge that fits
+        determines it.
     part_areas : (P,)
-        In px².
+        Areas of the parts in px².
     """
 
     faces: NDArray[np.int32]

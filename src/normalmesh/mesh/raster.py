@@ -1,4 +1,4 @@
-"""Which face owns which pixel."""
+"""Pixel ownership: the face that each pixel centre lies in."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from normalmesh.runtime.threads import in_parallel
 
 
 def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
-    """For each pixel the face that owns its centre.
+    """Find the face that owns the centre of each pixel.
 
     Exact for any vertex positions: every centre inside a mesh without overlaps belongs to exactly one face. A centre
-    on an edge belongs to the face right of it, or below it where the edge is horizontal. Inverted and degenerate
+    on an edge belongs to the face right of it, or below it if the edge is horizontal. Inverted and degenerate
     faces own nothing.
 
     Parameters
     ----------
     mesh
-        Faces may reach over the image's border.
+        The mesh. Faces may reach over the image's border.
     shape
         Rows and columns of the image.
 

@@ -1,9 +1,10 @@
-"""ScreenMesh: a triangle mesh on the screen, and the mesh of all foreground pixels with which everything starts."""
+"""ScreenMesh: a triangle mesh on the screen, such as the mesh of all foreground pixels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +15,11 @@ from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
 from normalmesh.runtime.threads import in_parallel
 
-#: Corners are numbered in 32 bits, six for each pixel of the start mesh.
-MOST_PIXELS = (2**31 - 1) // 6
+#: Largest number of foreground pixels: corners are numbered in 32 bits, six for each pixel.
+MAX_PIXELS = (2**31 - 1) // 6
 
-#: Screen positions (px) up to which products of differences are far from overflow.
-FARTHEST = 1e9
+#: Largest screen position (px): products of differences stay far from overflow.
+MAX_POSITION = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +40,8 @@ class ScreenMesh:
     def __post_init__(self) -> None:
         vertices = _array(self.vertices, "fiu", 2, "vertices")
         faces = _array(self.faces, "iu", 3, "faces")
-        if not np.all(np.abs(vertices) <= FARTHEST):
-            raise NormalMeshError(f"vertices must be finite, and within {FARTHEST:g} px of the image")
+        if not np.all(np.abs(vertices) <= MAX_POSITION):
+            raise NormalMeshError(f"vertices must be finite, and within {MAX_POSITION:g} px of the image")
         if faces.size and not 0 <= faces.min() <= faces.max() < len(vertices):
             raise NormalMeshError(
                 f"faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
@@ -51,10 +52,10 @@ class ScreenMesh:
 
     @classmethod
     def from_mask(cls, mask: ArrayLike) -> ScreenMesh:
-        """Two triangles for every foreground pixel, vertices on pixel corners.
+        """Make two triangles for every foreground pixel, with vertices on pixel corners.
 
-        All components and holes of the mask are kept. Where two foreground pixels touch only at a corner, the corner
-        becomes two vertices: the mesh is manifold, and components are those of pixels that share a side.
+        All components and holes of the mask are kept. If two foreground pixels touch only at a corner, the corner
+        becomes two vertices: the mesh is manifold, and its components are those of pixels that share a side.
 
         Parameters
         ----------
@@ -72,9 +73,9 @@ class ScreenMesh:
         in_parallel(_topology.count_rows, rows + 1, foreground, before[1:], grain=256)
         np.cumsum(before, axis=0, out=before)
         vertex_count, pixels = before[-1]
-        if pixels > MOST_PIXELS:
+        if pixels > MAX_PIXELS:
             raise NormalMeshError(
-                f"{pixels} foreground pixels are more than one mesh can hold ({MOST_PIXELS}): tile the map"
+                f"{pixels} foreground pixels are more than one mesh can hold ({MAX_PIXELS}): tile the map"
             )
         vertices = np.empty((vertex_count, 2), np.float64)
         faces = np.empty((2 * pixels, 3), np.int32)
@@ -89,31 +90,31 @@ class ScreenMesh:
 
     @property
     def opposite(self) -> NDArray[np.int32]:
-        """(3M,): for each corner the corner across the edge that faces it, −1 at the boundary (:mod:`._topology`)."""
+        """The corner (3M,) on the other side of the edge across from each corner, −1 at the boundary."""
         return self._corner_table[0]
 
     def find_opposite(self) -> NDArray[np.int32]:
-        """:attr:`opposite`, which the mesh does not keep if it has to be found: on a start mesh every table counts."""
+        """Return :attr:`opposite` without keeping it in the mesh: tables of a start mesh take much memory."""
         known = vars(self).get("_corner_table")
         return corner_table(self.faces, len(self.vertices))[0] if known is None else known[0]
 
     def keep_opposite(self, opposite: NDArray[np.int32]) -> None:
-        """Take :attr:`opposite` from a caller who vouches for it, and for edges with at most two faces each."""
+        """Store a known :attr:`opposite`; the caller guarantees that no edge has more than two faces."""
         vars(self)["_corner_table"] = (opposite, 0, 0)
 
     @cached_property
     def components(self) -> NDArray[np.int32]:
-        """(N,): connected component of each vertex, numbered in the order of their first vertices."""
+        """Connected component (N,) of each vertex, numbered in the order of their first vertices."""
         return components(self.faces, len(self.vertices))
 
     @property
     def areas(self) -> NDArray[np.float64]:
-        """(M,): area of each face in px², negative where it is inverted."""
+        """Area (M,) of each face in px², negative for inverted faces."""
         a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
         return 0.5 * ((b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) - (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]))
 
     def check(self) -> MeshCheck:
-        """Test all that a mesh of this project promises, exactly; see :class:`MeshCheck`."""
+        """Check exactly whether the mesh is valid; see :class:`MeshCheck`."""
         signs = np.empty(len(self.faces), np.int8)
         in_parallel(_topology.face_orientations, len(self.faces), self.vertices, self.faces, signs, grain=100_000)
         opposite, non_manifold_edges, misoriented_edges = self._corner_table
@@ -143,13 +144,13 @@ class ScreenMesh:
 
 @dataclass(frozen=True, eq=False)
 class MeshCheck:
-    """What :meth:`ScreenMesh.check` found. All counts of faults are zero in a sound mesh.
+    """The result of :meth:`ScreenMesh.check`. All counts of faults are zero in a valid mesh.
 
     Attributes
     ----------
     boundary_loops, euler_characteristics
-        (C,) for each component, zeros where the mesh is not manifold. A component of the plane has one loop around it
-        and one around each hole, and the Euler characteristic 1 − holes.
+        (C,) numbers for each component, zeros if the mesh is not manifold. A component of the plane has one loop
+        around it and one around each hole, and the Euler characteristic 1 − holes.
     """
 
     inverted_faces: int
@@ -168,28 +169,28 @@ class MeshCheck:
 
     @property
     def holes(self) -> NDArray[np.int64]:
-        """(C,): holes of each component."""
+        """Number of holes (C,) of each component."""
         return self.boundary_loops - 1
 
     @property
     def manifold(self) -> bool:
-        """Every edge has at most two faces, every vertex one fan of faces."""
+        """Whether every edge has at most two faces, and every vertex one fan of faces."""
         return self.non_manifold_edges == 0 and self.non_manifold_vertices == 0
 
     @property
     def oriented(self) -> bool:
-        """All faces turn the same way as their neighbours, and the right way round on the screen."""
+        """Whether all faces have the orientation of their neighbours, and are counter-clockwise on the screen."""
         return self.misoriented_edges == 0 and self.inverted_faces == 0
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in words; empty for a sound mesh."""
+        """Descriptions of the faults; empty for a valid mesh."""
         counts = {
             "inverted faces": self.inverted_faces,
             "degenerate faces": self.degenerate_faces,
             "edges with more than two faces": self.non_manifold_edges,
-            "edges whose two faces turn different ways": self.misoriented_edges,
-            "vertices where fans of faces touch only in a point": self.non_manifold_vertices,
+            "edges with two faces of opposite orientation": self.misoriented_edges,
+            "vertices with more than one fan of faces": self.non_manifold_vertices,
             "vertices without a face": self.unused_vertices,
         }
         found = [f"{count} {name}" for name, count in counts.items() if count]
@@ -201,17 +202,17 @@ class MeshCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the mesh is valid."""
         return not self.problems
 
     def __str__(self) -> str:
         if not self.ok:
-            return "unsound mesh: " + ", ".join(self.problems)
-        return f"sound mesh: {self.components} components, {int(self.holes.sum())} holes"
+            return "invalid mesh: " + ", ".join(self.problems)
+        return f"valid mesh: {self.components} components, {int(self.holes.sum())} holes"
 
 
 def corner_table(faces: NDArray[np.int32], vertex_count: int) -> tuple[NDArray[np.int32], int, int]:
-    """``opposite`` (3M,) of faces (M, 3), and the numbers of non-manifold and of inconsistently oriented edges."""
+    """Return ``opposite`` (3M,) of faces (M, 3), and the numbers of non-manifold and of misoriented edges."""
     bucket, starts = np.empty(faces.size, np.int32), np.zeros(vertex_count + 2, np.int32)
     _topology.edge_buckets(faces, bucket, starts)
     opposite = np.empty(faces.size, np.int32)
@@ -224,16 +225,16 @@ def corner_table(faces: NDArray[np.int32], vertex_count: int) -> tuple[NDArray[n
     return opposite, non_manifold, misoriented
 
 
-def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray:
-    """The values as they are (n, width), or an error."""
+def _array(values: ArrayLike, kinds: str, width: int, name: str) -> NDArray[Any]:
+    """Return the values as an array (n, width), or raise an error."""
     array = checked_array(values, name, "integers" if kinds == "iu" else "numbers", kinds)
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (number, {width}), not {shape_text(array.shape)}")
     return array
 
 
-def _read_only(array: NDArray, dtype: type) -> NDArray:
-    """A contiguous read-only view."""
-    view: NDArray = np.ascontiguousarray(array, dtype).view()
+def _read_only(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    """Return a contiguous read-only view."""
+    view: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
     view.flags.writeable = False
     return view

@@ -1,11 +1,11 @@
-"""Surface: the triangle mesh in space that comes out, with the screen it was seen on."""
+"""Surface: a triangle mesh in space, the result of a reconstruction, with its positions on the screen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,21 +40,21 @@ class Surface:
     faces
         (M, 3) vertex indices, counter-clockwise as the viewer sees them.
     screen
-        (N, 2) where the camera sees the vertices: u (right) and v (down) in pixels.
+        (N, 2) positions at which the camera sees the vertices: u (right) and v (down) in pixels.
     camera
         The camera that saw the normals.
     shape
         Rows and columns of the image.
     units
-        Unit of the vertices, such as ``"mm"``; pixels unless it is known.
+        Unit of the vertices, such as ``"mm"``; default: pixels.
     components
         (N,) connected component of each vertex; default: found from the faces, numbered in the order of their first
         vertices.
     integration, decimation
-        How depths and mesh were made, where :func:`integrate` and :func:`decimate` or :func:`remesh_isotropic` made
-        them.
+        Reports on the depths and on the mesh, if they come from :func:`integrate` and from :func:`decimate` or
+        :func:`remesh_isotropic`.
     discontinuities
-        Where the mesh is cut because depth jumps, where :func:`integrate` looked for that.
+        The edges at which depth jumps and the mesh is cut, if :func:`integrate` searched for them.
 
     Raises
     ------
@@ -85,13 +85,13 @@ class Surface:
         self._check_origin()
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = _per_vertex(components, np.int32, len(vertices), "components")
-        arrays: tuple[NDArray, ...] = (vertices, faces, screen, components)
+        arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components)
         for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
             object.__setattr__(self, name, _read_only(array))
         object.__setattr__(self, "shape", checked_image_shape(self.shape))
 
     def _check_origin(self) -> None:
-        """Raise where what made the surface is something else."""
+        """Raise an error if a report is of another type."""
         if self.integration is not None:
             checked_instance(self.integration, Integration, "integration")
         if self.decimation is not None and not isinstance(self.decimation, Remeshing):
@@ -117,11 +117,11 @@ class Surface:
         Parameters
         ----------
         mesh
-            N vertices on the screen.
+            Mesh with N vertices on the screen.
         unknown
-            (N,) what the camera solves for: height (orthographic) or logarithm of the depth (perspective).
+            (N,) unknown of the camera: height (orthographic) or logarithm of the depth (perspective).
         camera, shape, units, integration, decimation, discontinuities
-            As for the surface.
+            As for :class:`Surface`.
         """
         checked_instance(mesh, ScreenMesh, "mesh")
         checked_camera(camera)
@@ -146,21 +146,22 @@ class Surface:
 
     @property
     def texture_coordinates(self) -> NDArray[np.float64]:
-        """(N, 2): (u/W, 1 − v/H), from (0, 0) at the image's bottom left to (1, 1) at its top right.
+        """Texture coordinates (N, 2), from (0, 0) at the image's bottom left to (1, 1) at its top right.
 
-        So OBJ, PLY and Blender count. glTF counts from the top left: writing GLB turns them over.
+        They are (u/W, 1 − v/H), the convention of OBJ, PLY and Blender. In glTF the origin is at the top left: GLB
+        files are written with the second coordinate reversed.
         """
         rows, columns = self.shape
         return np.stack([self.screen[:, 0] / columns, 1.0 - self.screen[:, 1] / rows], axis=1)
 
     @cached_property
     def face_normals(self) -> NDArray[np.float64]:
-        """(M, 3): unit normals of the faces, towards the viewer; zero for a face without area."""
+        """Unit normals (M, 3) of the faces, towards the viewer; zero for a face without area."""
         return _read_only(face_normals(self.vertices, self.faces))
 
     @cached_property
     def vertex_normals(self) -> NDArray[np.float64]:
-        """(N, 3): unit means of the adjacent faces' normals, weighted by area.
+        """Unit normals (N, 3) of the vertices: means of the adjacent faces' normals, weighted by area.
 
         A vertex without faces, or with faces without area, gets the direction towards the viewer.
         """
@@ -171,14 +172,19 @@ class Surface:
         return _read_only(normals)
 
     def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
-        """Depth at the pixel centres, (H, W) in the unit of the surface, NaN outside.
+        """Sample the depth at the pixel centres.
 
         Orthographic: height towards the viewer. Perspective: distance along the optical axis, away from the viewer.
 
         Parameters
         ----------
         shape
-            Rows and columns to sample the whole image at; default: the image's own.
+            Rows and columns to sample the whole image at; default: those of the image.
+
+        Returns
+        -------
+        (H, W) float64
+            Depth in the unit of the surface, NaN outside the mesh.
         """
         screen, owners = self.owners(shape)
         depth_map = np.empty(owners.shape, np.float64)
@@ -188,12 +194,17 @@ class Surface:
         return depth_map
 
     def normal_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float32]:
-        """Unit normals of the faces at the pixel centres, (H, W, 3), towards the viewer, zero outside.
+        """Sample the normals of the faces at the pixel centres.
 
         Parameters
         ----------
         shape
-            Rows and columns to sample the whole image at; default: the image's own.
+            Rows and columns to sample the whole image at; default: those of the image.
+
+        Returns
+        -------
+        (H, W, 3) float32
+            Unit normals towards the viewer, zero outside the mesh.
         """
         _, owners = self.owners(shape)
         normal_map = np.empty((*owners.shape, 3), np.float32)
@@ -201,7 +212,7 @@ class Surface:
         return normal_map
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """The vertices (N, 2) in pixels of an image of the given shape, and the face (H, W) of each pixel or −1."""
+        """Return the vertices (N, 2) in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""
         rows, columns = self.shape if shape is None else checked_image_shape(shape)
         screen = self.screen
         if (rows, columns) != self.shape:
@@ -212,53 +223,61 @@ class Surface:
         """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``.
 
         Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
-        the surface: glTF readers take the numbers for metres. All but STL carry texture coordinates.
+        the surface: glTF readers interpret them as metres. All but STL carry texture coordinates.
 
         Readers interpolate texture coordinates linearly over a face in space. Behind a pinhole that is not quite linear
         in the image: within a face a texture is off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels for an edge of L
-        pixels between the depths d₁ and d₂. The normal texture is made for this, colours are left as they are.
+        pixels between the depths d₁ and d₂. The normal texture accounts for this, colours do not.
 
-        Nothing is left half-written: the file, and the MTL and PNG of an OBJ, replace the old ones only when all of
+        No incomplete file is left behind: the file, and the MTL and PNG of an OBJ, replace old ones only when all of
         them are complete.
 
         Parameters
         ----------
         texture
             Colours of the image: a uint8 array (H', W', 3 or 4), or a file, of the map's aspect ratio. GLB embeds it,
-            at most 8192 pixels wide and high; OBJ puts it beside itself as ``<name>_texture.png``; PLY gets its
-            colours at the vertices.
+            at most 8192 pixels wide and high; OBJ refers to ``<name>_texture.png`` in the same folder; PLY stores
+            its colours at the vertices.
         normals
-            For GLB: embedded as a normal texture, so that a coarse mesh shades like the full map. Of the same image,
-            at any resolution; reduced to 8192 pixels if it is larger.
+            For GLB: embedded as a normal texture, so that a coarse mesh is shaded like the full map. It must show the
+            same image, at any resolution; it is reduced to 8192 pixels if it is larger.
 
         Raises
         ------
         NormalMeshError
-            Unknown suffix, unusable texture, or a path that cannot be written; what was there stays.
+            The suffix is unknown, the texture unusable, or the path cannot be written; an old file stays.
         """
         from normalmesh.files.mesh_writing import write_surface
 
         write_surface(self, path, texture, normals)
 
     def plot(self) -> tuple[Axes, Axes]:
-        """Plot the shaded surface and its wireframe side by side with matplotlib; returns their axes.
+        """Plot the shaded surface and its wireframe side by side with matplotlib.
+
+        Returns
+        -------
+        tuple of two matplotlib.axes.Axes
 
         Raises
         ------
         NormalMeshError
-            There is no matplotlib: ``pip install normalmesh[plots]``.
+            Matplotlib is not installed: ``pip install normalmesh[plots]``.
         """
         from normalmesh.pictures.plots import plot_surface
 
         return plot_surface(self)
 
     def view(self) -> Plotter:
-        """The surface in a PyVista plotter; ``surface.view().show()`` opens it, to be turned with the mouse.
+        """Show the surface in a PyVista plotter; ``surface.view().show()`` opens its window.
+
+        Returns
+        -------
+        pyvista.Plotter
 
         Raises
         ------
         NormalMeshError
-            There is no PyVista: ``pip install normalmesh[view3d]``.
+            PyVista is not installed: ``pip install normalmesh[view3d]``.
         """
         from normalmesh.pictures import pyvista_view
 
@@ -269,24 +288,26 @@ class Surface:
 
 
 def check_units(units: str) -> None:
+    """Raise an error unless ``units`` is the name of a unit."""
     if not isinstance(units, str) or not units or not units.isprintable():
         raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {repr_for_error(units)}")
 
 
 def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Unit normals (M, 3) of triangles in space, zero for those without area."""
+    """Compute unit normals (M, 3) of triangles in space, zero for those without area."""
     normals = np.empty((len(faces), 3))
     in_parallel(_surface.face_normals, len(faces), vertices, faces, normals, grain=100_000)
     return normals
 
 
-def _read_only(array: NDArray) -> NDArray:
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Make an array read-only, and return it."""
     array.flags.writeable = False
     return array
 
 
 def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
-    """A copy as float64 (N, width), or an error."""
+    """Copy an array as float64 (N, width), or raise an error."""
     array = checked_array(given, name, "finite numbers")
     if array.ndim != 2 or array.shape[1] != width:
         raise NormalMeshError(f"{name} must have the shape (N, {width}), not {shape_text(array.shape)}")
@@ -296,7 +317,7 @@ def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
 
 
 def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
-    """A copy of the faces as int32 (M, 3), or an error."""
+    """Copy faces as int32 (M, 3), or raise an error."""
     array = checked_array(given, "faces", "integers", "iu")
     if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0:
         raise NormalMeshError(f"faces must have the shape (M, 3), at least one, not {shape_text(array.shape)}")
@@ -307,8 +328,8 @@ def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
     return np.array(array, np.int32, order="C")
 
 
-def _per_vertex(given: ArrayLike, dtype: type, vertex_count: int, name: str) -> NDArray:
-    """A copy of one number for each vertex, or an error."""
+def _per_vertex(given: ArrayLike, dtype: type, vertex_count: int, name: str) -> NDArray[Any]:
+    """Copy one number for each vertex, or raise an error."""
     array = checked_array(given, name)
     if array.shape != (vertex_count,) or not np.can_cast(array.dtype, dtype, "same_kind"):
         raise NormalMeshError(

@@ -7,7 +7,7 @@ from normalmesh.evaluation.isotropic._edge_lengths import LONG, SHORT, can_be_lo
 from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours, collapse_edge, split_edge, turn, vertex_at
 from normalmesh.mesh._outline import change_outline, deviation_squared, near_outline, nearest_point
 from normalmesh.mesh._topology import next_corner, previous_corner
-from normalmesh.mesh._validity import is_fit, keeps_faces_upright, link_is_simple
+from normalmesh.mesh._validity import is_well_shaped, keeps_faces_upright, link_is_simple
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Maximum distance (px) between the boundary and the outline, without its staircase, after a collapse.
@@ -69,7 +69,7 @@ def halves_are_fit(corner, vertices, faces):
     a, b, c = vertex_at(corner, faces), vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
     cu, cv = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1]
-    return is_fit(0.5 * (bv * cu - bu * cv), max(bu * bu + bv * bv, cu * cu + cv * cv))
+    return is_well_shaped(0.5 * (bv * cu - bu * cv), max(bu * bu + bv * bv, cu * cu + cv * cv))
 
 
 @inner

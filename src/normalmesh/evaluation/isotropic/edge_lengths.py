@@ -69,13 +69,13 @@ class EdgeLengths:
         corners = np.flatnonzero(stretches)
         return corners[np.argsort(-stretches[corners], kind="stable")]
 
-    def make_room(self, mesh: ClosedMesh, splits: int) -> tuple[int, int, int]:
-        """Make room in a mesh, and follow; see :meth:`ClosedMesh.make_room`."""
+    def reserve_for_splits(self, mesh: ClosedMesh, splits: int) -> tuple[int, int, int]:
+        """Make room in a mesh, and follow; see :meth:`ClosedMesh.reserve_for_splits`."""
         room = np.zeros((2 * splits, 4), np.float32)
         here = mesh.real_faces
         self.samples = np.concatenate([self.samples[:here], room, self.samples[here:], room[:splits]])
         self.densities = np.concatenate([self.densities, np.zeros(splits, np.float32)])
-        return mesh.make_room(splits)
+        return mesh.reserve_for_splits(splits)
 
     def compact(self, mesh: ClosedMesh) -> None:
         """Make a mesh compact, and drop the samples of removed faces and vertices."""

@@ -227,7 +227,7 @@ def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
         order = lengths.long_edges(mesh)
         if len(order) == 0:
             break
-        first = lengths.make_room(mesh, len(order))
+        first = lengths.reserve_for_splits(mesh, len(order))
         splits = _isotropic.split_in_order(
             order, mesh.arrays, mesh.outline_arrays, lengths.pixels.normal_map.mask, lengths.arrays, first
         )
