@@ -1,4 +1,4 @@
-"""The shared cases: normal maps with ground truth, and what the authors' program reaches on them."""
+"""The shared cases: normal maps with ground truth, and the results of the authors' program on them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from normalmesh.evaluation.datasets import find_dataset
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 
-#: Depth and normals agree everywhere: no occlusion.
+#: Prefixes of the cases without occlusions, whose depth and normals agree everywhere.
 OCCLUSION_FREE = ("sphere", "ridges", "relief", "terrain")
 
 
 @dataclass(frozen=True, eq=False)
 class Case(evaluation_cases.Case):
-    """One case, and what the authors' program reaches on it.
+    """A case with the results of the authors' program.
 
     Attributes
     ----------
     reference : dict
-        Tag → figures of the authors' program.
+        Figures of the authors' program by tag.
     """
 
     reference: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Case(evaluation_cases.Case):
 
 
 def case_names(folder: Path = CASES) -> list[str]:
-    """Names of all cases with figures of the authors' program; empty where the folder is missing."""
+    """Return the names of all cases with results of the authors' program; empty if the folder is missing."""
     results = folder / "reference_results.json"
     return sorted(json.loads(results.read_text())) if results.is_file() else []
 
@@ -53,9 +53,9 @@ def load(name: str, folder: Path = CASES) -> Case:
 
 
 def cases_from_command_line(description: str | None) -> list[Case]:
-    """All cases, or with ``--quick`` those below a megapixel; says so where there are none."""
+    """Return all cases, or with ``--quick`` those below a megapixel; print a message if there are none."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="leave out the maps of a megapixel")
+    parser.add_argument("--quick", action="store_true", help="omit the maps of a megapixel")
     quick = parser.parse_args().quick
     cases = [load(name) for name in case_names() if not (quick and "1024" in name)]
     if not cases:
@@ -64,7 +64,7 @@ def cases_from_command_line(description: str | None) -> list[Case]:
 
 
 def measure(result: Surface | NDArray[np.float64], case: Case, tag: str = "", folder: Path = CASES) -> Evaluation:
-    """Errors over the pixels that the result and, where known, the authors' mesh cover: so the reference counts."""
+    """Evaluate a result over the pixels that it and, if known, the authors' mesh cover, as for their figures."""
     covered = folder / case.name / f"covered_{tag}.png"
     counted = imagecodecs.imread(covered) > 127 if covered.exists() else None
     return evaluate(result, case, counted=counted, each_component=False)

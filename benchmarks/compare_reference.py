@@ -1,4 +1,4 @@
-"""Our results beside those of the authors' program on the shared cases, per case and in the geometric mean."""
+"""Compare our results with those of the authors' program on the shared cases, per case and in the geometric mean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAGS = ("c0.25", "c1", "c4")
 SETTINGS = {
     "default": {},
     "unrefined": {"refine": 0},
-    "mesh": vars(PRESETS["paper"].integration),  # our mesh, integrated as the paper does it
+    "mesh": vars(PRESETS["paper"].integration),  # our mesh with the integration of the paper
     "paper": {"preset": "paper"},
 }
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def compare(case: Case, tag: str, settings: dict[str, Any]) -> Compared:
-    """Reconstruct with as many vertices as the authors' program has at the tag."""
+    """Reconstruct with the number of vertices of the authors' program at the tag, and compare."""
     reference = case.reference[tag]
     start = time.perf_counter()
     surface = reconstruct(case.normal_map, vertices=reference["vertices"], **settings)
@@ -59,7 +59,7 @@ def compare(case: Case, tag: str, settings: dict[str, Any]) -> Compared:
 
 @dataclass(frozen=True)
 class Compared:
-    """Our figures and the authors' of one case and vertex count."""
+    """Our figures and the authors' for one case and number of vertices."""
 
     case: Case
     tag: str
@@ -72,7 +72,7 @@ class Compared:
 
     @property
     def ratios(self) -> tuple[float, float, float]:
-        """Of MAE, RMSE and lost pixels; below 1 is better."""
+        """Ratios of MAE, RMSE and lost pixels; below 1, ours is better."""
         lost = max(self.reference["lost"], 1e-9)
         return self.mae / self.reference["mae_deg"], self.rmse / self.reference["rmse"], self.lost / lost
 
@@ -87,7 +87,7 @@ class Compared:
 
 
 def summary(rows: list[Compared]) -> None:
-    """Geometric means of the ratios, and the worst cases."""
+    """Print the geometric means of the ratios, and the worst cases."""
     angles = [row.ratios[0] for row in rows]
     print(f"MAE   geometric mean {geometric_mean(angles):.4f}, worst {max(angles):.3f}")
     print(f"RMSE  geometric mean {geometric_mean([row.ratios[1] for row in rows]):.4f}")

@@ -1,7 +1,7 @@
-"""CPU seconds of the first ``normalmesh reconstruct``, which compiles its kernels, beside one that loads them.
+"""Measure the CPU seconds of the first ``normalmesh reconstruct``, which compiles kernels, and of one that loads them.
 
-Run as ``python -m benchmarks.compilation [--size N]``. Each run is a process of its own with one thread; both share a
-temporary cache folder. A kernel's own seconds leave out those of the kernels that it calls and is first to need.
+Run as ``python -m benchmarks.compilation [--size N]``. Each run is a separate process with one thread; both share a
+temporary cache folder. The own seconds of a kernel exclude those of the kernels that are compiled on its behalf.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CompilationTimes(event.Listener):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=512, help="pixels on a side of the medallion")
+    parser.add_argument("--size", type=int, default=512, help="side of the medallion in pixels")
     parser.add_argument("--measure", nargs=2, type=Path, metavar=("MAP", "RESULT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
@@ -70,12 +70,12 @@ def main() -> None:
             f"{name:14} {result['cpu']:8.2f} s {result['wall']:6.2f} s {kernels:17} {signatures:11} "
             f"{result['loaded']:7}"
         )
-    print_dearest(first)
+    print_slowest(first)
 
 
 def write_medallion(path: Path, size: int) -> None:
-    """The medallion's normals as an 8-bit PNG with its mask as alpha channel."""
-    # Imported here: the runs that are measured do not need it.
+    """Write the normals of the medallion as an 8-bit PNG with its mask as alpha channel."""
+    # Imported here because the measured runs do not need it.
     from normalmesh.evaluation.synthetic.medallion import Medallion
 
     normal_map = Medallion(size).normal_map
@@ -85,11 +85,11 @@ def write_medallion(path: Path, size: int) -> None:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """What :func:`measure` writes, from a fresh process whose kernels are cached below ``folder``; seconds of all."""
+    """Run :func:`measure` in a new process with its cache below ``folder``, and return its result and wall seconds."""
     result = folder / "result.json"
     command = [sys.executable, "-m", __spec__.name, "--measure", str(folder / "medallion.png"), str(result)]
     settings = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": str(folder / "cache")}
-    # As after an installation, Python's own cache is there from the second run on.
+    # As after an installation, the bytecode cache of Python exists from the second run.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | settings
     start = time.perf_counter()
     subprocess.run(command, env=environment, check=True, stdout=sys.stderr)
@@ -97,11 +97,11 @@ def run(folder: Path) -> dict[str, Any]:
 
 
 def measure(path: Path, result: Path) -> None:
-    """Reconstruct the map as the command line does; write seconds and counts of compiled and loaded kernels as JSON."""
+    """Reconstruct a map as the command line does, and write seconds and numbers of kernels as JSON."""
     times = CompilationTimes()
     event.register("numba:compile", times)
     reconstruct([str(path), "--output", str(path.with_suffix(".glb"))], standalone_mode=False)
-    # Every kernel once, wherever it is imported.
+    # Count each kernel once, even if several modules import it.
     kernels = {
         kernel
         for name, module in list(sys.modules.items())
@@ -120,8 +120,8 @@ def measure(path: Path, result: Path) -> None:
     result.write_text(json.dumps(counts))
 
 
-def print_dearest(result: dict[str, Any]) -> None:
-    """The ten kernels that take longest themselves, and ours that were compiled for several signatures."""
+def print_slowest(result: dict[str, Any]) -> None:
+    """Print the ten kernels with the largest own seconds, and our kernels that were compiled for several signatures."""
     print("\nown CPU   with callees  signatures  kernel")
     for name, seconds in Counter(result["own"]).most_common(10):
         note = ", parallel" if name in result["parallel"] else ""

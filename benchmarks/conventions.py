@@ -1,8 +1,8 @@
-"""How often diagnose() tells the convention: every case in all sixteen conventions, as it is and made harder.
+"""Measure how often diagnose() finds the convention: every case in all sixteen conventions, unchanged and degraded.
 
 Run as ``python -m benchmarks.conventions [--cases DIR]``. Prints a Markdown table. Each cell counts the sixteen
-conventions: right / cannot tell / wrong, then how many candidates are left in the mean. A last line counts false
-alarms: ``strongly_excludes`` on the right convention.
+conventions: right / undetermined / wrong, then the mean number of remaining candidates. The last line counts false
+alarms: ``strongly_excludes`` for the right convention.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from normalmesh.normals.diagnosis import CANDIDATES, Diagnosis, diagnose
 Float32 = NDArray[np.float32]
 Mask = NDArray[np.bool_] | None
 
-#: Normals (H, W, 3) and mask → what is given to diagnose(), before the convention is applied.
+#: A function from normals (H, W, 3) and mask to the input of diagnose(), before the convention is applied.
 Variant = Callable[[Float32, NDArray[np.bool_]], tuple[Float32, Mask]]
 
 
 def read_case(folder: Path) -> tuple[Float32, NDArray[np.bool_], Camera]:
-    """Normals (H, W, 3) in the project's frame, mask and camera of a case."""
+    """Read normals (H, W, 3) in the frame of the project, mask and camera of a case."""
     normals = imagecodecs.imread(str(folder / "normals.png")).astype(np.float32) * np.float32(2 / 65535) - 1
     mask = imagecodecs.imread(str(folder / "mask.png")) > 0
     matrix = folder / "K.txt"
@@ -44,24 +44,24 @@ def quantised(normals: Float32, mask: NDArray[np.bool_]) -> tuple[Float32, Mask]
 
 
 def noisy(normals: Float32, mask: NDArray[np.bool_]) -> tuple[Float32, Mask]:
-    """Gaussian noise of 5° on each component, then normalised."""
+    """Add Gaussian noise of 5° to each component, and normalise."""
     noise = np.random.default_rng(0).normal(0, np.deg2rad(5), normals.shape).astype(np.float32)
     disturbed = normals + noise
     return disturbed / np.linalg.norm(disturbed, axis=-1, keepdims=True), mask
 
 
 def without_mask(normals: Float32, mask: NDArray[np.bool_]) -> tuple[Float32, Mask]:
-    """Background of zero length instead of a mask."""
+    """Replace the mask by a background of zero length."""
     return np.where(mask[..., None], normals, 0), None
 
 
 def without_outline(normals: Float32, mask: NDArray[np.bool_]) -> tuple[Float32, Mask]:
-    """Background as flat surface and no mask, as textures have it: nothing tells where the object ends."""
+    """Replace the mask by a flat background, as in textures, so that there is no outline."""
     return np.where(mask[..., None], normals, np.float32([0, 0, 1])), None
 
 
-def cut_out(normals: Float32, mask: NDArray[np.bool_]) -> tuple[Float32, Mask]:
-    """Half the height and width of the object, from its middle: an outline that is no silhouette."""
+def central_crop(normals: Float32, mask: NDArray[np.bool_]) -> tuple[Float32, Mask]:
+    """Crop the mask to half the height and width of the object, so that its outline is not a silhouette."""
     inside = np.zeros_like(mask)
     spans = [np.flatnonzero(mask.any(axis=axis))[[0, -1]] for axis in (1, 0)]
     top, bottom, left, right = (int(a + part * (b - a)) for a, b in spans for part in (0.25, 0.75))
@@ -75,12 +75,12 @@ VARIANTS: dict[str, Variant] = {
     "5° noise": noisy,
     "zero background, no mask": without_mask,
     "flat background, no mask": without_outline,
-    "cut out of the middle": cut_out,
+    "central crop": central_crop,
 }
 
 
 def judge(diagnosis: Diagnosis, right: str) -> str:
-    """``right``, ``open`` (cannot tell, the right one is among the candidates) or ``wrong``."""
+    """Return ``right``, ``open`` (undetermined, with the right one among the candidates) or ``wrong``."""
     if diagnosis.axes == right:
         return "right"
     return "open" if diagnosis.axes is None and right in diagnosis.candidates else "wrong"
@@ -114,7 +114,7 @@ def main() -> None:
         print(f"| {folder.name} | " + " | ".join(cells) + " |", flush=True)
     print("| **sum** | " + " | ".join("/".join(map(str, counts)) for counts in totals.values()) + " |")
     runs = len(seconds) * len(CANDIDATES)
-    print(f"\nFalse alarms: {alarms} of {runs}. Seconds per map: {np.median(seconds):.2f} in the median.")
+    print(f"\nFalse alarms: {alarms} of {runs}. Median time per map: {np.median(seconds):.2f} s.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Decimation on the shared cases: the ablation of the paper, and vertex counts at its thresholds.
+"""Measure decimation on the shared cases: the ablation of the paper, and the number of vertices at its thresholds.
 
-Errors are those of the unrefined surface, integrated as the paper does it: they judge the mesh.
+Errors are those of the surface without refinement, with the integration of the paper, so that they depend on the mesh.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from normalmesh import decimate, integrate
 from normalmesh.paper.tables import geometric_mean
 from normalmesh.reconstruction.pipeline import PRESETS
 
-#: Each with the paper's rounds and three passes in each of them; the last line is our default.
+#: The rounds of the paper with three passes each.
 SCHEDULE = {**vars(PRESETS["paper"].decimation), "passes": 3}
 ABLATION = {
     "collapse": {**SCHEDULE, "flips": False, "moves": False},
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def thresholds(cases: list[Case]) -> None:
-    """Vertices at T = 2, 64, 2048, as ratios to the authors' program."""
+    """Print the vertices at T = 2, 64, 2048 as ratios to the authors' program."""
     found: dict[str, list[float]] = {}
     for case in cases:
         for tag, reference in case.reference.items():
@@ -47,7 +47,7 @@ def thresholds(cases: list[Case]) -> None:
 
 
 def ablation(cases: list[Case]) -> None:
-    """MAE and RMSE of the parts of the algorithm, geometric means of ratios to the authors' program."""
+    """Print MAE and RMSE of the variants of the algorithm, as geometric means of ratios to the authors' program."""
     paper = vars(PRESETS["paper"].integration)
     for name, options in ABLATION.items():
         angles, errors = [], []

@@ -1,4 +1,4 @@
-"""Integration on the pixel grid, continuous and with discontinuities, beside the mesh with a tenth of the unknowns."""
+"""Compare integration on the pixel grid, continuous and discontinuous, with a mesh of a tenth of the unknowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discontinuities: the default beside the continuous surface, both from the same decimated mesh, and goals."""
+"""Compare the default with the continuous surface from the same decimated mesh, and with goals."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ SMOOTH = (*OCCLUSION_FREE, "queau_vase", "diligent_ball_ps")
 EXACTLY_SMOOTH = ("sphere512", "relief")
 WITHOUT_TRUTH = ("bini_plant", "real_figurine_center_866x1079", "psm_owl")
 
-#: Goals: mean absolute depth errors of the objects in mm, and the same under noise of some degrees.
+#: Goals: mean absolute depth errors of the objects in mm, and the same by degrees of noise.
 MADE = {"c4": (0.06, 0.40, 0.11, 0.17, 0.27), "c1": (0.13, 0.65, 0.16, 0.27, 0.40)}
 NOISY_MADE = {2.0: 0.25, 5.0: 0.40, 10.0: 0.65}
-#: Goals: ratios to the authors' program, and on smooth surfaces the share of edges cut and the ratio to the continuous.
+#: Goals: ratios to the authors' program; on smooth surfaces, the fraction of cut edges and the ratio to continuous.
 SCAN_RMSE, BEDROOM_RMSE, SCAN_MAE = 0.65, 0.55, 0.80
 SMOOTH_CUT, SMOOTH_RMSE = 0.001, 1.02
-#: Bilateral normal integration on the objects (Cao et al. 2022), mm.
+#: Errors of bilateral normal integration on the objects (Cao et al. 2022) in mm.
 BILATERAL = (0.33, 1.10, 0.06, 0.22, 0.26)
 
-#: Single meshes vary, so that figures are means over meshes with nearly as many vertices.
+#: Factors of the number of vertices: figures are means over similar meshes, because single meshes vary.
 SPREAD = (0.985, 0.993, 1.0, 1.008, 1.016)
 
 
 def both_surfaces(normal_map: NormalMap, vertices: int) -> tuple[Surface, Surface]:
-    """As ``reconstruct`` makes it, and continuous, from one decimated mesh."""
+    """Return the surface of ``reconstruct`` and the continuous one, from one decimated mesh."""
     noise = estimate_noise(normal_map)
     mesh = decimate(without_noise(normal_map, noise), vertices=vertices)
     cut = integrate(mesh, normal_map, noise=noise)
@@ -57,7 +57,7 @@ def both_surfaces(normal_map: NormalMap, vertices: int) -> tuple[Surface, Surfac
 def both_measures(
     case: Case, tag: str, share: float = 1.0, normal_map: NormalMap | None = None
 ) -> tuple[Evaluation, Evaluation]:
-    """Errors of both surfaces with a share of the reference's vertices, of the case's own map or another."""
+    """Evaluate both surfaces with a multiple of the reference's vertices, for the map of the case or another."""
     cut, continuous = both_surfaces(normal_map or case.normal_map, round(share * case.reference[tag]["vertices"]))
     return measure(cut, case, tag), measure(continuous, case, tag)
 
@@ -72,7 +72,7 @@ def spread(values: list[float]) -> str:
 
 def diligent(options: argparse.Namespace) -> None:
     shares = (1.0,) if options.single else SPREAD
-    print(f"MADE in mm: mean (least–largest) over meshes with {', '.join(map(str, shares))} × the vertices")
+    print(f"MADE in mm: mean (minimum–maximum) over meshes with {', '.join(map(str, shares))} × the vertices")
     print(f"{'case':18} tag  {'default':22} {'continuous':22} mean and goal")
     for tag, goals in MADE.items():
         for name, goal in zip(OBJECTS, goals, strict=True):
@@ -136,7 +136,7 @@ def noise(options: argparse.Namespace) -> None:
 
 
 def pixels(options: argparse.Namespace) -> None:
-    print("MADE in mm, one unknown a pixel")
+    print("MADE in mm, one unknown per pixel")
     print(f"{'case':18} {'with jumps':>10} {'continuous':>10} {'bilateral, published':>20}")
     for name, bilateral in zip(OBJECTS, BILATERAL, strict=True):
         case = load(name)
@@ -174,14 +174,14 @@ PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
 
 
 def without_truth(name: str) -> NormalMap:
-    """The map of a case that the authors' figures leave out."""
+    """Read the map of a case without results of the authors' program."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)
         return read_normal_map(CASES / name / "normals.png", CASES / name / "mask.png")
 
 
 def pictures(folder: Path) -> None:
-    """Normals, shaded surface, and the cut edges over it, one PNG each; 4 % vertices."""
+    """Write a PNG per case with normals, shaded surface, and the cut edges over it; 4 % vertices."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*OBJECTS, *WITHOUT_TRUTH):
         normal_map = without_truth(name) if name in WITHOUT_TRUTH else load(name).normal_map
@@ -190,14 +190,14 @@ def pictures(folder: Path) -> None:
         window = np.s_[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
         panels = [normal_colours(normal_map.normals), shaded(surface.normal_map()), jumps(surface)]
         Image.fromarray(np.concatenate([panel[window] for panel in panels], axis=1)).save(folder / f"{name}.png")
-        print(f"{name:30} {surface.discontinuities}; sound: {surface.mesh.check().ok}", flush=True)
+        print(f"{name:30} {surface.discontinuities}; valid: {surface.mesh.check().ok}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", nargs="*", choices=PARTS, help="default: all, or none with --pictures")
-    parser.add_argument("--single", action="store_true", help="DiLiGenT at the exact number of vertices alone")
-    parser.add_argument("--seeds", type=int, default=3, help="of the noise")
+    parser.add_argument("--single", action="store_true", help="DiLiGenT only at the exact number of vertices")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds of the noise")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write normals, surface and cuts as PNG")
     options = parser.parse_args()
     if not case_names():

@@ -1,4 +1,4 @@
-"""Which integration is best on the same meshes: formulations, parameters, metrics, clamps; clean and noisy."""
+"""Compare integrations on the same meshes: formulations, parameters, metrics, clamps; clean and noisy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def table(title: str, cases: list[Case], noise: float, tag: str) -> None:
-    """RMSE and MAE of each formulation, geometric means of ratios to the paper's on the same mesh."""
+    """Print RMSE and MAE of each formulation, as geometric means of ratios to the paper's on the same mesh."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in FORMULATIONS}
     for case in cases:
         noisy = add_noise(case.normal_map, noise)

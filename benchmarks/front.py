@@ -1,7 +1,7 @@
-"""What seconds buy: MAE and RMSE against processor time over rounds, passes and rounds of refinement, at 1 % vertices.
+"""Measure MAE and RMSE against processor time over rounds, passes and rounds of refinement, at 1 % vertices.
 
-Each figure is the geometric mean over the cases of its ratio to the default's. Rows are stored as they come: call it
-again to go on where it was interrupted.
+Each figure is the geometric mean over the cases of its ratio to that of the default. Rows are stored as they are
+measured: run it again to resume after an interruption.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from normalmesh.reconstruction.pipeline import PRESETS
 OWN = ("medallion", "terrain", "knot")
 SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")
 
-#: Options of decimate(): one line for each mesh to be tried.
+#: Options of decimate(), one line per mesh.
 MESHES: list[dict[str, Any]] = [
     *({"rounds": rounds, "passes": passes} for rounds in (1, 3, 5) for passes in (0, 1, 2, 4)),
     {"rounds": 5, "passes": 2, "align": "each"},
     {"rounds": 5, "passes": 3, "align": "each", "start": "pixels"},
 ]
-#: Rounds of refinement, each tried on each mesh.
+#: Rounds of refinement, measured on each mesh.
 REFINEMENTS = (0, 2, 4, 6)
 
 #: Rounds of refinement → colour, from light to dark.
@@ -44,18 +44,18 @@ MARKERS = {0: "o", 1: "^", 2: "s", 3: "P", 4: "D"}
 FRONT = "#0b6b4f"
 PAPER = "paper"
 
-#: (mesh, rounds of refinement) → seconds per megapixel, MAE and RMSE, these two relative to the default.
+#: (mesh, rounds of refinement) → seconds per megapixel, MAE and RMSE, the latter two relative to the default.
 Points: TypeAlias = dict[tuple[str, int], tuple[float, float, float]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=512, help="side in pixels of the project's own cases")
-    parser.add_argument("--compression", type=float, default=0.99, help="share of vertices to save")
-    parser.add_argument("--repeats", type=int, default=1, help="times that each is run; the fastest counts")
+    parser.add_argument("--compression", type=float, default=0.99, help="1 − vertices / foreground pixels")
+    parser.add_argument("--repeats", type=int, default=1, help="number of runs; the fastest counts")
     parser.add_argument("--cases", nargs="*", help=f"default: {', '.join((*OWN, *SHARED))}")
     parser.add_argument("--output", type=Path, default=Path("results/front"), help="folder; default: %(default)s")
-    parser.add_argument("--restart", action="store_true", help="throw away what is there")
+    parser.add_argument("--restart", action="store_true", help="discard earlier results")
     options = parser.parse_args()
     names = options.cases or [*OWN, *SHARED]
     own = [source for source in own_sources(options.size, ["orthographic"]) if source.name in names]
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def default_mesh() -> dict[str, Any]:
-    """The options of :data:`MESHES` as reconstruct() has them unless others are asked for."""
+    """Return the defaults of reconstruct() for the options in :data:`MESHES`."""
     used = {name for mesh in MESHES for name in mesh}
     return {name: getattr(PRESETS["default"].decimation, name) for name in sorted(used, reverse=True)}
 
@@ -85,7 +85,7 @@ def default_refinement() -> int:
 
 
 def name_of(mesh: dict[str, Any]) -> str:
-    """Such as ``5 × 3``: rounds and passes; other options are added where they differ from the default."""
+    """Return rounds and passes, such as ``5 × 3``, followed by the other options that differ from the default."""
     defaults = default_mesh()
     mesh = {**defaults, **mesh}
     shape = f"{mesh.pop('rounds')} × {mesh.pop('passes')}"
@@ -93,7 +93,7 @@ def name_of(mesh: dict[str, Any]) -> str:
 
 
 def tasks(sources: Sequence[Source], folder: Path, compression: float, repeats: int) -> list[Task]:
-    """One for each case and mesh: refinements share it."""
+    """Return one task per case and mesh, which all refinements share."""
     meshes = {name_of(mesh): mesh for mesh in [*MESHES, default_mesh()]}
     refinements = sorted({*REFINEMENTS, default_refinement()})
     variants: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
@@ -111,7 +111,7 @@ def tasks(sources: Sequence[Source], folder: Path, compression: float, repeats: 
 def run(
     source: Source, compression: float, repeats: int, mesh: dict[str, Any], integrations: list[dict[str, Any]]
 ) -> list[Row]:
-    """A row for each way to integrate one mesh, with the processor seconds of decimation and integration together."""
+    """Return a row per integration of one mesh, with the processor seconds of decimation and integration together."""
     case = source.load()
     _compile(mesh, integrations[-1])
 
@@ -140,7 +140,7 @@ def run(
 
 
 def timed(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:
-    """What the work gives, and the least processor seconds that it took: other load on the machine only adds."""
+    """Return the result of the work, and its smallest processor seconds, because other load only adds to them."""
     least = np.inf
     for _ in range(repeats):
         start = time.process_time()
@@ -150,13 +150,13 @@ def timed(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:
 
 
 def _compile(mesh: dict[str, Any], options: dict[str, Any]) -> None:
-    """Load what is compiled, so that it does not count."""
+    """Compile or load the kernels before measuring."""
     small = own_sources(64, ["orthographic"])[0].make().normal_map
     integrate(decimate(small, compression=0.9, **mesh), small, **options)
 
 
 def means(rows: list[Row]) -> Points:
-    """Geometric means over the cases."""
+    """Return the geometric means over the cases."""
     default = name_of(default_mesh()), default_refinement()
     found: dict[tuple[str, int], dict[str, Row]] = {}
     for row in rows:
@@ -164,7 +164,7 @@ def means(rows: list[Row]) -> Points:
     base = found.get(default, {})
     result = {}
     for key, of_case in found.items():
-        # A setting that was interrupted is compared over the cases that it has.
+        # Compare an interrupted setting over the cases that it has.
         both = [name for name in of_case if name in base]
         if both:
             ratios = [
@@ -177,7 +177,7 @@ def means(rows: list[Row]) -> Points:
 
 
 def front(points: Points, which: int) -> list[tuple[str, int]]:
-    """Settings that no other beats in both seconds and the error (1: MAE, 2: RMSE), fastest first."""
+    """Return the Pareto-optimal settings in seconds and error (1: MAE, 2: RMSE), fastest first."""
     best, kept = np.inf, []
     for key in sorted(points, key=lambda key: (points[key][0], points[key][which])):
         if points[key][which] < best:
@@ -205,7 +205,7 @@ def tables(rows: list[Row]) -> list[Table]:
 
 
 def draw(rows: list[Row], folder: Path) -> None:
-    """front.png: MAE and RMSE against seconds, the front as a line."""
+    """Draw MAE and RMSE against seconds, with the Pareto front as a line, to front.png."""
     points = means(rows)
     if not points:
         return
@@ -218,7 +218,7 @@ def draw(rows: list[Row], folder: Path) -> None:
         _draw_names(place, points, which)
         seconds, errors = ([point[k] for point in points.values()] for k in (0, which))
         span = max(errors) / min(errors)
-        # Names of the front stand to the left of their points, and below.
+        # Names of settings on the front are to the left of their points, and below.
         place.set(xscale="log", xlim=(0.62 * min(seconds), 1.1 * max(seconds)))
         place.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
         place.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -232,7 +232,7 @@ def draw(rows: list[Row], folder: Path) -> None:
 
 
 def _draw_points(place: Any, points: Points, rows: list[Row], which: int) -> None:
-    """All settings as points, and the front as a staircase: what can be had in so many seconds."""
+    """Draw all settings as points, and the front as a step function of the seconds."""
     colours = _colours(rows)
     passes = {str(row["mesh"]): int(row["passes"]) for row in rows}
     for (mesh, refine), point in points.items():
@@ -248,7 +248,7 @@ def _draw_points(place: Any, points: Points, rows: list[Row], which: int) -> Non
 
 
 def _draw_names(place: Any, points: Points, which: int) -> None:
-    """Of settings on the front, of the default and of the paper."""
+    """Draw the names of the settings on the front, of the default and of the paper."""
 
     def name(key: tuple[str, int], text: str, offset: tuple[int, int], **style: Any) -> None:
         where = points[key][0], points[key][which]
@@ -266,7 +266,7 @@ def _draw_names(place: Any, points: Points, which: int) -> None:
 
 
 def _apart(points: Points, kept: list[tuple[str, int]], which: int) -> list[tuple[str, int]]:
-    """Those of the front that stand apart enough for their names to be read, and the last one."""
+    """Return the settings of the front that are far enough apart for legible names, and the last one."""
     errors = [point[which] for point in points.values()]
     least = 0.045 * (max(errors) - min(errors))
     named: list[tuple[str, int]] = []

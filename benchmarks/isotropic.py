@@ -1,6 +1,6 @@
-"""Isotropic remeshing against decimation at equal vertex counts: errors as ratios, then seconds and memory by size.
+"""Compare isotropic remeshing with decimation at equal numbers of vertices: errors, then seconds and memory by size.
 
-Both meshes are integrated in the same two ways: facets without refinement, and as the paper does it.
+Both meshes are integrated with facets without refinement, and as in the paper.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", nargs="*", default=NAMES, help="names; default: reliefs and terrain")
     parser.add_argument("--tags", nargs="*", default=TAGS, help="vertex targets in percent of the foreground")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[1180, 2360], help="pixels on a side, for the seconds")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1180, 2360], help="sides in pixels for the seconds")
     options = parser.parse_args()
     remesh_isotropic(Medallion(64).normal_map, vertices=200)
     decimate(Medallion(64).normal_map, vertices=200)
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def errors(cases: list[Case], tags: list[str]) -> None:
-    """MAE and RMSE of isotropic meshes as ratios to decimated ones of as many vertices."""
+    """Print MAE and RMSE of isotropic meshes as ratios to decimated ones with the same number of vertices."""
     titles = " ".join(f"{f'MAE {name}':>11} {f'RMSE {name}':>11}" for name in INTEGRATIONS)
     print(f"{'case':26} {'target':6} {'vertices':>8} {'error':>7} {titles} {'isotropic':>10} {'decimate':>9}")
     rows = []
@@ -68,9 +68,9 @@ def errors(cases: list[Case], tags: list[str]) -> None:
 
 
 def speed(sizes: list[int]) -> None:
-    """Seconds and memory on the medallion: for a given error, and for 1 % vertices, which searches for it."""
+    """Print seconds and memory on the medallion, for a given error, and for 1 % vertices, found by search."""
     print(f"\n{'pixels':>9} {'vertices':>8} {'meshes':>6} {'seconds':>9} {'bytes/px':>9}   stages")
-    # A process of its own for each size: peak memory never falls within a process.
+    # Each size has its own process, because the peak memory of a process never decreases.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         jobs = [(size, options) for size in sizes for options in ({"error": 1.0}, {"vertices": size * size // 140})]
         for line in pool.imap(measure_speed, jobs):
@@ -78,7 +78,7 @@ def speed(sizes: list[int]) -> None:
 
 
 def measure_speed(job: tuple[int, dict]) -> str:
-    """One line of the table of speed."""
+    """Return one line of the table of speed."""
     size, options = job
     remesh_isotropic(Medallion(64).normal_map, vertices=200)
     normal_map = Medallion(size).normal_map

@@ -1,6 +1,7 @@
-"""Peak memory of reconstructions above the normal map, beside the estimate: by size, vertices and background.
+"""Measure the peak memory of reconstructions in addition to the normal map, by size, vertices and background.
 
-The constants of ``normalmesh/memory.py`` follow from it: an estimate should lie a little above what is measured.
+The constants of ``normalmesh.reconstruction.estimates`` are derived from it: an estimate should be slightly above the
+measurement.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import NormalMap, estimate_memory, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
 
-#: Vertices as shares of the foreground, and pixels of the image for each of its foreground in the last line of a size.
+#: Vertices as fractions of the foreground, and factor by which the image is larger in the last line of a size.
 SHARES = (0.003, 0.01, 0.05, 0.2)
 PADDING = 4
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[512, 1024, 2048], help="pixels on a side")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[512, 1024, 2048], help="sides in pixels")
     tasks = [(size, share, 1) for size in parser.parse_args().sizes for share in SHARES]
     tasks += [(size, SHARES[0], PADDING) for size in parser.parse_args().sizes]
     print(
         f"{'image':>9} {'foreground':>10} {'vertices':>9} {'measured':>9} {'estimate':>9} {'ratio':>6} {'bytes/px':>9}"
     )
-    # A process of its own for each line: peak memory never falls within a process.
+    # Each line has its own process, because the peak memory of a process never decreases.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for peak in pool.imap(measure, tasks):
             print(peak, flush=True)
@@ -36,7 +37,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Peak:
-    """Peak memory of a reconstruction above its normal map, with the pixels of the image and of the foreground."""
+    """Peak memory of a reconstruction in addition to its normal map, with the pixels of image and foreground."""
 
     pixels: int
     foreground: int
@@ -52,7 +53,7 @@ class Peak:
 
 
 def measure(task: tuple[int, float, int]) -> Peak:
-    """Reconstruct the medallion of this size to this share of vertices, with this padding."""
+    """Reconstruct the medallion of the given size with the given fraction of vertices and padding."""
     size, share, padding = task
     for size_before, compression in ((64, 0.9), (320, 0.98)):
         reconstruct(Medallion(size_before).normal_map, compression=compression)
@@ -65,7 +66,7 @@ def measure(task: tuple[int, float, int]) -> Peak:
 
 
 def padded(normal_map: NormalMap, times: int) -> NormalMap:
-    """The map below so much background that the image has so many times its rows."""
+    """Return the map with background above it, such that the image has ``times`` as many rows."""
     above = ((normal_map.shape[0] * (times - 1), 0), (0, 0))
     return NormalMap(np.pad(normal_map.normals, (*above, (0, 0))), np.pad(normal_map.mask, above), normal_map.camera)
 

@@ -1,6 +1,6 @@
-"""Whether meshes are still the same, bit by bit: hashes of the meshes and surfaces of all shared cases.
+"""Check that meshes are bit-identical, by hashes of the meshes and surfaces of all shared cases.
 
-``--save FILE`` writes the hashes of this code, ``--compare FILE`` lists what differs from them.
+``--save FILE`` writes the hashes of this code, ``--compare FILE`` lists the cases that differ from them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.cases import CASES
 from normalmesh import NormalMeshWarning, read_normal_map, reconstruct
 
-#: Cases that take a second or two each, for a check after each change.
+#: Cases that take one or two seconds each, for a check after each change.
 QUICK = ("diligent_cow", "bini_stripes", "relief_bunny512")
 
 
@@ -42,12 +42,12 @@ def main() -> int:
         return 0
     known = json.loads(options.compare.read_text())
     differing = [name for name in found if found[name] != known.get(name)]
-    print(f"{len(found) - len(differing)} of {len(found)} are the same", *differing)
+    print(f"{len(found) - len(differing)} of {len(found)} are identical", *differing)
     return bool(differing)
 
 
 def hashes_of(folder: Path) -> dict[str, str]:
-    """Return hashes of the mesh on the screen and of the surface that a case gives at 1 % of its pixels."""
+    """Return hashes of the screen mesh and of the surface of a case at 1 % vertices."""
     mask, intrinsics = folder / "mask.png", folder / "K.txt"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)

@@ -1,4 +1,4 @@
-"""Noise on the normals: the default beside the paper's settings on the same noisy map, at 1 % vertices."""
+"""Compare the default with the paper's settings on the same noisy maps, at 1 % vertices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The fast collapse against the strict order of cost: ratios of MAE at the same number of vertices; 1.01 is allowed.
+"""Compare the fast collapse with the strict order of cost: ratios of MAE at the same number of vertices; limit 1.01.
 
-Strict: one queue over the whole mesh of all pixels. Surfaces are integrated as the paper does it: refinement would hide
-differences between the meshes.
+The strict order uses one queue over the mesh of all pixels. Surfaces are integrated as in the paper, because refinement
+would hide differences between the meshes.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from normalmesh.reconstruction.pipeline import PRESETS
 OWN = ("medallion", "terrain", "knot")
 SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")
 
-#: What is compared: options of decimate().
+#: Options of decimate() to compare.
 KINDS: dict[str, dict[str, Any]] = {"collapse only": {"rounds": 1, "passes": 0}, "default": {}}
-#: What decimate() needs beside one queue to begin with all pixels.
+#: Options of decimate() for a start from all pixels.
 STRICT: dict[str, Any] = {"start": "pixels"}
-BAR = 1.01
+#: Largest allowed geometric mean of the ratios.
+LIMIT = 1.01
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=512, help="side in pixels of the project's own cases")
-    parser.add_argument("--compression", type=float, default=0.99, help="share of vertices to save")
+    parser.add_argument("--compression", type=float, default=0.99, help="1 − vertices / foreground pixels")
     parser.add_argument("--cases", nargs="*", default=[*OWN, *SHARED], help="default: %(default)s")
     options = parser.parse_args()
     cases = [source.load() for source in own_sources(options.size, ["orthographic"]) if source.name in options.cases]
     cases += [load(name) for name in case_names() if name in options.cases]
     print(f"{'case':28} {'':14} {'vertices':>8} {'MAE strict':>10} {'fast':>7} {'ratio':>7} {'seconds':>8}")
     ratios: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    # What is compiled is loaded before seconds count.
+    # Load the kernels before measuring.
     decimate(Medallion(128).normal_map, compression=options.compression)
     for case in cases:
         vertices = max(round((1 - options.compression) * case.normal_map.foreground), 3)
@@ -57,13 +58,13 @@ def main() -> None:
             )
     for kind, found in ratios.items():
         mean = geometric_mean(found)
-        verdict = "ok" if mean <= BAR else "missed"
-        print(f"{kind:14} geometric mean {mean:.4f}, worst {max(found):.4f}; at most {BAR} is allowed: {verdict}")
+        verdict = "ok" if mean <= LIMIT else "exceeded"
+        print(f"{kind:14} geometric mean {mean:.4f}, worst {max(found):.4f}; limit {LIMIT}: {verdict}")
 
 
 @contextmanager
 def one_queue() -> Iterator[None]:
-    """One queue over all vertices instead of tiles."""
+    """Use one queue over all vertices instead of tiles."""
     tile = collapse.TILE
     collapse.TILE = 2**62
     try:
@@ -73,12 +74,12 @@ def one_queue() -> Iterator[None]:
 
 
 def measured(case: Case, vertices: int, options: dict[str, Any]) -> tuple[float, float]:
-    """MAE in degrees, and the decimation's processor seconds."""
+    """Return MAE in degrees, and the processor seconds of the decimation."""
     start = time.process_time()
     mesh = decimate(case.normal_map, vertices=vertices, **options)
     seconds = time.process_time() - start
     if len(mesh.vertices) != vertices:
-        raise SystemExit(f"{case.name}: {len(mesh.vertices)} vertices are left instead of {vertices}, cannot compare")
+        raise SystemExit(f"{case.name}: {len(mesh.vertices)} vertices instead of {vertices}: cannot compare")
     surface = integrate(mesh, case.normal_map, **vars(PRESETS["paper"].integration))
     return evaluate(surface, case, each_component=False).mae, seconds
 

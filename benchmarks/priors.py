@@ -1,4 +1,4 @@
-"""Control points against the bending of measured normals: RMSE with none, one and a handful of them."""
+"""Measure the effect of control points on the bending of measured normals: RMSE with 0 to 20 points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main() -> None:
     if not case_names():
         print("the shared cases are not on this machine")
         return
-    print("RMSE in the unit of the depth; in brackets without any alignment: the surface is metric")
+    print("RMSE in the unit of the depth; in brackets without alignment, because the surface is metric")
     for name in ("diligent_ball_ps", "diligent_bear", "diligent_reading"):
         case = load(name)
         mesh = decimate(case.normal_map, vertices=int(case.reference["c4"]["vertices"]))
@@ -27,12 +27,12 @@ def main() -> None:
 
 
 def control_points(case: Case, count: int) -> np.ndarray:
-    """Points (count, 3) as u, v, depth from the ground truth, spread evenly over the foreground."""
+    """Return points (count, 3) as u, v, depth from the ground truth, evenly distributed over the foreground."""
     assert case.depth is not None
-    # Away from the rim, where half a pixel is a large step in depth.
+    # Avoid the rim, where half a pixel is a large difference in depth.
     inner = ndimage.binary_erosion(case.normal_map.mask & np.isfinite(case.depth), iterations=10)
     rows, columns = np.nonzero(inner)
-    # Farthest points first, beginning in the middle.
+    # Farthest point sampling, starting in the middle.
     places = np.stack([columns, rows], axis=1).astype(np.float64)
     chosen = [int(np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1)))]
     distance = np.full(len(places), np.inf)
@@ -43,9 +43,9 @@ def control_points(case: Case, count: int) -> np.ndarray:
 
 
 def errors(surface: Surface, case: Case) -> tuple[float, float]:
-    """RMSE after the best offset or scale, and as it is."""
-    as_it_is = surface.depth_map() - case.depth
-    return evaluate(surface, case, each_component=False).rmse, float(np.sqrt(np.nanmean(as_it_is**2)))
+    """Return the RMSE with and without alignment."""
+    unaligned = surface.depth_map() - case.depth
+    return evaluate(surface, case, each_component=False).rmse, float(np.sqrt(np.nanmean(unaligned**2)))
 
 
 if __name__ == "__main__":

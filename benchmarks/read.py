@@ -1,7 +1,7 @@
-"""Seconds and peak memory of reading a large 16-bit PNG and TIFF, beside merely decoding the file to integers.
+"""Measure seconds and peak memory of reading a large 16-bit PNG and TIFF, compared with decoding to integers only.
 
-Run as ``python -m benchmarks.read [--megapixels N]``. Prints a Markdown table. Files are made in a temporary folder.
-Memory is what NumPy allocates, in bytes per pixel; files are mapped and not counted. 24 = two float32 copies.
+Run as ``python -m benchmarks.read [--megapixels N]``. Prints a Markdown table. Files are written to a temporary folder.
+Memory is what NumPy allocates, in bytes per pixel; memory-mapped files are not counted. 24 = two float32 copies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from normalmesh import read_normal_map
 
 
 def wavy_normals(side: int) -> NDArray[np.uint16]:
-    """A map (side, side, 3) of waves in all sizes, encoded in 16 bits."""
+    """Return a map (side, side, 3) of waves of several lengths, encoded in 16 bits."""
     values = np.empty((side, side, 3), np.uint16)
     u = np.arange(side) + 0.5
     for row in range(side):
@@ -57,7 +57,7 @@ def seconds(function: Callable[[Path], object], path: Path) -> float:
 
 
 def peak_bytes(function: Callable[[Path], object], path: Path) -> int:
-    """The most that NumPy held at a time while the function ran."""
+    """Return the peak memory that NumPy allocates while the function runs."""
     tracemalloc.start()
     try:
         function(path)

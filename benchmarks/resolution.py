@@ -1,4 +1,4 @@
-"""What vertices buy: the medallion at several compressions and thresholds, as in docs/resolution.md."""
+"""Measure errors of the medallion at several compressions and thresholds, as in docs/resolution.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES: tuple[dict[str, float], ...] = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=512, help="pixels on a side")
+    parser.add_argument("--size", type=int, default=512, help="side in pixels")
     options = parser.parse_args()
     truth = Medallion(options.size)
     print("| rule | vertices | MAE | RMSE | GLB without texture |\n|---|---|---|---|---|")

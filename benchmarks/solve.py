@@ -1,7 +1,7 @@
-"""Sparse solves: mesh systems against scipy's splu and Jacobi-CG, pixel grids against a DCT of the same rectangle.
+"""Compare sparse solvers: mesh systems with scipy's splu and Jacobi-CG, pixel grids with a DCT of the same rectangle.
 
-Seconds include analysis, factorisation or coarsening; peak is what the solver added to the process. A process of its
-own for each line.
+Seconds include analysis, factorisation or coarsening; peak is the memory that the solver adds to the process. Each line
+has its own process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def triangulation(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """A mesh of n vertices with dense and sparse regions: vertices (n, 2) and faces (m, 3)."""
+    """Return vertices (n, 2) and faces (m, 3) of a mesh with dense and sparse regions."""
     rng = np.random.default_rng(0)
     side = int(np.sqrt(n))
     along = np.linspace(0, 1, side, endpoint=False)
@@ -62,7 +62,7 @@ def triangulation(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cotangent_system(vertices: np.ndarray, faces: np.ndarray) -> tuple[csr_matrix, np.ndarray]:
-    """The vertex Laplacian and the positions of its unknowns."""
+    """Return the vertex Laplacian and the positions of its unknowns."""
     rows, columns, weights = [], [], []
     for k in range(3):
         a, b, c = faces[:, k], faces[:, (k + 1) % 3], faces[:, (k + 2) % 3]
@@ -75,7 +75,7 @@ def cotangent_system(vertices: np.ndarray, faces: np.ndarray) -> tuple[csr_matri
 
 
 def dual_system(vertices: np.ndarray, faces: np.ndarray) -> tuple[csr_matrix, np.ndarray]:
-    """The facet Laplacian, edge lengths as weights, of about half the faces: n unknowns as for the vertices."""
+    """Return the facet Laplacian, weighted by edge lengths, of about half the faces: n unknowns as for vertices."""
     count = len(vertices)
     centres = vertices[faces].mean(axis=1)
     kept = np.argsort(centres[:, 0])[:count]
@@ -91,13 +91,13 @@ def dual_system(vertices: np.ndarray, faces: np.ndarray) -> tuple[csr_matrix, np
 
 
 def laplacian(rows: np.ndarray, columns: np.ndarray, weights: np.ndarray, n: int) -> csr_matrix:
-    """Σ of the weights on the diagonal, −weights beside it."""
-    beside = coo_matrix((weights, (rows, columns)), (n, n)).tocsr()
-    return (diags(np.asarray(beside.sum(axis=1)).ravel()) - beside).tocsr()
+    """Return the matrix with the sums of the weights on the diagonal and −weights off the diagonal."""
+    adjacency = coo_matrix((weights, (rows, columns)), (n, n)).tocsr()
+    return (diags(np.asarray(adjacency.sum(axis=1)).ravel()) - adjacency).tocsr()
 
 
 def measure_mesh(job: tuple[int, str]) -> str:
-    """One line of the first table."""
+    """Return one line of the first table."""
     n, kind = job
     system = cotangent_system if kind == "cotangent" else dual_system
     small, places = system(*triangulation(2000))
@@ -115,7 +115,7 @@ def measure_mesh(job: tuple[int, str]) -> str:
 
 
 def baselines(matrix: csr_matrix, b: np.ndarray, ours: float) -> str:
-    """Our time as a share of theirs. The baselines need a grounded matrix; both would take minutes beyond 2e5."""
+    """Return our time relative to the baselines, which need a grounded matrix and take minutes beyond 2e5 unknowns."""
     diagonal = matrix.diagonal()
     start = time.perf_counter()
     grounded = matrix.tocsc(copy=True)
@@ -129,7 +129,7 @@ def baselines(matrix: csr_matrix, b: np.ndarray, ours: float) -> str:
 
 
 def mask_of(name: str, size: int) -> np.ndarray:
-    """Masks from harmless to full of cracks."""
+    """Return a mask by name, from simple ones to ones with many cracks."""
     mask = np.ones((size, size), bool)
     if name == "disc":
         i, j = np.ogrid[:size, :size]
@@ -149,7 +149,7 @@ def mask_of(name: str, size: int) -> np.ndarray:
 
 
 def grid_problem(name: str, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mask, weights to the right and down, and the right side of a smooth surface with noise in its gradient."""
+    """Return mask, weights to the right and down, and right-hand side of a smooth surface with gradient noise."""
     mask = mask_of(name, size)
     rng = np.random.default_rng(1)
     wave = np.sin(np.arange(size) / size * 9, dtype=np.float32)
@@ -165,7 +165,7 @@ def grid_problem(name: str, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def measure_grid(job: tuple[str, int]) -> str:
-    """One line of the second table."""
+    """Return one line of the second table."""
     name, size = job
     solve_grid(*grid_problem(name, 64))
     mask, right, down, b = grid_problem(name, size)
@@ -178,7 +178,7 @@ def measure_grid(job: tuple[str, int]) -> str:
     b[:, 1:] -= flow_right
     b[:-1] += flow_down
     b[1:] -= flow_down
-    # What is left of b is the residual.
+    # The rest of b is the residual.
     right_side = grid_problem(name, size)[3]
     residual = np.linalg.norm(b) / np.linalg.norm(right_side)
     ratio = (done - start) / dct_seconds(right_side)
@@ -186,7 +186,7 @@ def measure_grid(job: tuple[str, int]) -> str:
 
 
 def dct_seconds(b: np.ndarray) -> float:
-    """Time of a Poisson solve of the rectangle with unit weights by cosine transforms."""
+    """Return the seconds of a Poisson solve of the rectangle with unit weights by cosine transforms."""
     start = time.perf_counter()
     spectrum = fft.dctn(b)
     rows, columns = (2 - 2 * np.cos(np.pi * np.arange(size) / size) for size in b.shape)
@@ -198,14 +198,14 @@ def dct_seconds(b: np.ndarray) -> float:
 
 
 def forget_peak() -> float:
-    """Resident megabytes now; the peak is counted afresh from here (Linux)."""
+    """Reset the peak memory of the process (Linux), and return its resident megabytes."""
     with open("/proc/self/clear_refs", "w") as control:
         control.write("5")
     return status_megabytes("VmRSS")
 
 
 def status_megabytes(field: str) -> float:
-    """A line of /proc/self/status: VmRSS, resident memory, or VmHWM, its peak."""
+    """Return a field of /proc/self/status in megabytes: VmRSS, resident memory, or VmHWM, its peak."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith(field))
 

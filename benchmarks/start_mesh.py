@@ -1,4 +1,4 @@
-"""Seconds and bytes per pixel of the start mesh, its checks and pixel ownership; copying the mesh is the yardstick."""
+"""Measure seconds and bytes per pixel of the start mesh, its checks and pixel_faces; baseline: copying the mesh."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=4096, help="rows and columns of the mask")
     size = parser.parse_args().size
     print(f"{size}² pixels       start mesh  (÷ copy)  bytes/px    owners    checks")
-    # A process of its own for each mask: peak memory never falls within a process.
+    # Each mask has its own process, because the peak memory of a process never decreases.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for line in pool.starmap(measure, [(name, size) for name in MASKS], chunksize=1):
             print(line)
 
 
 def measure(name: str, size: int) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     compiled = ScreenMesh.from_mask(np.eye(8))
     compiled.check()
     pixel_faces(compiled, (8, 8))
@@ -49,7 +49,7 @@ def measure(name: str, size: int) -> str:
 
 
 def peak_memory() -> int:
-    """Peak resident bytes of this process so far."""
+    """Return the peak resident bytes of this process."""
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

@@ -1,4 +1,4 @@
-"""Ways from a normal map to a surface, and measuring one of them in a process of its own; for benchmarks.speed."""
+"""Methods to reconstruct a surface from a normal map, each measured in its own process, for benchmarks.speed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from normalmesh.runtime.monitor import Monitor
 
 Float = NDArray[np.float64]
 
-#: Column of the table → stages of the decimation's and the integration's reports.
+#: Column of the table → stages in the reports of decimation and integration.
 STAGES = {
     "meshing": ("start",),
     "decimation": ("collapse",),
@@ -36,18 +36,18 @@ STAGES = {
 
 @dataclass(frozen=True)
 class Job:
-    """What to measure.
+    """A measurement to do.
 
     Attributes
     ----------
     way
-        Of :data:`WAYS`.
+        Name in :data:`WAYS`.
     folder
-        Where :func:`store_map` put the map.
+        Folder of the map, written by :func:`store_map`.
     threads
-        Of Numba, BLAS and Fourier transforms.
+        Number of threads of Numba, BLAS and Fourier transforms.
     compression, threshold
-        Where decimation stops, for the ways that use it.
+        Stopping rule of the decimation, for the methods that use it.
     """
 
     way: str
@@ -59,16 +59,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a way took and reached.
+    """Time, memory and errors of a method.
 
     Attributes
     ----------
     seconds, cpu_seconds
-        Stage of :data:`STAGES` → wall and processor seconds; ``total`` also holds what belongs to none of them.
+        Wall and processor seconds by stage of :data:`STAGES`; ``total`` includes the time between the stages.
     bytes_per_pixel
-        Peak of the process above what it held with the map loaded, per foreground pixel.
+        Peak memory of the process in addition to that with the map loaded, per foreground pixel.
     mae, rmse
-        Degrees and pixels. Comparing with the truth takes 120 bytes a pixel itself, after the peak was read.
+        Errors in degrees and pixels. The evaluation itself takes 120 bytes per pixel, after the peak was read.
     """
 
     job: Job
@@ -82,7 +82,7 @@ class Measured:
 
 
 def store_map(size: int, folder: Path) -> None:
-    """Write the medallion of size × size pixels: faster to read than to make, and the truth of all ways."""
+    """Write the medallion of size × size pixels, which is faster to read than to compute."""
     case = Medallion(size).seen_by()
     folder.mkdir(parents=True)
     np.save(folder / "normals.npy", case.normals)
@@ -90,19 +90,19 @@ def store_map(size: int, folder: Path) -> None:
 
 
 def in_own_process(function: Callable[..., Any], *arguments: object, threads: int = 1) -> Any:
-    """What the function returns in a fresh process, where libraries find this number of threads when they start."""
+    """Call a function in a new process with the given number of threads, and return its result."""
     os.environ.update(NUMBA_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
 
 def warm_up(job: Job, size: int) -> None:
-    """Compile what the way uses, or load it where it is cached, on a map of size × size pixels."""
+    """Compile or load the kernels of a method, on a map of size × size pixels."""
     WAYS[job.way](Medallion(size).normal_map, job, Monitor(stages=STAGES))
 
 
 def measure(job: Job) -> Measured:
-    """Seconds, memory and errors of a way, without those of compilation."""
+    """Measure seconds, memory and errors of a method, without compilation."""
     warm_up(job, 128)
     case = load_map(job.folder)
     normal_map = case.normal_map
@@ -123,19 +123,19 @@ def measure(job: Job) -> Measured:
 
 
 def run_way(job: Job, normal_map: NormalMap) -> tuple[Surface | Float, Monitor]:
-    """What the way makes of the map, and the seconds of its stages and in total."""
+    """Run a method, and return its result and the seconds of its stages and in total."""
     clock = Monitor(stages=(*STAGES, "total"))
     with clock.stage("total"):
         return WAYS[job.way](normal_map, job, clock), clock
 
 
 def load_map(folder: Path) -> Case:
-    """The medallion that :func:`store_map` wrote."""
+    """Read the medallion written by :func:`store_map`."""
     return exact_case("medallion", np.load(folder / "depth.npy"), np.load(folder / "normals.npy"), Orthographic())
 
 
 def mesh_way(normal_map: NormalMap, clock: Monitor, **stop: float) -> Surface:
-    """Decimate, integrate and refine: all of our own."""
+    """Run our reconstruction: decimate, integrate and refine."""
     surface = reconstruct(normal_map, **stop)
     for report in (surface.decimation, surface.integration):
         for stage, parts in STAGES.items():
@@ -145,7 +145,7 @@ def mesh_way(normal_map: NormalMap, clock: Monitor, **stop: float) -> Surface:
 
 
 def pixel_way(normal_map: NormalMap, clock: Monitor) -> Float:
-    """Our integration on the pixel grid, heights (H, W)."""
+    """Integrate on the pixel grid, and return heights (H, W)."""
     with clock.stage("integration"):
         return integrate_pixels(normal_map)
 
@@ -160,8 +160,8 @@ def classical_way(normal_map: NormalMap, job: Job, clock: Monitor) -> Surface:
         del heights
     target = max(round((1 - job.compression) * normal_map.foreground), 3)
     with clock.stage("decimation"):
-        # The package counts faces. A mesh has two for each vertex, less one for each vertex of its boundary: go on
-        # from the small mesh until the number of vertices fits.
+        # The package takes a number of faces. A mesh has two per vertex, less one per boundary vertex: continue from
+        # the small mesh until the number of vertices fits.
         count = 2 * target
         while len(points) > target:
             points, faces = simplify(points, faces, target_count=count)
@@ -170,7 +170,7 @@ def classical_way(normal_map: NormalMap, job: Job, clock: Monitor) -> Surface:
 
 
 def _pixel_mesh(heights: Float) -> tuple[Float, NDArray[np.int32]]:
-    """A vertex (N, 3) at each pixel centre, two faces (M, 3) where four foreground pixels meet."""
+    """Return a vertex (N, 3) at each pixel centre, and two faces (M, 3) for each 2×2 foreground pixels."""
     mask = np.isfinite(heights)
     rows, columns = np.nonzero(mask)
     points = np.stack([columns + 0.5, -rows - 0.5, heights[mask]], axis=1)
@@ -181,7 +181,7 @@ def _pixel_mesh(heights: Float) -> tuple[Float, NDArray[np.int32]]:
 
 
 def cosine_way(normal_map: NormalMap, job: Job, clock: Monitor) -> Float:
-    """Poisson's equation on the whole rectangle by cosine transforms; outside the mask normals face the viewer."""
+    """Solve Poisson's equation on the rectangle by cosine transforms; normals outside the mask face the viewer."""
     with clock.stage("integration"):
         right, down = _steps(normal_map)
         spectrum = fft.dctn(_divergence(right, down), overwrite_x=True, workers=job.threads)
@@ -195,7 +195,7 @@ def cosine_way(normal_map: NormalMap, job: Job, clock: Monitor) -> Float:
 
 
 def jacobi_way(normal_map: NormalMap, clock: Monitor) -> Float:
-    """The equations of our pixel integration by scipy's conjugate gradients with the diagonal, to 1e-8 as well."""
+    """Solve the equations of our pixel integration with scipy's conjugate gradients and a Jacobi preconditioner."""
     with clock.stage("integration"):
         right, down = _steps(normal_map)
         mask, squares = normal_map.mask, normal_map.normals[..., 2].astype(np.float64) ** 2
@@ -211,7 +211,7 @@ def jacobi_way(normal_map: NormalMap, clock: Monitor) -> Float:
 
 
 def _steps(normal_map: NormalMap) -> tuple[Float, Float]:
-    """By what height grows to the next pixel on the right (H, W − 1) and below (H − 1, W), in pixels."""
+    """Return the height differences to the next pixel on the right (H, W − 1) and below (H − 1, W), in pixels."""
     x, y, z = np.moveaxis(normal_map.normals.astype(np.float64), -1, 0)
     z = np.where(normal_map.mask, z, 1.0)
     right, down = -x / z, y / z
@@ -219,7 +219,7 @@ def _steps(normal_map: NormalMap) -> tuple[Float, Float]:
 
 
 def _divergence(right: Float, down: Float) -> Float:
-    """The right side (H, W) of the normal equations."""
+    """Return the right-hand side (H, W) of the normal equations."""
     b = np.zeros((len(right), down.shape[1]))
     b[:, :-1] -= right
     b[:, 1:] += right
@@ -229,7 +229,7 @@ def _divergence(right: Float, down: Float) -> Float:
 
 
 def _laplacian(mask: NDArray[np.bool_], weight_right: Float, weight_down: Float) -> csr_matrix:
-    """Of the foreground pixels (N, N)."""
+    """Return the Laplacian (N, N) of the foreground pixels."""
     number = np.cumsum(mask).reshape(mask.shape) - 1
     pairs = [
         (number[:, :-1], number[:, 1:], weight_right, mask[:, :-1] & mask[:, 1:]),
@@ -237,11 +237,11 @@ def _laplacian(mask: NDArray[np.bool_], weight_right: Float, weight_down: Float)
     ]
     p, q, weights = (np.concatenate([part[k][part[3]] for part in pairs]) for k in range(3))
     shape = (int(mask.sum()),) * 2
-    beside = coo_matrix((np.tile(weights, 2), (np.concatenate([p, q]), np.concatenate([q, p]))), shape).tocsr()
-    return (diags(np.asarray(beside.sum(axis=1)).ravel()) - beside).tocsr()
+    adjacency = coo_matrix((np.tile(weights, 2), (np.concatenate([p, q]), np.concatenate([q, p]))), shape).tocsr()
+    return (diags(np.asarray(adjacency.sum(axis=1)).ravel()) - adjacency).tocsr()
 
 
-#: Name in the table → from a map, what is asked for, and a clock to a surface or heights (H, W).
+#: Name in the table → function of a map, a job and a clock that returns a surface or heights (H, W).
 WAYS: dict[str, Callable[[NormalMap, Job, Monitor], Surface | Float]] = {
     "mesh": lambda normal_map, job, clock: mesh_way(normal_map, clock, compression=job.compression),
     "mesh, threshold": lambda normal_map, job, clock: mesh_way(normal_map, clock, threshold=job.threshold),

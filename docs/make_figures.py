@@ -1,4 +1,4 @@
-"""Makes the figures of the pages conventions.md and how_it_works.md: ``python docs/make_figures.py``."""
+"""Draw the figures of the pages conventions.md and how_it_works.md: ``python docs/make_figures.py``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.pictures import panels
 
 IMAGES = Path(__file__).parent / "images"
-#: Pixels of the map, part of it that is shown, and how much larger.
+#: Pixels of the map, the part that is shown, and its magnification.
 SIZE, ROWS, COLUMNS, SCALE = 256, slice(96, 160), slice(60, 124), 5
 
 
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def stages() -> None:
-    """The same letter as normals, start mesh, decimated mesh and shaded surface."""
+    """Draw a letter as normals, start mesh, decimated mesh and shaded surface."""
     truth = Medallion(SIZE)
     normal_map = truth.normal_map
     start = nm.ScreenMesh.from_mask(normal_map.mask[ROWS, COLUMNS])
@@ -47,7 +47,7 @@ def stages() -> None:
 
 
 def arrow(start: tuple[float, float], end: tuple[float, float], label: str, colour: str) -> str:
-    """A line with a head, and a label beyond it."""
+    """Return an arrow with a label beyond its head."""
     x, y = end
     step = np.subtract(end, start)
     beyond = np.array(end) + 14 * step / np.linalg.norm(step)
@@ -58,7 +58,7 @@ def arrow(start: tuple[float, float], end: tuple[float, float], label: str, colo
 
 
 def dot(x: float, y: float, label: str, colour: str, *, away: bool) -> str:
-    """An axis along the line of sight: a dot for its tip, a cross for its tail."""
+    """Return an axis along the line of sight: a dot towards the viewer, a cross away from the viewer."""
     mark = (
         f'<path d="M{x - 5} {y - 5}L{x + 5} {y + 5}M{x - 5} {y + 5}L{x + 5} {y - 5}" stroke="{colour}"/>'
         if away
@@ -96,7 +96,7 @@ def caption(x: float, title: str, text: str) -> str:
 
 
 def axes() -> None:
-    """Arrays, the screen, and space."""
+    """Draw the axes of arrays, the screen and space."""
     grid = "".join(
         f'<path d="M{40 + 30 * k} 40V160M40 {40 + 30 * k}H160" stroke="#bbbbbb" stroke-width="1"/>' for k in range(5)
     )
@@ -128,7 +128,7 @@ def axes() -> None:
 
 
 def conventions() -> None:
-    """What the three channels hold, seen from the front."""
+    """Draw the axes of the three channels in each convention, from the front."""
     parts = []
     for place, (name, y_up, z_away) in enumerate(
         [("opengl", True, False), ("directx", False, False), ("opencv", False, True)]

@@ -1,4 +1,4 @@
-"""Turns the roles of docstrings, such as :func:`decimate`, into links of the API page."""
+"""Convert the roles of docstrings, such as :func:`decimate`, to links of the API page."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ ROLE = re.compile(r":(?:func|class|meth|attr|data|mod|exc):`~?([^`]+)`")
 
 
 class Roles(griffe.Extension):
-    """Reads every docstring once, when its object has been loaded."""
+    """Convert the roles of every docstring when its object is loaded."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring is not None:

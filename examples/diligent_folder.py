@@ -1,10 +1,10 @@
-"""From a folder laid out like those of DiLiGenT to normals, a surface and figures.
+"""Estimate normals and reconstruct a surface from a folder with the layout of DiLiGenT.
 
     python examples/diligent_folder.py pmsData/bearPNG --output bear
-    python examples/diligent_folder.py                      # makes a small folder of this kind, and uses it
+    python examples/diligent_folder.py                      # make a small folder with this layout, and use it
 
-The folder holds filenames.txt (one image a line), light_directions.txt and light_intensities.txt (one light a line),
-mask.png, and for comparison Normal_gt.mat, where there is one.
+The folder contains filenames.txt (one image per line), light_directions.txt and light_intensities.txt (one light per
+line), mask.png, and optionally Normal_gt.mat for comparison.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from normalmesh.pictures import panels
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, help="default: a small one is made")
+    parser.add_argument("folder", nargs="?", type=Path, help="default: make a small folder")
     parser.add_argument("--output", type=Path, default=Path("diligent"))
-    parser.add_argument("--size", type=int, default=128, help="pixels of the small one")
+    parser.add_argument("--size", type=int, default=128, help="side in pixels of the small folder")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     folder = options.folder or made_folder(options.output / "made", options.size)
@@ -52,11 +52,11 @@ def main() -> None:
     }
     for name, picture in pictures.items():
         Image.fromarray(picture).save(options.output / f"{name}.png")
-    print(f"{surface} and {len(pictures)} figures are in {options.output}")
+    print(f"wrote {surface} and {len(pictures)} pictures to {options.output}")
 
 
 def median_angle(normal_map: nm.NormalMap, truth: Path, mask: Path) -> float:
-    """Degrees between the normals found and those of the file, over the pixels that both have."""
+    """Return the median angle in degrees between the normals and those of a file, over their common pixels."""
     true = nm.read_normal_map(truth, mask=mask, variable="Normal_gt")
     both = normal_map.mask & true.mask
     cosines = (normal_map.normals[both] * true.normals[both]).sum(axis=1)
@@ -64,7 +64,7 @@ def median_angle(normal_map: nm.NormalMap, truth: Path, mask: Path) -> float:
 
 
 def made_folder(folder: Path, size: int, lights: int = 24) -> Path:
-    """The project's medallion in two colours under lights around the viewer, as DiLiGenT would store it."""
+    """Write photographs of the medallion in two colours under lights around the viewer, in the layout of DiLiGenT."""
     folder.mkdir(parents=True, exist_ok=True)
     truth = Medallion(size).normal_map
     turn, slant = np.linspace(0, 6 * np.pi, lights), np.linspace(0.2, 0.8, lights)

@@ -1,10 +1,10 @@
-"""From photographs under different lights to normals and a surface.
+"""Estimate normals from photographs under different lights, and reconstruct a surface.
 
     python examples/photometric_stereo.py lights.txt photo*.png --mask mask.png -o surface.glb
-    python examples/photometric_stereo.py                   # renders photographs of its own
+    python examples/photometric_stereo.py                   # render photographs, and use them
 
-Lights: one line for each photograph, in their order, with the direction x y z to the light: x right, y up, z towards
-the viewer. Photographs must be linear, such as those made of raw files without a tone curve.
+Lights: one line per photograph, in the same order, with the direction x y z to the light: x right, y up, z towards the
+viewer. Photographs must be linear, for example converted from raw files without a tone curve.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("photographs", nargs="*", type=Path)
     parser.add_argument("--mask", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("photometric.glb"))
-    parser.add_argument("--size", type=int, default=128, help="pixels of photographs of its own")
+    parser.add_argument("--size", type=int, default=128, help="side in pixels of rendered photographs")
     options = parser.parse_args()
 
     if options.lights is None:
@@ -33,11 +33,11 @@ def main() -> None:
     print(found)
     surface = nm.reconstruct(found.normal_map, compression=0.95)
     surface.save(options.output, normals=found.normal_map if options.output.suffix == ".glb" else None)
-    print(f"{surface} is in {options.output}")
+    print(f"wrote {surface} to {options.output}")
 
 
 def rendered(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A matt ball under twelve lights, as arrays: photographs (12, H, W), directions (12, 3), mask (H, W)."""
+    """Render a diffuse ball under twelve lights: photographs (12, H, W), directions (12, 3), mask (H, W)."""
     ball = sphere(size).normal_map
     turn = np.arange(12) * np.pi / 6
     slant = np.where(np.arange(12) % 2, 0.3, 0.7)

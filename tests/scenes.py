@@ -1,7 +1,7 @@
-"""Scenes of layers that hide each other, with exact depths, normals and silhouettes, for both cameras.
+"""Scenes of layers that occlude each other, with exact depths, normals and silhouettes, for both cameras.
 
-A layer is a height s(u, v) in pixels towards the viewer and where it exists; the nearest layer wins at each pixel. All
-jumps follow from the normals: they fade out somewhere, so that both sides stay connected around them.
+A layer is a height s(u, v) in pixels towards the viewer with a domain; the nearest layer is visible at each pixel. All
+jumps are determined by the normals: they fade out somewhere, so that both sides are connected around them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Float = NDArray[np.float64]
 Height = Callable[[Float, Float], Float]
 Where = Callable[[Float, Float], NDArray[np.bool_]]
 
-#: Step (px) of the central differences that the slopes are taken from.
+#: Step of the central differences for slopes, in pixels.
 STEP = 1e-5
-#: Misfit (px) of two neighbouring pixels that makes their common side a silhouette, and one that must be found.
+#: Smallest height difference of neighbouring pixels at a silhouette, and at one that must be found, in pixels.
 JUMP, CLEAR_JUMP = 1.0, 2.0
-#: Distance (px) within which a silhouette and a cut are the same.
+#: Largest distance between a silhouette and a matching cut, in pixels.
 NEAR = 2.0
 
 
@@ -37,7 +37,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a camera sees.
+    """The visible surface of a scene.
 
     Attributes
     ----------
@@ -68,16 +68,16 @@ class Scene:
         return cls(heights.max(axis=0), slopes, nearest)
 
     def unknown(self, camera: Camera) -> Float:
-        """Height, or logarithm of the depth, (H, W)."""
+        """Return the height, or the logarithm of the depth, (H, W)."""
         return camera.towards_viewer * camera.pixel_length * self.heights
 
     def depth(self, camera: Camera) -> Float:
-        """As ``Surface.depth_map`` counts it, (H, W); a perspective camera is at the distance 1 from height 0."""
+        """Return depths (H, W) as ``Surface.depth_map``; a perspective camera is at the distance 1 from height 0."""
         u, v = centres(self.heights.shape)
         return camera.depth(camera.points(np.stack([u, v], axis=-1), self.unknown(camera)))
 
     def normal_map(self, camera: Camera, mask: NDArray[np.bool_] | None = None) -> NormalMap:
-        """Exact normals: across ``τ_u + ∂_u z r`` and ``τ_v + ∂_v z r``, towards the viewer."""
+        """Return exact normals: perpendicular to ``τ_u + ∂_u z r`` and ``τ_v + ∂_v z r``, towards the viewer."""
         rays = camera.rays(*centres(self.heights.shape))
         slopes = camera.towards_viewer * camera.pixel_length * self.slopes
         along_u, along_v = (tau + slopes[..., i, None] * rays for i, tau in enumerate(camera.tangents))
@@ -86,7 +86,7 @@ class Scene:
         return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), mask, camera)
 
     def silhouette(self) -> tuple[Float, Float]:
-        """Middles (K, 2) of the pixel sides across which height jumps, and by how much, (K,) in pixels."""
+        """Return the midpoints (K, 2) of the pixel sides across which height jumps, and the jumps (K,) in pixels."""
         middles, jumps = [], []
         for axis in (0, 1):
             step, mean = np.diff(self.heights, axis=1 - axis), self.slopes[..., axis]
@@ -99,13 +99,13 @@ class Scene:
 
 
 def smoothstep(t: Float) -> Float:
-    """0 up to 0, 1 from 1 on, without a crease in between."""
+    """Return a smooth step from 0 at 0 to 1 at 1."""
     t = np.clip(t, 0, 1)
     return t * t * (3 - 2 * t)
 
 
 def bump(t: Float) -> Float:
-    """1 at 0, fading to 0 at ±1."""
+    """Return a smooth bump: 1 at 0, fading to 0 at ±1."""
     return np.clip(1 - t * t, 0, None) ** 2
 
 
@@ -114,7 +114,7 @@ def everywhere(u: Float, v: Float) -> NDArray[np.bool_]:
 
 
 def swell(u: Float, v: Float, size: float) -> Float:
-    """A gentle floor."""
+    """Return a gently curved floor."""
     return 0.02 * size * np.sin(3 * u / size + 0.4) * np.cos(2.5 * v / size)
 
 
@@ -128,7 +128,7 @@ def rolled(inside: Float, rim: float) -> Float:
 
 
 def steps(size: int, rim: float) -> list[Layer]:
-    """Teeth that rise to the right and drop; their height fades out above and below."""
+    """Return teeth that rise to the right and drop; their height fades out above and below."""
     width = size / 4.5
 
     def tooth(u: Float, v: Float, start: float) -> Float:
@@ -144,7 +144,7 @@ def steps(size: int, rim: float) -> list[Layer]:
 
 
 def flaps(size: int, rim: float) -> list[Layer]:
-    """Tongues that rise from the floor, out from under each other, and end in round tips."""
+    """Return overlapping tongues that rise from the floor and end in round tips."""
 
     def inside(u: Float, v: Float, middle: float, half: float, tip: float) -> Float:
         return np.where(u > tip - half, half - np.hypot(u - tip + half, v - middle), half - np.abs(v - middle))
@@ -168,7 +168,7 @@ def flaps(size: int, rim: float) -> list[Layer]:
 
 
 def torus(size: int, rim: float) -> list[Layer]:
-    """A ring that sinks into the floor on the left and floats above it on the right. Its rims are its own."""
+    """Return a ring that sinks into the floor on the left and floats above it on the right, with its own rims."""
     ring, tube = 0.3 * size, 0.12 * size
 
     def off(u: Float, v: Float) -> Float:
@@ -184,7 +184,7 @@ def torus(size: int, rim: float) -> list[Layer]:
 
 
 def cards(size: int, rim: float) -> list[Layer]:
-    """A deck that is held on the left and fanned out: the nearest card is steepest and shortest."""
+    """Return a fan of cards that is held on the left: the nearest card is the steepest and shortest."""
     turn = np.radians(12)
 
     def along(u: Float, v: Float) -> tuple[Float, Float]:
@@ -204,7 +204,7 @@ def cards(size: int, rim: float) -> list[Layer]:
 
 
 def spiral(size: int, rim: float) -> list[Layer]:
-    """Three arms that wind outwards from a common middle to a common floor; each rises to a rim that hides the next."""
+    """Return three spiral arms from a common middle to a common floor; each rises to a rim that occludes the next."""
     pitch, arms = 0.4 * size, 3
 
     def polar(u: Float, v: Float) -> tuple[Float, Float]:
@@ -212,7 +212,7 @@ def spiral(size: int, rim: float) -> list[Layer]:
         return np.hypot(x, y), np.arctan2(y, x) % (2 * np.pi)
 
     def across(u: Float, v: Float, number: int) -> Float:
-        """0 at the foot of an arm, 1 at its rim."""
+        """Return 0 at the foot of an arm, 1 at its rim."""
         radius, angle = polar(u, v)
         return radius / pitch - arms * angle / (2 * np.pi) - number
 
@@ -230,7 +230,7 @@ def spiral(size: int, rim: float) -> list[Layer]:
 
 
 def hole(size: int, rim: float) -> list[Layer]:
-    """A domed plate with a hole, and a floor below it that rises to the plate on the left."""
+    """Return a domed plate with a hole, and a floor below it that rises to the plate on the left."""
     left = 0.3 * size
 
     def dome(u: Float, v: Float) -> Float:
@@ -250,7 +250,7 @@ def hole(size: int, rim: float) -> list[Layer]:
 
 
 def ball(size: int) -> list[Layer]:
-    """A cap of a ball that floats above a sloping floor; nothing but a prior tells how far."""
+    """Return a spherical cap that floats above a sloping floor; only a prior determines its height."""
     radius = 0.3 * size
 
     def off(u: Float, v: Float) -> Float:
@@ -266,7 +266,7 @@ def ball(size: int) -> list[Layer]:
 
 
 def dome(size: int) -> list[Layer]:
-    """A smooth surface."""
+    """Return a smooth surface."""
     return [Layer(lambda u, v: -0.4 / size * ((u - 0.5 * size) ** 2 + (v - 0.4 * size) ** 2), everywhere)]
 
 
@@ -274,24 +274,24 @@ SCENES = {each.__name__: each for each in (steps, flaps, torus, cards, spiral, h
 
 
 def scene(name: str, size: int = 128, rim: float = 4.0) -> Scene:
-    """One of :data:`SCENES` with rims that turn down over some pixels; 0: sheets of paper."""
+    """Return one of :data:`SCENES` with rims that turn down over ``rim`` pixels; 0: sheets of paper."""
     return Scene.of(SCENES[name](size, rim), (size, size))
 
 
 def heights_of(surface: Surface) -> Float:
-    """Depth map (H, W) of a surface as heights in pixels."""
+    """Return the depth map (H, W) of a surface as heights in pixels."""
     camera, depth = surface.camera, surface.depth_map()
     return camera.towards_viewer * (np.log(depth) if camera.towards_viewer < 0 else depth) / camera.pixel_length
 
 
 def depth_error(surface: Surface, truth: Scene, mask: NDArray[np.bool_] | None = None) -> float:
-    """Root mean square error in pixels, without the mean (orthographic) or the scale (perspective)."""
+    """Return the root mean square error in pixels, after removal of the mean (orthographic) or scale (perspective)."""
     error = heights_of(surface) - truth.heights
     return float((error if mask is None else error[mask]).std())
 
 
 def cut_points(surface: Surface, spacing: float = 0.25) -> Float:
-    """Points (K, 2) along the cut edges on the screen, evenly spaced."""
+    """Return evenly spaced points (K, 2) along the cut edges on the screen."""
     found = surface.discontinuities
     points = [np.zeros((0, 2))]
     for start, end in found.screen[found.cut]:
@@ -301,7 +301,7 @@ def cut_points(surface: Surface, spacing: float = 0.25) -> Float:
 
 
 def precision_and_recall(surface: Surface, truth: Scene) -> tuple[float, float]:
-    """Share of the cuts' length near a silhouette, and share of the sides with a clear jump near a cut."""
+    """Return the fraction of the length of the cuts near a silhouette, and of the clear silhouettes near a cut."""
     cuts, (sides, jumps) = cut_points(surface), truth.silhouette()
     if len(cuts) == 0:
         return 1.0, 0.0
@@ -333,7 +333,7 @@ def jumps_and_truth(surface: Surface, truth: Scene) -> tuple[Float, Float]:
 
 
 def drops_and_truth(surface: Surface, truth: Scene, reach: int = 4) -> tuple[Float, Float]:
-    """Rise of the surface across each clear side of the silhouette (K,), between pixels on both sides, and the true."""
+    """Return measured and true height differences (K,) between pixels on both sides of each clear silhouette."""
     middles, jumps = truth.silhouette()
     found, (rows, columns) = heights_of(surface), truth.heights.shape
     places = middles[jumps >= CLEAR_JUMP]

@@ -1,4 +1,4 @@
-"""The examples run as they are, and what they write can be read."""
+"""Test that the examples run unchanged, and that their output can be read."""
 
 import runpy
 import sys
@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Runs an example in an empty folder; what it printed."""
+    """Return a function that runs an example in an empty folder and returns its output."""
     monkeypatch.chdir(tmp_path)
 
     def run_example(name, *arguments):
@@ -37,7 +37,7 @@ def test_diligent_folder(run):
     assert "median angle to Normal_gt.mat: 0." in made
     assert faces_of("first/surface.glb") > 100
     assert imagecodecs.imread("first/wireframe.png").shape == (64, 64, 3)
-    # The folder that it made is one that it can be given.
+    # The folder that it made can be used as input.
     assert "median angle" in run("diligent_folder.py", "first/made", "--output", "second")
 
 
@@ -55,7 +55,7 @@ def test_photometric_stereo_of_files(run):
     for number, light in enumerate(lights / np.linalg.norm(lights, axis=1, keepdims=True)):
         files.append(f"photo{number}.png")
         imagecodecs.imwrite(files[-1], np.round(60000 * np.maximum(truth.normals @ light, 0)).astype(np.uint16))
-    # Only the middle, which all lights reach.
+    # Only the middle, which all lights illuminate.
     imagecodecs.imwrite("mask.png", 255 * (truth.normals[..., 2] > 0.85).astype(np.uint8))
     assert "surface.glb" in run(
         "photometric_stereo.py", "lights.txt", *files, "--mask", "mask.png", "-o", "surface.glb"

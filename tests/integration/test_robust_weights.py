@@ -39,7 +39,7 @@ def test_a_smooth_surface_is_the_same():
 
 
 def test_weights_against_their_formulas():
-    """One edge by hand, DESIGN §10."""
+    """Compare the weights of one edge with their formulas."""
     _, normal_map = flap(40)
     mesh = decimate(normal_map, vertices=60)
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map))
