@@ -119,9 +119,9 @@ def swell(u: Float, v: Float, size: float) -> Float:
 
 
 def rolled(inside: Float, rim: float) -> Float:
-    """How far a sheet turns down at this distance (px) inside its silhouette: a quarter of a circle of radius ``rim``.
+    """Return by how much a sheet turns down at a distance (px) inside its silhouette, along a circle of radius ``rim``.
 
-    It ends before it is vertical, at a slope of about 2.
+    The quarter circle ends before it is vertical, at a slope of about 2.
     """
     across = 0.92 * np.clip(rim - inside, 0, rim)
     return rim - np.sqrt(rim**2 - across**2)
@@ -311,9 +311,9 @@ def precision_and_recall(surface: Surface, truth: Scene) -> tuple[float, float]:
 
 
 def jumps_and_truth(surface: Surface, truth: Scene) -> tuple[Float, Float]:
-    """Jumps (K,) of the cut edges and the true ones at their middles, both in pixels towards the viewer.
+    """Return measured and true jumps (K,) at the midpoints of the cut edges, in pixels towards the viewer.
 
-    The truth is read 1.5 px to either side of an edge and brought back to it along the slopes.
+    The truth is read 1.5 px to either side of an edge and extrapolated to it along the slopes.
     """
     found, camera = surface.discontinuities, surface.camera
     ends = found.screen[found.cut]

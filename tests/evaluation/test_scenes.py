@@ -83,7 +83,7 @@ def made(name, camera, **options):
 
 @each_scene
 def test_normals_agree_with_depths(name, camera):
-    """At smooth pixels, differences of points are perpendicular to the normals; creases and rims are a small fraction."""
+    """At smooth pixels, which are most of them, differences of points are perpendicular to the normals."""
     truth, normal_map, _ = seen(name, camera)
     screen = np.stack(centres(truth.heights.shape), axis=-1)
     points = CAMERAS[camera].points(screen, truth.unknown(CAMERAS[camera]))
@@ -135,11 +135,11 @@ def test_surfaces_are_valid(name, camera):
 
 @each_scene
 def test_jumps_have_the_right_sign_and_size(name, camera):
-    """From 4 px on one side of the silhouette to 4 px on the other the surface drops as it should.
+    """The height difference between points 4 px on both sides of the silhouette is correct.
 
-    Measured: off by 0.02 to 0.15 px in the median of drops of 10 to 23 px, and at least 98 % have the right sign; the
-    continuous surface is off by 6 to 20 px. Thin faces along the silhouette share a jump between the cuts on both of
-    their sides, so that a single edge shows a part of it: 73 to 97 % of the edges have the sign of the whole jump.
+    Measured: the median error of drops of 10 to 23 px is 0.02 to 0.15 px, and at least 98 % have the right sign; the
+    error of the continuous surface is 6 to 20 px. Thin faces along the silhouette divide a jump between the cuts on
+    both of their sides, so that an edge has a part of it: 73 to 97 % of the edges have the sign of the whole jump.
     """
     truth, _, _ = seen(name, camera)
     surface = made(name, camera)
@@ -222,10 +222,10 @@ def test_a_smooth_component_next_to_a_cut_one_is_continuous(camera, refine):
 
 @each_camera
 def test_a_floating_part_is_reported_and_placed_by_a_control_point(camera):
-    """A ball is 77 px too low, and reported. With a point on it and one on the floor there is no report.
+    """A ball is 77 px too low, and reported. With control points on it and on the floor, there is no report.
 
-    Measured: ball and floor 0.05 px off at most, in the median. In one mesh out of three an edge that happens to fit
-    joins the ball to the floor: some meshes are tried.
+    Measured: the median errors of ball and floor are at most 0.05 px. In one mesh of three, an edge that fits by chance
+    connects the ball to the floor: several meshes are tried.
     """
     truth = Scene.of(ball(128), (128, 128))
     normal_map = truth.normal_map(CAMERAS[camera])
