@@ -1,4 +1,4 @@
-"""Curvature from normals: exact surfaces, and the naive twin."""
+"""Check curvature from normals against exact surfaces and a naive implementation."""
 
 import numpy as np
 import pytest
@@ -13,20 +13,20 @@ INSIDE = np.s_[3:-3, 3:-3]
 
 
 def map_of_slopes(slope_u, slope_v, pixel_size=1.0):
-    """The map of a height with these derivatives by u and v."""
+    """Return the normal map of a height with these derivatives by u and v."""
     normals = np.stack([-slope_u, slope_v, np.ones_like(slope_u)], axis=-1)
     return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), camera=Orthographic(pixel_size))
 
 
 @pytest.mark.parametrize("pixel_size", [1.0, 0.03])
 def test_sphere(pixel_size):
-    """1/R in pixels, whatever the size of a pixel."""
+    """The curvature is 1/R in pixels for any pixel size."""
     normal_map, _ = sphere(64, Orthographic(pixel_size), radius=0.8)
     assert np.allclose(curvature(normal_map)[INSIDE], 1 / (0.8 * 64), rtol=0.02)
 
 
 def test_sphere_behind_a_pinhole():
-    """Pixels are larger at the depth of the surface, so that it is more curved in them."""
+    """Pixels are larger at the depth of the surface, which makes the curvature in pixels larger."""
     camera = Perspective(90, 90, 32, 32)
     normal_map, depth = sphere(64, camera, radius=0.4)
     inside = np.hypot(*(np.indices((64, 64)) + 0.5 - 32)) < 10
@@ -35,7 +35,7 @@ def test_sphere_behind_a_pinhole():
 
 @pytest.mark.parametrize("angle", [0.0, 0.6, 2.0])
 def test_cylinder(angle):
-    """One curvature is 1/R and the other none, along any direction and slope."""
+    """One principal curvature is 1/R and the other zero, for any direction and slope."""
     u, v = centres((60, 60))
     across = np.cos(angle) * (u - 30) + np.sin(angle) * (v - 30)
     slope = -across / np.sqrt(80.0**2 - across**2)
@@ -44,7 +44,7 @@ def test_cylinder(angle):
 
 
 def test_saddle():
-    """z = (x² − y²) / 2R: ±1/R where it is level, and as the formula says on the slope."""
+    """The curvatures of z = (x² − y²) / 2R are ±1/R at the centre, and follow the formula elsewhere."""
     u, v = centres((60, 60))
     p, q = (u - 30) / 90, -(v - 30) / 90
     first = np.stack([np.stack([1 + p * p, p * q], -1), np.stack([p * q, 1 + q * q], -1)], -1)
@@ -60,7 +60,7 @@ def test_a_plane_has_none():
 
 
 def test_a_fold_is_spread_over_the_window():
-    """Turning angle = curvature × length, whatever the window."""
+    """The turning angle is curvature × length for any window."""
     slope = np.where(np.arange(40) < 20, 0.5, -0.5) * np.ones((12, 1))
     found = curvature(map_of_slopes(slope, np.zeros_like(slope)))[6]
     assert found[:16].max() < 1e-6

@@ -1,4 +1,4 @@
-"""Isotropic remeshing: what it promises on anything, its lengths and counts, its kernels, and what it cannot do."""
+"""Check isotropic remeshing: validity on any map, lengths and counts, kernels, and its limits."""
 
 import numba
 import numpy as np
@@ -32,7 +32,7 @@ from surfaces import angle_error, plane_map, sphere, waves
 
 
 def stretches(mesh, normal_map, error):
-    """Length over target length of all edges, (E,)."""
+    """Return the ratios (E,) of length to target length of all edges."""
     closed = ClosedMesh.from_screen(mesh, normal_map.shape)
     lengths = EdgeLengths(Pixels(normal_map), curvature(normal_map), error)
     lengths.sample(closed)
@@ -40,7 +40,7 @@ def stretches(mesh, normal_map, error):
     return np.sqrt([_edge_lengths.stretch_of(corner, closed.arrays, lengths.arrays) for corner in corners])
 
 
-# What is promised on any map.
+# Properties on any map.
 
 
 @settings(max_examples=25)
@@ -53,7 +53,7 @@ def test_any_mask(mask, seed, error, pinhole):
 @settings(max_examples=10)
 @given(masks, st.integers(0, 2**32 - 1))
 def test_any_normals(mask, seed):
-    """Noise without any smoothness, steep and grazing."""
+    """Normals are noise without any smoothness, steep and grazing."""
     normals = np.random.default_rng(seed).normal(size=(*mask.shape, 3))
     normals[..., 2] = np.abs(normals[..., 2]) + 1e-3
     normal_map = NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), mask)
@@ -263,7 +263,7 @@ def test_samples_and_stretches(camera):
 
 @pytest.mark.parametrize("mask", [np.ones((20, 22), bool), disc(24, 11) & ~disc(24, 4)], ids=["rectangle", "ring"])
 def test_splits_and_collapses(mask):
-    """Both are exhaustive, and leave sound tables."""
+    """Both are exhaustive, and leave consistent tables."""
     normal_map = bumpy_map(mask.shape, mask=mask)
     mesh, _, _ = coarse_mesh(normal_map, 12)
     before = len(mesh.vertices)
@@ -285,7 +285,7 @@ def test_splits_and_collapses(mask):
 
 
 def test_collapses_keep_the_outline():
-    """Without moves, every point of the outline without stairs lies within a pixel of the boundary."""
+    """Without moves, every point of the outline without its staircase lies within a pixel of the boundary."""
     mask = disc(60, 27.3) & ~disc(60, 9.1)
     normal_map = plane_map((0, 0, 1), mask.shape, mask=mask)
     mesh = ClosedMesh.from_screen(ScreenMesh.from_mask(mask), mask.shape)
@@ -296,11 +296,11 @@ def test_collapses_keep_the_outline():
     assert max(distances) <= 1 + 1e-9
 
 
-# What it is for.
+# Comparison with decimation.
 
 
 def test_decimation_keeps_features_better():
-    """The claim of the paper, in small: at equal counts normals are farther off than those of feature-aligned edges."""
+    """As the paper claims, normals are less accurate than with feature-aligned edges at equal vertex counts."""
     u, v = np.meshgrid(np.arange(128) + 0.5, np.arange(128) + 0.5)
     slope_u = 0.7 * np.tanh(4 * np.sin(0.11 * u + 0.07 * v))
     slope_v = 0.5 * np.tanh(4 * np.sin(0.05 * u - 0.13 * v + 1))

@@ -1,4 +1,4 @@
-"""The paper's vertex system against its formula, written out."""
+"""Check the paper's vertex system against its formula."""
 
 import numpy as np
 import pytest

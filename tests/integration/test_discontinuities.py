@@ -1,4 +1,4 @@
-"""What a surface says about its discontinuities."""
+"""Check the reported discontinuities of surfaces."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from surfaces import flap, waves
 
 
 def roofs():
-    """Two planes side by side that cross at an angle: along their seam depth jumps, by what nobody can tell."""
+    """Return the map of two adjacent planes at an angle; the depth jumps along their seam, by an unknown amount."""
     u = np.mgrid[:96, :96][1] + 0.5
     slope_u = np.where(u < 48, 0.5, 0.2)
     slope_v = np.where(u < 48, 0.6, -0.6)
@@ -16,7 +16,7 @@ def roofs():
     return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True), None, Orthographic(0.5))
 
 
-def test_parts_that_nothing_places_are_reported():
+def test_undetermined_parts_are_reported():
     normal_map = roofs()
     surface = reconstruct(normal_map, vertices=500)
     found = surface.discontinuities
@@ -27,7 +27,7 @@ def test_parts_that_nothing_places_are_reported():
     largest, second = np.argsort(found.part_areas)[[-1, -2]]
     sides = [np.median(centroids[found.parts == part, 0]) > 48 for part in (largest, second)]
     assert sides[0] != sides[1]
-    # A control point on each side places both.
+    # A control point on each side determines both depths.
     depths = np.array([3.0, -2.0])
     prior = np.array([[20.5, 48.5, depths[0]], [76.5, 48.5, depths[1]]])
     held = reconstruct(normal_map, vertices=500, prior=prior)
@@ -56,7 +56,7 @@ def test_a_smooth_surface_is_whole():
 
 
 def test_jumps_are_those_of_the_surface():
-    """Across a cut edge the two sides of the mesh lie apart by what the report says."""
+    """The two sides of the mesh at a cut edge are as far apart as reported."""
     _, normal_map = flap()
     surface = reconstruct(normal_map, vertices=500)
     found = surface.discontinuities
@@ -77,7 +77,7 @@ def test_jumps_are_those_of_the_surface():
     assert on_line.mean() > 0.7
 
 
-def test_continuous_surfaces_say_nothing():
+def test_continuous_surfaces_report_nothing():
     _, normal_map = flap()
     mesh = decimate(normal_map, vertices=300)
     for options in ({"discontinuities": False}, {"formulation": "vertices"}):

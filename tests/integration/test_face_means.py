@@ -1,4 +1,4 @@
-"""Means over the pixels of faces, against a loop over pixels."""
+"""Check means over the pixels of faces against a loop over pixels."""
 
 import numpy as np
 import pytest
@@ -75,13 +75,13 @@ def test_large_faces_take_pixel_centres():
 
 @pytest.mark.parametrize("samples", [1, 2])
 def test_slivers_between_rows_of_samples_own_nothing(samples):
-    """Long faces, lower than the distance of two rows of samples, at all heights: many own no sample at all."""
+    """Long faces that are lower than the distance of two rows of samples often own no sample."""
     normal_map = bumpy_map((24, 40), height=2.0)
     v = np.linspace(3.0, 20.0, 137)
     corners = np.stack([[np.full_like(v, u), v + up] for u, up in ((14.3, 0.0), (4.1, 0.1), (33.2, 0.3))])
     mesh = ScreenMesh(np.moveaxis(corners, 2, 0).reshape(-1, 2), np.arange(3 * len(v), dtype=np.int32).reshape(-1, 3))
     assert (mesh.areas > 0).all()
-    # Faces that overlap own pixels one by one.
+    # The faces overlap, so that each is compared on its own.
     alone = [ScreenMesh(mesh.vertices[face], np.array([[0, 1, 2]], np.int32)) for face in mesh.faces]
     expected = np.concatenate([naive_integration.face_means(each, normal_map, samples) for each in alone])
     assert (expected[:, 0] == 1).any()
@@ -89,7 +89,7 @@ def test_slivers_between_rows_of_samples_own_nothing(samples):
 
 
 def test_gradients_point_uphill():
-    """A surface that rises to the right and up the screen."""
+    """The surface rises to the right and towards the top of the screen."""
     normals = np.broadcast_to(np.array([-0.5, -0.25, 1.0]) / np.linalg.norm([-0.5, -0.25, 1.0]), (4, 4, 3))
     means = means_of(ScreenMesh.from_mask(np.ones((4, 4))), NormalMap(normals.copy(), None, Orthographic(2.0)))
     np.testing.assert_allclose(means.gradients, np.tile([1.0, -0.5], (32, 1)), rtol=1e-6)

@@ -1,4 +1,4 @@
-"""The facet system against dense least squares."""
+"""Check the facet system against dense least squares."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def system_of(mesh, normal_map):
 
 
 def two_parts(count=12):
-    """Two meshes side by side without a common vertex."""
+    """Return two meshes side by side without a common vertex."""
     left = point_mesh((24, 12), count, seed=3)
     right = point_mesh((24, 12), count, seed=4)
     vertices = np.concatenate([left.vertices, right.vertices + np.array([13, 0])])
@@ -52,7 +52,7 @@ def test_every_inner_edge_once():
 
 
 def test_prior_rows_are_the_surface_that_comes_out():
-    """Not the plane of the one face: the vertices, which are means of many planes, interpolated."""
+    """The rows interpolate the vertices, which are means of several planes, not the plane of one face."""
     mesh = point_mesh((24, 26), 30)
     facets = system_of(mesh, bumpy_map())
     offsets = np.random.default_rng(0).normal(size=len(mesh.faces))

@@ -1,4 +1,4 @@
-"""Gluing: what holds together, and which components are torn."""
+"""Check gluing: which faces hold together, and which components are torn."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def system_of(mesh, normal_map):
 
 
 def two_halves(left, right):
-    """Two maps side by side, with a gap between them."""
+    """Return two maps side by side, with a gap between them."""
     rows, columns = left.shape
     normals = np.zeros((rows, 2 * columns + 2, 3), np.float32)
     normals[..., 2] = 1
@@ -32,7 +32,7 @@ def two_halves(left, right):
     return NormalMap(normals, mask, left.camera)
 
 
-def test_only_torn_components_let_go():
+def test_only_torn_components_are_released():
     normal_map = two_halves(waves((96, 96))[0], flap()[1])
     mesh = decimate(normal_map, vertices=800)
     system = system_of(mesh, normal_map)
@@ -61,7 +61,7 @@ def test_a_plane_is_not_torn(camera):
 
 
 def rising_step(slope, size=128):
-    """Two gentle slopes side by side, whose step rises from nothing to slope × 0.6 size at the right border."""
+    """Return the map of two gentle slopes side by side, whose step rises from zero to slope × 0.6 size."""
     v, u = np.indices((size, size)) + 0.5
     slope_u = 0.15 * np.cos(u / 15) * np.cos(v / 17) + np.where((v > size / 2) & (u > 0.4 * size), slope, 0.0)
     slope_v = -0.15 * 15 / 17 * np.sin(u / 15) * np.sin(v / 17)
@@ -70,8 +70,8 @@ def rising_step(slope, size=128):
 
 
 @pytest.mark.parametrize(("slope", "torn"), [(0.0, False), (0.03, True)])
-def test_the_stages_are_left_out_only_where_nothing_gives_way(slope, torn):
-    """A step that rises slowly strains no single edge much, and is found all the same."""
+def test_the_stages_are_skipped_only_without_jumps(slope, torn):
+    """A step that rises slowly puts little strain on each edge, and is found nevertheless."""
     normal_map = rising_step(slope)
     system = system_of(decimate(normal_map, vertices=600), normal_map)
     solves = []
@@ -89,7 +89,7 @@ def test_the_stages_are_left_out_only_where_nothing_gives_way(slope, torn):
 
 
 def test_resuming_keeps_the_memory_of_strain():
-    """Between rounds of refinement strain changes by a part only; in the last one it settles."""
+    """The strain changes only partly between rounds of refinement, and converges in the last one."""
     normal_map = flap()[1]
     system = system_of(decimate(normal_map, vertices=400), normal_map)
     gluing = Gluing.against(0.0)
@@ -101,7 +101,7 @@ def test_resuming_keeps_the_memory_of_strain():
     assert np.abs(settled.strain - glued.strain).max() < 0.2
 
 
-def test_normals_that_close_no_loop_need_more_strain_to_tear():
+def test_inconsistent_normals_need_more_strain_to_tear():
     assert Gluing.against(0.03).unit == 1
     assert Gluing.against(0.125).unit == pytest.approx(4)
 

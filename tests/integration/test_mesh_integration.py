@@ -1,4 +1,4 @@
-"""Integration: exact where it can be, of second order elsewhere; right sign, scale and gauge, on any mesh."""
+"""Check integration: exact on planes, second order elsewhere; sign, scale and gauge on any mesh."""
 
 import numba
 import numpy as np
@@ -73,7 +73,7 @@ SLANTED = plane_map((0.4, 0.2, 1), (128, 128), Perspective(160.0, 150.0, 64.0, 6
 
 
 def off_plane(surface):
-    """Spread of the logarithm of the distance from the plane through the pinhole: 0 for a plane in space."""
+    """Return the spread of the logarithm of n · x over the vertices, 0 for a plane in space."""
     return np.log(-surface.vertices @ SLANTED.normals[0, 0].astype(np.float64)).std()
 
 
@@ -84,7 +84,7 @@ def test_slanted_perspective_planes_are_exact(discontinuities):
 
 
 def test_slanted_perspective_planes_are_of_second_order_at_vertices():
-    """Logarithms of depth are not linear on the screen, as the paper's system takes them to be."""
+    """The paper's system takes logarithms of depth to be linear on the screen, which they are not."""
     errors = [
         off_plane(integrate(grid_mesh(cells, 128), SLANTED, refine=0, formulation="vertices")) for cells in (3, 13)
     ]
@@ -96,7 +96,7 @@ def test_slanted_perspective_planes_are_of_second_order_at_vertices():
     "camera", [Orthographic(), Perspective(400.0, 400.0, 128.0, 128.0)], ids=["parallel", "pinhole"]
 )
 def test_second_order_on_a_sphere(camera, options):
-    """Cells whose diagonals miss the pixel centres. Measured: factors of 3.6 to 4.0."""
+    """The diagonals of the cells miss the pixel centres. Measured factors: 3.6 to 4.0."""
     normal_map, depth = sphere(256, camera, radius=0.8 if isinstance(camera, Orthographic) else 1.2)
     errors = [
         rmse(integrate(grid_mesh(cells, 256), normal_map, refine=0, **options), depth, normal_map.mask)
@@ -143,7 +143,7 @@ def test_distance_is_the_mean_distance(distance):
 
 @pytest.mark.parametrize("options", FORMULATIONS, ids=str)
 def test_wide_angles_stay_in_front_of_the_camera(options):
-    """100° of view: a wall, and the inside of a sphere around the camera."""
+    """The view of 100° shows a wall, or the inside of a sphere around the camera."""
     focal = 32 / np.tan(np.radians(50))
     camera = Perspective(focal, focal, 32.0, 32.0)
     v, u = np.indices((64, 64)) + 0.5
@@ -234,7 +234,7 @@ def test_components_holes_and_isolated_vertices(camera, options):
 
 
 def test_components_are_alone():
-    """What one component looks like does not change another."""
+    """A component does not depend on another one."""
     mask = np.ones((24, 49), bool)
     mask[:, 24] = False
     normal_map = waves(mask.shape, mask=mask)[0]
@@ -268,7 +268,7 @@ def test_one_pixel(options):
     np.testing.assert_allclose(surface.vertices[:, 2], expected, atol=1e-7)
 
 
-def test_unsound_meshes_are_refused():
+def test_invalid_meshes_are_refused():
     normal_map = waves((8, 8))[0]
     square = np.array([[0.0, 0], [0, 8], [8, 8], [8, 0], [1, 7]])
     cases = {

@@ -1,4 +1,4 @@
-"""Integration on the pixel grid: exact on planes, second order on curved surfaces, any mask."""
+"""Check integration on the pixel grid: exact on planes, second order on curved surfaces, any mask."""
 
 import numba
 import numpy as np
@@ -61,7 +61,7 @@ def test_planes_perspective(direction):
     plane = _map(np.broadcast_to(np.array(direction, float), (60, 60, 3)), mask, camera)
     n = plane.normals[30, 30].astype(float)
     i, j = np.indices(mask.shape)
-    # n is constant, so n · (distance r) is: the distance is proportional to 1 / (n · r).
+    # n and n · (distance r) are constant, so the distance is proportional to 1 / (n · r).
     expected = 1 / (camera.rays(j + 0.5, i + 0.5) @ n)
     expected *= 3.0 / expected[mask].mean()
     np.testing.assert_allclose(integrate_pixels(plane, distance=3.0)[mask], expected[mask], rtol=1e-9)
@@ -88,7 +88,7 @@ def test_single_pixels_rows_and_components():
 
 @pytest.mark.parametrize("name", ["comb", "wide comb", "spiral", "20 % holes", "35 % holes", "40 % holes", "frame"])
 def test_masks_full_of_cracks(name):
-    """An exact paraboloid comes out on every component, so long paths were not cut short."""
+    """Every component is an exact paraboloid, also at the end of long paths."""
     mask = _cracked(name, 257)
     i, j = np.indices(mask.shape)
     u, v = (j + 0.5) / 257 - 0.5, (i + 0.5) / 257 - 0.4
@@ -151,7 +151,7 @@ def test_ground_truth(cases, name, bound):
 
 
 def _map(normals, mask=None, camera=None):
-    """A NormalMap of normals of any length, without the warning about it."""
+    """Return a NormalMap of normals of any length, without the warning about their length."""
     normals = np.asarray(normals, float)
     normals = normals / np.linalg.norm(normals, axis=-1, keepdims=True)
     return NormalMap(normals, mask, camera or Orthographic())
@@ -163,7 +163,7 @@ def _disc(size):
 
 
 def _cap_error(size, perspective):
-    """Largest error on a cap of a sphere, as a share of its extent."""
+    """Return the largest error on a spherical cap, as a share of its extent."""
     mask = _disc(size)
     i, j = np.indices(mask.shape)
     if perspective:

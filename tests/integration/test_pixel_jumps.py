@@ -1,4 +1,4 @@
-"""Pixel integration with depth discontinuities: jumps stay jumps, smooth surfaces stay as they are."""
+"""Check pixel integration with depth discontinuities: jumps are kept, and smooth surfaces are not changed."""
 
 from contextlib import nullcontext
 
@@ -32,7 +32,7 @@ def test_a_smooth_surface_stays(camera):
 
 
 def test_noise_does_not_tear():
-    """Noise of 3° is no reason to jump."""
+    """Noise of 3° causes no jumps."""
     unknown, given_map = bowl(Orthographic())
     rough = noisy(given_map, 3.0)
     assert error(rough, unknown, True) < 1.1 * error(rough, unknown, False)
@@ -90,7 +90,7 @@ def test_components_thin_masks_and_single_pixels():
     assert alone.tolist() == [[0.0]]
 
 
-def test_normals_without_sense_converge():
+def test_random_normals_converge():
     rng = np.random.default_rng(0)
     normals = rng.normal((0, 0, 0.3), 1, (80, 90, 3))
     normals[..., 2] = np.abs(normals[..., 2])
@@ -131,7 +131,7 @@ def test_ground_truth(cases):
 
 
 def flap(camera, shape=(72, 80)):
-    """A sheet torn from above, left of the tear it rises to the right: unknown and normal map."""
+    """Return unknown and normal map of a sheet that is torn from above; left of the tear it rises to the right."""
     v, u = np.mgrid[: shape[0], : shape[1]] + 0.5
     along = np.clip(1 - v / (0.8 * shape[0]), 0, None)
     fade, fade_slope = along**2, -2 * along / (0.8 * shape[0])
@@ -147,7 +147,7 @@ def bowl(camera, shape=(72, 80)):
 
 
 def _scene(height, slope_u, slope_v, camera):
-    """Unknown and normal map of the camera from height and slopes in pixels."""
+    """Return unknown and normal map of the camera from height and slopes in pixels."""
     unknown, slope_u, slope_v = (camera.pixel_length * values for values in (height, slope_u, slope_v))
     v, u = np.mgrid[: height.shape[0], : height.shape[1]] + 0.5
     rays = camera.rays(u, v)
@@ -160,7 +160,7 @@ def _scene(height, slope_u, slope_v, camera):
 
 
 def error(given_map, unknown, discontinuities):
-    """Deviation from the unknown, in pixels."""
+    """Return the deviation from the unknown, in pixels."""
     found = integrate_pixels(given_map, discontinuities=discontinuities)
     if isinstance(given_map.camera, Perspective):
         found = np.log(found)

@@ -1,4 +1,4 @@
-"""Depth priors: they make surfaces metric and straighten bent normals."""
+"""Check depth priors: they make surfaces metric and correct biased normals."""
 
 import warnings
 
@@ -31,7 +31,7 @@ def two_halves():
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_one_point_a_component_makes_planes_metric(formulation):
-    """A plane in two parts: one point each puts them back onto the same plane, exactly."""
+    """One point on each of the two parts of a plane restores the plane exactly."""
     plane = plane_map((0.3, -0.5, 1), (64, 64), mask=two_halves())
     normal = plane.normals[0, 0].astype(np.float64)
     points = []
@@ -108,7 +108,7 @@ def test_prior_weight_is_that_of_points_without_one():
 
 
 def bent_waves():
-    """Normals of waves as if they lay in a bowl, and the heights of the waves alone."""
+    """Return the normals of waves with the bias of a bowl, and the heights of the waves alone."""
     normal_map, height = waves((64, 64))
     u, v = centres((64, 64))
     normals = normal_map.normals / normal_map.normals[..., 2:]
@@ -120,7 +120,7 @@ def bent_waves():
 @pytest.mark.parametrize(
     "options", [{}, {"discontinuities": False}, {"formulation": "vertices"}], ids=["robust", "plain", "vertices"]
 )
-def test_points_straighten_bent_normals(options):
+def test_points_correct_biased_normals(options):
     """Measured: 1.30 px without, 0.82 px with nine points, 0.59 px with sixteen."""
     bent, height = bent_waves()
     mesh = decimate(bent, vertices=300)
@@ -134,7 +134,7 @@ def test_points_straighten_bent_normals(options):
 
 @pytest.mark.parametrize("options", [{}, {"discontinuities": False}, {"formulation": "vertices"}], ids=str)
 def test_heavy_points_are_on_the_surface(options):
-    """Points that contradict the normals, and each other: with a large weight the surface still goes through them."""
+    """With a large weight the surface passes through points that contradict the normals and each other."""
     normal_map = waves((48, 48))[0]
     points = np.array([[12.2, 12.9, 5.0], [36.7, 12.1, -5.0], [24.4, 36.6, 0.0]])
     mesh = point_mesh((48, 48), 120)
@@ -182,7 +182,7 @@ def test_a_mesh_between_pixel_centres_has_no_place_for_points():
         ([[100, 2, 1]], r"no control point lies on the foreground; are they u \(right\), v \(down\) in pixels\?"),
     ],
 )
-def test_junk_is_refused(prior, message):
+def test_invalid_priors_are_refused(prior, message):
     with pytest.raises(NormalMeshError, match=message):
         integrate(grid_mesh(2, 8), waves((8, 8))[0], prior=prior)
 

@@ -1,4 +1,4 @@
-"""Refinement: it lowers the angle between pixels and faces, and breaks nothing."""
+"""Check that refinement lowers the angle between pixels and faces, and keeps meshes valid."""
 
 import numba
 import numpy as np
@@ -85,7 +85,7 @@ def test_angles_against_loops(camera):
         naive_integration.sum_of_angles(points[face], normal_map.normals[(owner == f) & mask])
         for f, face in enumerate(mesh.faces)
     ]
-    # The kernel takes the angle from a polynomial in float32, good up to a right angle.
+    # The kernel approximates the angle by a polynomial in float32, which is accurate up to a right angle.
     pixels = np.bincount(owner[mask], minlength=len(mesh.faces))
     assert (np.abs(summed_angles(mesh, unknown, normal_map) - expected) <= 1e-5 * pixels).all()
 
@@ -110,7 +110,7 @@ def test_gains_of_flips_are_what_flipping_changes(camera):
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
 def test_a_vertex_finds_its_best_unknown(camera):
-    """And the angle that its star has then, both from pixels that were gathered before it moved."""
+    """Its best unknown and the angle of its star follow from pixels that were gathered before it moved."""
     normal_map = bumpy_map(camera=camera)
     mesh = point_mesh(normal_map.shape, 25)
     closed = ClosedMesh.from_screen(mesh, normal_map.shape)
@@ -133,7 +133,7 @@ def test_a_vertex_finds_its_best_unknown(camera):
         assert star.angle((0.3, -0.2), own) == pytest.approx(angle, rel=1e-4)
         compared += 1
     assert compared > 10
-    # Where a face would be turned over there is no such value.
+    # There is no such value if a face would be inverted.
     assert star.optima((-50.0, -50.0)) is None
 
 
@@ -147,7 +147,7 @@ def test_neighbours_have_different_colours():
 
 
 def test_any_valence_can_be_coloured():
-    """A wheel of five thousand spokes."""
+    """The mesh is a wheel with five thousand spokes."""
     angle = np.linspace(0, 2 * np.pi, 5000, endpoint=False)
     vertices = np.concatenate([100 + 99 * np.stack([np.cos(angle), -np.sin(angle)], axis=1), [[100.0, 100.0]]])
     rim = np.arange(5000)
@@ -159,7 +159,7 @@ def test_any_valence_can_be_coloured():
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
-def test_one_round_lowers_the_angle_and_keeps_the_mesh_sound(camera):
+def test_one_round_lowers_the_angle_and_keeps_the_mesh_valid(camera):
     if isinstance(camera, Perspective):
         normal_map = sphere(48, Perspective(70.0, 70.0, 24.0, 24.0), radius=1.0)[0]
     else:
@@ -184,7 +184,7 @@ def test_one_round_lowers_the_angle_and_keeps_the_mesh_sound(camera):
 @pytest.mark.parametrize("formulation", ["facets", "vertices"])
 @pytest.mark.parametrize("case", ["waves", "medallion"])
 def test_it_lowers_the_error(case, formulation):
-    """Measured: the angle falls to 0.77 … 0.85, RMSE to 0.66 … 1.04."""
+    """Measured: the angle falls to 0.77 … 0.85 of that before, the RMSE to 0.66 … 1.04."""
     if case == "waves":
         normal_map, height = waves((96, 96))
     else:
@@ -197,8 +197,8 @@ def test_it_lowers_the_error(case, formulation):
 
 
 @pytest.mark.parametrize("case", ["waves", "medallion"])
-def test_it_does_not_chase_noise(case):
-    """Judged by the clean normals and heights. Measured: angle 0.93 and 0.84, RMSE 1.02 and 0.92."""
+def test_it_does_not_fit_noise(case):
+    """Compared with clean normals and heights. Measured ratios: angle 0.93 and 0.84, RMSE 1.02 and 0.92."""
     if case == "waves":
         clean, height = waves((96, 96))
     else:
@@ -292,7 +292,7 @@ def test_steep_noise_inverts_nothing():
 
 
 def cut_along_a_line(normal_map, count=120):
-    """A mesh, cut along a path of edges through its middle, with values that jump there."""
+    """Return a mesh that is cut along a path of edges through its middle, and values that jump there."""
     mesh = point_mesh(normal_map.shape, count)
     corners = np.flatnonzero(mesh.opposite > np.arange(len(mesh.opposite)))
     left = mesh.vertices[mesh.faces].mean(axis=1)[:, 0] < normal_map.shape[1] / 2
@@ -304,7 +304,7 @@ def cut_along_a_line(normal_map, count=120):
 
 
 def cut_edges(faces, strain):
-    """Ends of the edges that are cut; the strain of an edge is the same at both of its corners."""
+    """Return the ends of the cut edges; check that the strain of an edge is the same at both of its corners."""
     mesh = ScreenMesh(np.zeros((faces.max() + 1, 2)), faces)
     inner = np.flatnonzero(mesh.opposite >= 0)
     assert np.array_equal(strain[inner], strain[mesh.opposite[inner]])
@@ -351,7 +351,7 @@ def test_cuts_are_not_bridged():
     assert cut_edges(after.faces, strain) == before
     on_cut = np.unique(cut.origin[len(cut.mesh.vertices) :])
     assert (after.vertices[on_cut] != cut.mesh.vertices[on_cut]).any()
-    # Corners that no cut edge parts still agree.
+    # Corners that no cut edge separates still agree.
     inner = np.flatnonzero(after.opposite > np.arange(len(after.opposite)))
     again = CutMesh.of(after, inner, strain[inner])
     value = np.zeros(len(again.origin))
@@ -359,7 +359,7 @@ def test_cuts_are_not_bridged():
     np.testing.assert_array_equal(value[again.faces.ravel()], corners)
 
 
-def test_a_table_of_pixels_holds_nothing_of_the_one_before():
+def test_padding_overwrites_an_old_table_of_pixels():
     pixels = np.full((ROWS, 64), np.nan, np.float32)
     pixels[:SHARE, :3] = 1.0
     end = pad_columns(pixels, 3)
@@ -383,13 +383,13 @@ def test_half_of_the_pixels_lie_as_on_a_chessboard():
             rows, columns = np.nonzero(np.isin(owner, star.corners // 3))
             kept = (rows + columns) % stride == 0
             assert sorted(zip(row, column, strict=True)) == sorted(zip(rows[kept], columns[kept], strict=True))
-            # Each in the sector of its face.
+            # Each pixel is in the sector of its face.
             assert np.array_equal(star.corners[of_map[SECTOR].astype(int)] // 3, owner[row, column])
 
 
 @pytest.mark.parametrize("side", [(-5.0, 3.0), (14.0, 3.0), (3.0, -5.0), (3.0, 14.0), (-1.5, 3.0)])
 def test_faces_may_lie_outside_the_map(side):
-    """The outline of a mesh does, by parts of a pixel."""
+    """The boundary of a mesh may lie outside by fractions of a pixel."""
     normals = np.ones((12, 12, 3), np.float32)
     a, b, c = ((side[0] + u, side[1] + v) for u, v in ((0.2, 0.1), (0.3, 3.2), (3.0, 1.4)))
     pixels = np.empty((ROWS, 64), np.float32)

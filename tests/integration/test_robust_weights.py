@@ -1,4 +1,4 @@
-"""Robust weights: the same on smooth surfaces, and no bending across a jump."""
+"""Check robust weights: no change of smooth surfaces, and less bending across a jump."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Every way to solve gives the same, verified solution; what cannot be solved is refused."""
+"""Check that all methods give the same, verified solution, and that unsolvable systems are refused."""
 
 import numba
 import numpy as np
@@ -22,14 +22,14 @@ METHODS = ("cholesky", "multigrid")
 
 @pytest.fixture(autouse=True)
 def low_bottom(monkeypatch):
-    """Small systems go through several levels of the multigrid, too."""
+    """Let small systems use several levels of the multigrid, too."""
     monkeypatch.setattr(multigrid, "_BOTTOM", 20)
 
 
 @settings(max_examples=25)
 @given(st.integers(1, 40), st.integers(0, 60), st.integers(0, 10**6), st.sampled_from(METHODS))
 def test_random_graphs_against_dense(n, edges, seed, method):
-    """Any number of components, isolated unknowns, tied and floating ones, stored zeros."""
+    """Include any number of components, isolated, fixed and floating unknowns, and stored zeros."""
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (edges, 2))
     ends = ends[ends[:, 0] != ends[:, 1]]
@@ -74,7 +74,7 @@ def test_factor_of_a_definite_matrix_is_exact():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 63, 66, 130, 260, 700])
 def test_dense_matrices(n):
-    """Fronts of any size: less than a strip, several packed blocks."""
+    """Include fronts of all sizes: less than a strip, several packed blocks."""
     rng = np.random.default_rng(n)
     root = rng.normal(size=(n, n))
     matrix = csr_matrix(root @ root.T + n * np.eye(n))
@@ -138,7 +138,7 @@ def test_many_components(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_cannot_be_solved_is_refused(method):
+def test_unsolvable_systems_are_refused(method):
     path = _laplacian(4, np.array([[0, 1], [1, 2], [2, 3]]), np.ones(3))
     nothing = np.zeros(4)
 
@@ -203,7 +203,7 @@ def test_the_same_for_any_number_of_threads(method, monkeypatch):
 
 
 def _laplacian(n, ends, weights):
-    """Graph Laplacian (n, n) of edges (m, 2)."""
+    """Return the graph Laplacian (n, n) of edges (m, 2)."""
     a, b = ends.T
     rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
     values = np.concatenate([-weights, -weights, weights, weights])
@@ -211,7 +211,7 @@ def _laplacian(n, ends, weights):
 
 
 def _mesh_system(system, n):
-    """Laplacian of the vertices (cotangents) or faces (edge lengths) of a random triangulation, and their positions."""
+    """Return the Laplacian of the vertices (cotangents) or faces (edge lengths) of a triangulation, and positions."""
     points = np.random.default_rng(n).random((n, 2))
     faces = Delaunay(points).simplices
     if system == "cotangent":
