@@ -1,4 +1,4 @@
-"""Settings shared by all tests."""
+"""Configure pytest and hypothesis, and define the fixtures that several folders of tests use."""
 
 import signal
 from importlib import import_module
@@ -8,46 +8,47 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
-# The first call of a kernel compiles it, which is no sign of a slow test.
+# There is no deadline, because the first call of a kernel compiles it.
 settings.register_profile("normalmesh", deadline=None, max_examples=60)
 settings.load_profile("normalmesh")
 
-# Ignored where tests run in the background, and then in all processes that they start.
+# A shell starts background jobs with SIGINT ignored, and the processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 
 
-#: Maps of steps that no continuous surface has: their normals do not determine a convention.
+#: Cases of steps, whose normals no continuous surface has: they do not determine a convention.
 STEPS = ("bini_stripes", "bini_tent")
 
 
 @pytest.fixture
 def continuous_cases(cases: Path) -> list[Path]:
-    """The folders of the shared normal maps that a continuous surface explains at least in most places."""
+    """Return the folders of the shared cases whose normals are those of a continuous surface in most places."""
     return [path.parent for path in sorted(cases.glob("*/normals.png")) if path.parent.name not in STEPS]
 
 
 @pytest.fixture(scope="session")
 def cases() -> Path:
-    """The folder of shared normal maps; tests that need it are skipped where it is missing."""
+    """Return the folder of shared cases; skip the test if it is missing."""
     if not CASES.is_dir():
         pytest.skip("the shared cases are not on this machine")
     return CASES
 
 
 def silent_diagnosis(normals, mask=None, camera=None):
+    """Return a diagnosis that finds no problem."""
     return SimpleNamespace(axes=None, candidates=("+x+y+z",), strongly_excludes=lambda convention: False)
 
 
 @pytest.fixture
 def no_diagnosis(monkeypatch, request):
-    """Tiny and odd maps are for reading, not for diagnosing; tests of the diagnosis ask for it."""
+    """Replace the diagnosis, which would warn of tiny and random maps, unless ``real_diagnosis`` is requested."""
     if "real_diagnosis" not in request.fixturenames:
         monkeypatch.setattr(import_module("normalmesh.normals.diagnosis"), "diagnose", silent_diagnosis)
 
 
 @pytest.fixture
 def real_diagnosis():
-    """Asks for the diagnosis as it is."""
+    """Keep the diagnosis in a test of a module that uses ``no_diagnosis``."""

@@ -1,4 +1,4 @@
-"""Small meshes and maps to test kernels on."""
+"""Make small meshes and normal maps to test kernels on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from normalmesh.mesh.screen_mesh import corner_table
 
 
 def bumpy_map(shape=(24, 26), seed=0, mask=None, camera=None, height=3.0):
-    """Smooth random normals."""
+    """Return a normal map of smooth random normals; ``height`` scales their slopes."""
     rng = np.random.default_rng(seed)
     slopes = ndimage.gaussian_filter(rng.normal(size=(2, *shape)), (0, 2, 2)) * height
     normals = np.stack([slopes[0], slopes[1], np.ones(shape)], axis=-1)
@@ -23,17 +23,17 @@ def bumpy_map(shape=(24, 26), seed=0, mask=None, camera=None, height=3.0):
 
 
 def disc(size=60, radius=25.0):
-    """The mask of a disc."""
+    """Return the mask (size, size) of a disc in the middle of the image."""
     return np.hypot(*(np.indices((size, size)) + 0.5 - size / 2)) < radius
 
 
 def start_mesh(normal_map, locked=None):
-    """Two triangles a pixel, closed."""
+    """Return the closed mesh of two triangles for each pixel."""
     return ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape, locked)
 
 
 def coarse_mesh(normal_map, vertices):
-    """A collapsed mesh and the records of its faces."""
+    """Return a collapsed mesh, the pixels of its normal map and the records of its faces."""
     mesh = start_mesh(normal_map)
     pixels = Pixels(normal_map)
     collapse(mesh, pixels, target=vertices)
@@ -43,28 +43,27 @@ def coarse_mesh(normal_map, vertices):
 
 
 def point_mesh(shape, count, seed=0):
-    """A Delaunay mesh of random points in a rectangle, its four corners among them."""
+    """Return a Delaunay mesh of the four corners of a rectangle and random points inside."""
     rng = np.random.default_rng(seed)
     size = np.array(shape[::-1], float)
     corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) * size
     points = np.concatenate([corners, rng.uniform(0.02, 0.98, (count, 2)) * size])
-    # Without the flat faces that rounding may put on the rectangle's sides.
     faces = Delaunay(points).simplices.astype(np.int32)
     a, b, c = (points[faces[:, k]] for k in range(3))
-    turned = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) < (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
-    faces[turned] = faces[turned][:, ::-1]
+    clockwise = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) < (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
+    faces[clockwise] = faces[clockwise][:, ::-1]
     return ScreenMesh(points, faces)
 
 
 def two_faces(shape):
-    """A rectangle of two faces."""
+    """Return a rectangle of two faces."""
     rows, columns = shape
     points = np.array([[0, 0], [0, rows], [columns, rows], [columns, 0]], float)
     return ScreenMesh(points, np.array([[0, 1, 2], [0, 2, 3]], np.int32))
 
 
 def triangles(vertices, faces, shape=(8, 8)):
-    """A closed mesh of the triangles given by hand; they are turned counter-clockwise."""
+    """Return the closed mesh of the given triangles, each reordered to be counter-clockwise."""
     points = np.array(vertices, float)
     upright = []
     for a, b, c in faces:
@@ -76,7 +75,7 @@ def triangles(vertices, faces, shape=(8, 8)):
 
 
 def assert_consistent(mesh):
-    """The corner table is the one that the faces define, and every vertex points to a corner of its own."""
+    """Check that the corner table is the one that the faces define, and that every vertex refers to its own corner."""
     alive = np.flatnonzero(mesh.faces[:, 0] >= 0)
     expected, non_manifold, misoriented = corner_table(mesh.faces[alive], mesh.ghost + 1)
     assert non_manifold == misoriented == 0

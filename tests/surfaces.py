@@ -1,4 +1,4 @@
-"""Smooth surfaces with exact normals to integrate, and the errors of what comes out."""
+"""Make surfaces with exact normals to integrate, and measure the errors of the results."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh
 
 
 def centres(shape):
-    """u, v of the pixel centres."""
+    """Return the screen positions u, v (H, W) of the pixel centres."""
     v, u = np.indices(shape) + 0.5
     return u, v
 
 
 def plane_map(direction, shape, camera=None, mask=None):
-    """The same normal everywhere."""
+    """Return a normal map with the same normal everywhere."""
     direction = np.array(direction, float) / np.linalg.norm(direction)
     return NormalMap(np.broadcast_to(direction, (*shape, 3)).copy(), mask, camera or Orthographic())
 
 
 def wave_height(u, v, pixel_size=1.0, steepness=0.5):
-    """A smooth height of many directions, and its slopes by u and v."""
+    """Return the height of a sum of waves in several directions, and its derivatives by u and v."""
     height, slope_u, slope_v = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)
     for along_u, along_v, phase in ((0.21, 0.05, 0.3), (-0.08, 0.17, 1.2), (0.1, 0.13, 2.0)):
         angle = along_u * u + along_v * v + phase
@@ -32,7 +32,7 @@ def wave_height(u, v, pixel_size=1.0, steepness=0.5):
 
 
 def waves(shape=(64, 64), pixel_size=1.0, mask=None, steepness=1.2, shift=(0, 0)):
-    """An orthographic map of waves and its heights (H, W)."""
+    """Return an orthographic normal map of waves, and its heights (H, W)."""
     u, v = centres(shape)
     height, slope_u, slope_v = wave_height(u - shift[0], v - shift[1], pixel_size, steepness)
     normals = np.stack([-slope_u / pixel_size, slope_v / pixel_size, np.ones(shape)], axis=-1)
@@ -41,9 +41,9 @@ def waves(shape=(64, 64), pixel_size=1.0, mask=None, steepness=1.2, shift=(0, 0)
 
 
 def sphere(size=64, camera=None, radius=0.8, mask=None):
-    """A sphere that fills the image, and its depths: heights, or distances behind a pinhole.
+    """Return the normal map of a sphere that fills the image, and its heights or distances (H, W).
 
-    ``radius`` in image widths; behind a pinhole the sphere's centre is at the distance 2, on the optical axis.
+    ``radius`` is in image widths. For a perspective camera, the centre is at the distance 2 on the optical axis.
     """
     camera = camera or Orthographic()
     u, v = centres((size, size))
@@ -65,7 +65,7 @@ def sphere(size=64, camera=None, radius=0.8, mask=None):
 
 
 def noisy(normal_map, degrees, seed=0):
-    """The map with white noise on its normals."""
+    """Return a normal map with white noise of this standard deviation (degrees) on its normals."""
     rng = np.random.default_rng(seed)
     normals = normal_map.normals + np.radians(degrees) * rng.normal(size=normal_map.normals.shape)
     normals[~normal_map.mask] = [0, 0, 1]
@@ -74,13 +74,13 @@ def noisy(normal_map, degrees, seed=0):
 
 
 def grid_mesh(cells, size):
-    """Squares of two triangles that fill an image of size × size pixels."""
+    """Return a mesh of ``cells`` × ``cells`` squares, two triangles each, over an image of ``size`` pixels a side."""
     mesh = ScreenMesh.from_mask(np.ones((cells, cells), bool))
     return ScreenMesh(mesh.vertices * (size / cells), mesh.faces)
 
 
 def rmse(surface, depth, mask):
-    """Root mean square error on the mask, without the best offset (orthographic) or scale (perspective)."""
+    """Return the root mean square depth error on the mask, after alignment by the best constant or scale."""
     found = surface.depth_map()
     here = mask & np.isfinite(found)
     assert np.count_nonzero(here) > 0.9 * np.count_nonzero(mask)
@@ -93,7 +93,7 @@ def rmse(surface, depth, mask):
 
 
 def angle_error(surface, normal_map):
-    """Mean angle in degrees between the normals of pixels and faces."""
+    """Return the mean angle in degrees between the normals of pixels and faces."""
     found = surface.normal_map()
     here = normal_map.mask & found.any(axis=-1)
     cosine = (found[here].astype(np.float64) * normal_map.normals[here]).sum(axis=1)

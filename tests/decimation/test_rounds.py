@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decimated_meshes import assert_valid, bumpy, masks
+from decimation_checks import assert_valid, bumpy, masks
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, Step, decimate, pixel_faces
 from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.quadrics import FaceRecords, Pixels

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from depth_normals import angles_to_depth
 from normalmesh import NormalMeshError, Orthographic, Perspective
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.evaluation.synthetic import analytic, relief_case
-from truths import angles_to_depth
 
 SURFACES = [analytic.sphere, analytic.ridges, analytic.cone, analytic.waves, analytic.medallion]
 CAMERAS = ["orthographic", "perspective", Orthographic(0.25), Perspective(210, 180, 55, 41, skew=12)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from datafolders import (
+from dataset_folders import (
     COLUMNS,
     ROWS,
     K,

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import tifffile
 
+from depth_normals import angles_to_depth, normals_of_depth
 from normalmesh import NormalMeshError, Orthographic, Perspective
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.evaluation.synthetic.height_maps import fractal, relief
-from truths import angles_to_depth, normals_of_depth
 
 
 def hills(rows=40, columns=52):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import naive
 import naive_isotropic
-from decimated_meshes import assert_valid, bumpy, masks
+from decimation_checks import assert_valid, bumpy, masks
 from meshes import assert_consistent, bumpy_map, coarse_mesh, disc
 from normalmesh import (
     NormalMap,

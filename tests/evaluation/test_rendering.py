@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import trimesh
 
+from depth_normals import angles_to_depth
 from normalmesh import NormalMeshError, Orthographic, Perspective, Surface, render_normal_map
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.evaluation.rendering.rendering import cast
 from normalmesh.evaluation.synthetic import analytic
 from normalmesh.evaluation.synthetic.models import knot, stone, vase
-from truths import angles_to_depth
 
 pytest.importorskip("embreex")
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.io
 import tifffile
 
-from mapfiles import (
+from normal_map_files import (
     COLUMNS,
     ROWS,
     assert_reads,

@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 import tifffile
 
-from mapfiles import COLUMNS, ROWS, assert_reads, corner_mask, dome, encode, hand_made_png, with_alpha, write_png
+from normal_map_files import (
+    COLUMNS,
+    ROWS,
+    assert_reads,
+    corner_mask,
+    dome,
+    encode,
+    hand_made_png,
+    with_alpha,
+    write_png,
+)
 from normalmesh import NormalMeshError, NormalMeshWarning, read_normal_map
 
 pytestmark = pytest.mark.usefixtures("no_diagnosis")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mapfiles import assert_reads, dome, encode, write_png
+from normal_map_files import assert_reads, dome, encode, write_png
 from normalmesh import NormalMeshError, NormalMeshWarning, Orthographic, Perspective, read_normal_map
 from normalmesh.normals.conventions import Convention
 

@@ -16,7 +16,7 @@ import pytest
 import scipy.io
 import tifffile
 
-from mapfiles import dome, encode, hand_made_png, layer, write_exr, write_png
+from normal_map_files import dome, encode, hand_made_png, layer, write_exr, write_png
 from normalmesh import NormalMeshError, read_normal_map
 
 OpenEXR = pytest.importorskip("OpenEXR")

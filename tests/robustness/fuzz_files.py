@@ -22,7 +22,7 @@ import tifffile
 import trimesh
 from hypothesis import strategies as st
 
-from mapfiles import corner_mask, dome, encode, layer, with_alpha, write_exr
+from normal_map_files import corner_mask, dome, encode, layer, with_alpha, write_exr
 from normalmesh import NormalMeshError, NormalMeshWarning, read_lights, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.cameras import read_camera_matrix

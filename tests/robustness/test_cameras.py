@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, integrate_pixels, reconstruct
-from soundness import assert_depths, assert_sound
+from surface_checks import assert_depth_on_mask, assert_valid_surface
 from surfaces import centres, plane_map
 
 SHAPE = (40, 40)
@@ -42,11 +42,11 @@ def test_planes_behind_any_pinhole_are_planes(name, options):
     seen = -(rays @ normal) > 0.2 * np.linalg.norm(rays, axis=-1)
     normal_map = plane_map(normal, SHAPE, camera, seen)
     surface = reconstruct(normal_map, vertices=50, distance=2.0, **options)
-    assert_sound(surface, normal_map)
+    assert_valid_surface(surface, normal_map)
     heights = surface.vertices @ normal
     assert np.ptp(heights) < 2e-3 * abs(heights.mean())
     depth = integrate_pixels(normal_map, distance=2.0)
-    assert_depths(depth, normal_map)
+    assert_depth_on_mask(depth, normal_map)
     across = depth[seen] * (rays[seen] @ normal)
     assert np.ptp(across) < 1e-3 * abs(across.mean())
     assert depth[seen].mean() == pytest.approx(2.0)
@@ -57,7 +57,7 @@ def test_planes_of_any_pixel_size_are_planes(pixel_size):
     normal = np.array([0.5, -0.3, 0.8]) / np.linalg.norm([0.5, -0.3, 0.8])
     normal_map = plane_map(normal, SHAPE, Orthographic(pixel_size))
     surface = reconstruct(normal_map, vertices=50)
-    assert_sound(surface, normal_map)
+    assert_valid_surface(surface, normal_map)
     assert np.ptp(surface.vertices @ normal) < 1e-4 * pixel_size
     u, v = centres(SHAPE)
     heights = pixel_size * (-normal[0] * (u - 20) + normal[1] * (v - 20)) / normal[2]
@@ -131,7 +131,7 @@ def test_priors_that_contradict_normals(camera, prior):
     except NormalMeshError as error:
         assert "prior" in str(error)  # noqa: PT017
     else:
-        assert_sound(surface, normal_map)
+        assert_valid_surface(surface, normal_map)
 
 
 @pytest.mark.parametrize(

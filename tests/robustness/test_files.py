@@ -21,8 +21,8 @@ import tifffile
 import trimesh
 
 from invocation import invoke, write_medallion
-from mapfiles import corner_mask, dome, encode, layer, with_alpha, write_exr
-from matfiles import mat_array, mat_element, mat_file
+from mat_files import mat_array, mat_element, mat_file
+from normal_map_files import corner_mask, dome, encode, layer, with_alpha, write_exr
 from normalmesh import NormalMeshError, read_lights
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.cameras import read_camera_matrix

@@ -11,7 +11,7 @@ import tifffile
 from fuzz_chain import Chain, check_surface
 from fuzz_files import Damaged, with_checksums
 
-from mapfiles import dome, encode
+from normal_map_files import dome, encode
 from normalmesh import (
     NormalMap,
     NormalMeshError,

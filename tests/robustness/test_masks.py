@@ -19,7 +19,7 @@ from normalmesh import (
     reconstruct_levels,
     reconstruct_within,
 )
-from soundness import assert_depths, assert_sound, problems_of
+from surface_checks import assert_depth_on_mask, assert_valid_surface, problems_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
 
@@ -55,7 +55,7 @@ def bits(number, shape=(3, 3)):
 def check(way, normal_map):
     found = WAYS[way](normal_map)
     for surface in found if isinstance(found, list) else [found]:
-        assert_sound(surface, normal_map)
+        assert_valid_surface(surface, normal_map)
 
 
 def test_all_masks_of_nine_pixels():
@@ -67,8 +67,8 @@ def test_all_masks_of_nine_pixels():
         assert start.areas.sum() == pytest.approx(normal_map.foreground)
         mesh = decimate(normal_map, vertices=5)
         assert problems_of(mesh) == []
-        assert_sound(integrate(mesh, normal_map, refine=1 if number % 4 == 0 else 0), normal_map)
-        assert_depths(integrate_pixels(normal_map), normal_map)
+        assert_valid_surface(integrate(mesh, normal_map, refine=1 if number % 4 == 0 else 0), normal_map)
+        assert_depth_on_mask(integrate_pixels(normal_map), normal_map)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -111,9 +111,9 @@ def hard_masks():
 @pytest.mark.parametrize("camera", [Orthographic(), Perspective.centred(40.0, (24, 24))], ids=["parallel", "pinhole"])
 def test_hard_masks(name, camera):
     normal_map = bent(hard_masks()[name], 3, camera)
-    assert_sound(reconstruct(normal_map, compression=0.8), normal_map)
+    assert_valid_surface(reconstruct(normal_map, compression=0.8), normal_map)
     for discontinuities in (False, True):
-        assert_depths(integrate_pixels(normal_map, discontinuities=discontinuities), normal_map)
+        assert_depth_on_mask(integrate_pixels(normal_map, discontinuities=discontinuities), normal_map)
 
 
 def test_ten_thousand_components():
@@ -121,13 +121,13 @@ def test_ten_thousand_components():
     mask[::2, ::2] = True
     normal_map = bent(mask, 5)
     surface = reconstruct(normal_map, compression=0.9)
-    assert_sound(surface, normal_map)
+    assert_valid_surface(surface, normal_map)
     assert surface.components.max() + 1 == 10_000
 
 
 def test_sixteen_thousand_columns_of_one_row():
     normal_map = bent(np.ones((1, 16_384), bool), 6)
-    assert_sound(reconstruct(normal_map, vertices=400), normal_map)
+    assert_valid_surface(reconstruct(normal_map, vertices=400), normal_map)
 
 
 def test_parts_without_a_firm_face_can_be_compared():
@@ -138,7 +138,7 @@ def test_parts_without_a_firm_face_can_be_compared():
         normals = rng.normal(size=(5, 5, 3)) * [1, 1, 0] + [0, 0, 0.3]
         normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
         normal_map = NormalMap(normals, mask, Perspective.centred(3.0, (5, 5)))
-        assert_sound(reconstruct_within(normal_map, max_error=100.0), normal_map)
+        assert_valid_surface(reconstruct_within(normal_map, max_error=100.0), normal_map)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from normalmesh import (
     reconstruct,
     remesh_isotropic,
 )
-from soundness import assert_depths, assert_sound
+from surface_checks import assert_depth_on_mask, assert_valid_surface
 from surfaces import centres, plane_map
 
 SHAPE = (24, 24)
@@ -85,22 +85,22 @@ def test_faults_of_normals(fault, camera):
     normal_map = NormalMap(normals_of(fault, camera), None, camera)
     assert np.isfinite(normal_map.normals).all()
     for way in WAYS.values():
-        assert_sound(way(normal_map), normal_map)
+        assert_valid_surface(way(normal_map), normal_map)
     for discontinuities in (False, True):
-        assert_depths(integrate_pixels(normal_map, discontinuities=discontinuities), normal_map)
+        assert_depth_on_mask(integrate_pixels(normal_map, discontinuities=discontinuities), normal_map)
 
 
 @pytest.mark.parametrize("fault", ["grazing random 1e-3", "noise of 60°"])
 @pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
 def test_isotropic_meshes(fault):
     normal_map = NormalMap(normals_of(fault, Orthographic()))
-    assert_sound(integrate(remesh_isotropic(normal_map, vertices=60, rounds=2), normal_map), normal_map)
+    assert_valid_surface(integrate(remesh_isotropic(normal_map, vertices=60, rounds=2), normal_map), normal_map)
 
 
 @pytest.mark.parametrize("degrees", [60, 360, 1e-300])
 def test_added_noise(degrees):
     normal_map = add_noise(plane_map(TILTED, SHAPE), degrees)
-    assert_sound(reconstruct(normal_map, vertices=30), normal_map)
+    assert_valid_surface(reconstruct(normal_map, vertices=30), normal_map)
 
 
 @pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
@@ -116,7 +116,7 @@ def test_lengths_do_not_matter(length, dtype):
     normal_map = NormalMap(given)
     np.testing.assert_allclose(normal_map.normals, np.broadcast_to(TILTED, (*SHAPE, 3)), atol=1e-4)
     surface = reconstruct(normal_map, vertices=30)
-    assert_sound(surface, normal_map)
+    assert_valid_surface(surface, normal_map)
     assert np.ptp(surface.vertices @ TILTED) < 0.02
 
 
@@ -126,7 +126,7 @@ def test_planes_of_thin_maps(shape, direction):
     normal = np.array(direction) / np.linalg.norm(direction)
     normal_map = plane_map(normal, shape)
     surface = reconstruct(normal_map, compression=0.5)
-    assert_sound(surface, normal_map)
+    assert_valid_surface(surface, normal_map)
     assert np.ptp(surface.vertices @ normal) < 1e-3
     u, v = centres(shape)
     heights = (-normal[0] * u + normal[1] * v) / normal[2]

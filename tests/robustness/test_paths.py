@@ -13,7 +13,7 @@ import pytest
 import trimesh
 
 from invocation import invoke, medallion, succeed, write_medallion
-from mapfiles import dome, layer, write_exr
+from normal_map_files import dome, layer, write_exr
 from normalmesh import Surface, reconstruct
 from normalmesh.files.file_names import on_one_line, plain_stem
 from normalmesh.files.mesh_conversion import convert_mesh

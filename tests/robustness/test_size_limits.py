@@ -18,8 +18,8 @@ import pytest
 import tifffile
 
 from invocation import invoke, write_medallion
-from mapfiles import dome, encode, layer, write_exr, write_png
-from matfiles import mat_array, mat_element, mat_file
+from mat_files import mat_array, mat_element, mat_file
+from normal_map_files import dome, encode, layer, write_exr, write_png
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files import size_limits

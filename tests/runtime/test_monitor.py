@@ -7,7 +7,7 @@ from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.runtime.monitor import Monitor
 
 
-def assert_sound(steps, vertices):
+def assert_valid_steps(steps, vertices):
     shares = [step.share for step in steps]
     assert shares[0] == 0
     assert shares == sorted(shares)
@@ -21,7 +21,7 @@ def assert_sound(steps, vertices):
 def test_one_callback_for_the_whole_way(options):
     told = []
     surface = reconstruct(Medallion(80).normal_map, **options, progress=told.append)
-    assert_sound(told, len(surface.vertices))
+    assert_valid_steps(told, len(surface.vertices))
     stages = list(dict.fromkeys(step.stage for step in told))
     assert stages == ["noise", "start", "collapse", "align", "solve"] + ["refine"] * ("preset" not in options) + [
         "done"
@@ -37,7 +37,7 @@ def test_integration_alone(refine):
     normal_map = Medallion(64).normal_map
     mesh = decimate(normal_map, vertices=150)
     surface = integrate(mesh, normal_map, refine=refine, progress=told.append)
-    assert_sound(told, len(surface.vertices))
+    assert_valid_steps(told, len(surface.vertices))
     assert len(told) > 4 + refine
 
 

@@ -1,13 +1,13 @@
-"""Random masks and normal maps to decimate, and the properties of every decimated mesh."""
+"""Make random masks and normal maps to decimate, and check the properties of every decimated mesh."""
 
 from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from scipy import ndimage
 
-from normalmesh import NormalMap, Orthographic, ScreenMesh
+from meshes import bumpy_map
+from normalmesh import ScreenMesh
 from normalmesh.mesh._outline import near_outline
 
 #: Random nonempty masks of up to 14 × 14 pixels.
@@ -16,11 +16,7 @@ masks = arrays.arrays(np.bool_, st.tuples(st.integers(1, 14), st.integers(1, 14)
 
 def bumpy(mask, seed=0, camera=None):
     """Return a normal map of smooth random normals on a mask."""
-    rng = np.random.default_rng(seed)
-    slopes = ndimage.gaussian_filter(rng.normal(size=(2, *mask.shape)), (0, 2, 2)) * 4
-    normals = np.stack([slopes[0], slopes[1], np.ones(mask.shape)], axis=-1)
-    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    return NormalMap(normals, mask, camera or Orthographic())
+    return bumpy_map(mask.shape, seed, mask, camera, height=4.0)
 
 
 def assert_valid(mesh, normal_map):

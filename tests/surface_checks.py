@@ -1,4 +1,4 @@
-"""What holds for every surface, whatever it was made from."""
+"""Check properties that every surface and depth map must have, whatever it was made from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from normalmesh import NormalMap, ScreenMesh, Surface
 
 
 def problems_of(mesh: ScreenMesh) -> list[str]:
-    """What is wrong with a mesh; vertices that lost their faces are not."""
+    """Return the problems of a mesh, without those about vertices that belong to no face."""
     return [problem for problem in mesh.check().problems if "without a face" not in problem]
 
 
-def assert_sound(surface: Surface, normal_map: NormalMap) -> None:
-    """Finite, upright on the screen and manifold; every component is there, in unit normals that face the viewer."""
+def assert_valid_surface(surface: Surface, normal_map: NormalMap) -> None:
+    """Check that a surface is finite, manifold and not inverted on the screen, and that it covers every component.
+
+    Its normals must have unit length and face the viewer.
+    """
     assert np.isfinite(surface.vertices).all()
     assert problems_of(surface.mesh) == []
     depth, normals = surface.depth_map(), surface.normal_map().astype(np.float64)
@@ -28,6 +31,6 @@ def assert_sound(surface: Surface, normal_map: NormalMap) -> None:
     assert ((normals[covered] * to_viewer).sum(axis=1) > -1e-6 * np.linalg.norm(to_viewer, axis=1)).all()
 
 
-def assert_depths(depth: np.ndarray, normal_map: NormalMap) -> None:
-    """A depth for each foreground pixel and for no other."""
+def assert_depth_on_mask(depth: np.ndarray, normal_map: NormalMap) -> None:
+    """Check that a depth map is finite at the foreground pixels and nowhere else."""
     assert np.array_equal(np.isfinite(depth), normal_map.mask)
