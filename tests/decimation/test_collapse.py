@@ -184,7 +184,7 @@ def in_order(places):
 def collapse_watched(monkeypatch, normal_map, target):
     """Collapse a start mesh; also the quadrics and positions before and after."""
     mesh, seen = start_mesh(normal_map), {}
-    in_order = collapsing.Collapser.in_order
+    in_order = collapsing.Collapser.collapse_in_order
 
     def watched_quadrics(*given):
         quadrics = vertex_quadrics(*given)
@@ -198,7 +198,7 @@ def collapse_watched(monkeypatch, normal_map, target):
 
     with monkeypatch.context() as patch:
         patch.setattr(collapsing, "vertex_quadrics", watched_quadrics)
-        patch.setattr(collapsing.Collapser, "in_order", watched_order)
+        patch.setattr(collapsing.Collapser, "collapse_in_order", watched_order)
         collapse(mesh, Pixels(normal_map), target=target)
     return mesh, seen["before"], seen["after"]
 
@@ -230,7 +230,7 @@ def test_stamps_that_run_out_are_renumbered(monkeypatch):
     monkeypatch.setattr(collapsing, "TILE", 1000)
     meshes = []
     for last in (2**31 - 1, 12_000):
-        monkeypatch.setattr(collapsing, "LAST_STAMP", last)
+        monkeypatch.setattr(collapsing, "MAX_STAMP", last)
         meshes.append(start_mesh(normal_map))
         collapse(meshes[-1], Pixels(normal_map), target=330)
     assert np.array_equal(meshes[0].vertices, meshes[1].vertices)

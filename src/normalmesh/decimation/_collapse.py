@@ -26,7 +26,7 @@ class QueueArrays(NamedTuple):
     Attributes
     ----------
     stamp : (N,) int32
-        When each vertex changed last.
+        The time of the last change of each vertex.
     bounds : (N,) float64
         Lower bounds of the costs of the edges that each vertex owns.
     mark : (N,) int32
@@ -39,7 +39,7 @@ class QueueArrays(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """A row of tiles.
+    """A range of tiles.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Tiles(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """How far to collapse in each tile, and what came of it.
+    """The limits of the collapses in each tile, and their results.
 
     Attributes
     ----------
@@ -158,6 +158,7 @@ def outline_within(vertex, other, u, v, tile, mesh):
 
 @inner
 def _inside(u, v, tile):
+    """Check whether (u, v) lies in the square of a tile."""
     return tile.left <= u <= tile.left + tile.side and tile.top <= v <= tile.top + tile.side
 
 
@@ -302,4 +303,5 @@ def sift_down(keys, items, place, size):
 
 @inner
 def _comes_first(key, item, other_key, other_item):
+    """Compare two entries of the heap, by key and then by item."""
     return key < other_key or (key == other_key and item < other_item)

@@ -18,7 +18,7 @@ from normalmesh.runtime.kernels import inner
 
 
 class CostArrays(NamedTuple):
-    """What the costs of edges are computed from.
+    """The data from which the costs of edges are computed.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The mesh with which decimation starts: two triangles a pixel, or fewer where the normals allow it."""
+"""The start mesh of decimation: two triangles for each pixel, or fewer where the normals allow it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,32 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 
-#: Vertices off the outline with which an adaptive mesh starts: for one of the result, and for one pixel of the side of
-#: the foreground, so that the edges of features are there pixel by pixel.
-OVERSAMPLING, FEATURES = 8, 25
+#: Inner vertices of an adaptive start mesh for each vertex of the result.
+OVERSAMPLING = 8
+#: Additional inner vertices for each pixel of √foreground, so that edges of features are resolved to the pixel.
+FEATURES = 25
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
 LEVEL_SHARE = 1 / 512
-#: An adaptive mesh saves nothing up to so many foreground pixels, from this share of the pixel corners on, and where
-#: the rectangle around the foreground is so many times as large.
-SMALL, FULL, SPARSE = 2**16, 0.7, 8
+#: An adaptive mesh saves nothing up to this number of foreground pixels.
+SMALL = 2**16
+#: An adaptive mesh saves nothing from this share of the pixel corners on.
+FULL = 0.7
+#: An adaptive mesh saves nothing if the rectangle around the foreground is this many times as large.
+SPARSE = 8
 
 
 def start_mesh(
     normal_map: NormalMap, start: str, target: int, limit: float, locked: ArrayLike | None
 ) -> tuple[ClosedMesh, bool]:
-    """The mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``; whether it is coarse.
+    """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
-    ``locked`` as :func:`normalmesh.decimate` takes it.
+    ``start`` and ``locked`` are those of :func:`normalmesh.decimate`.
+
+    Returns
+    -------
+    mesh : ClosedMesh
+    coarse : bool
+        Whether the mesh leaves out pixel corners.
     """
     corners = None if locked is None else _locked_corners(locked, normal_map)
     mesh = _coarse_mesh(normal_map, target, limit, corners) if start == "adaptive" else None
@@ -46,7 +56,7 @@ def start_mesh(
 def _coarse_mesh(
     normal_map: NormalMap, target: int, limit: float, corners: NDArray[np.bool_] | None
 ) -> ScreenMesh | None:
-    """The adaptive mesh, with all pixels around some corners (H + 1, W + 1); None where it would save nothing."""
+    """Make the adaptive mesh, with all pixels around ``corners`` (H + 1, W + 1); None if it would save nothing."""
     foreground = normal_map.foreground
     most = FULL * foreground
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
@@ -60,7 +70,7 @@ def _coarse_mesh(
 
 
 def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> NDArray[np.bool_]:
-    """Which pixel corners (H + 1, W + 1) are locked."""
+    """Return the pixel corners (H + 1, W + 1) that are locked."""
     given = checked_array(locked, "locked", "a pixel mask or pixel corners", "bfiu")
     rows, columns = normal_map.shape
     if given.shape == normal_map.shape and (given.dtype == np.bool_ or given.shape[1] != 2):
@@ -82,7 +92,7 @@ def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> NDArray[np.bool
 
 
 def _corners_of(pixels: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The corners (H + 1, W + 1) of pixels (H, W)."""
+    """Return the corners (H + 1, W + 1) of pixels (H, W)."""
     corners = np.zeros((pixels.shape[0] + 1, pixels.shape[1] + 1), np.bool_)
     for below in (0, 1):
         for right in (0, 1):
@@ -91,5 +101,5 @@ def _corners_of(pixels: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _around(corners: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The pixels (H, W) around corners (H + 1, W + 1)."""
+    """Return the pixels (H, W) around corners (H + 1, W + 1)."""
     return corners[:-1, :-1] | corners[:-1, 1:] | corners[1:, :-1] | corners[1:, 1:]

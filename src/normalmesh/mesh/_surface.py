@@ -13,7 +13,7 @@ MIN_DETERMINANT = 1e-3
 
 
 class TexturedMesh(NamedTuple):
-    """What a normal texture is baked for.
+    """The mesh for which a normal texture is baked.
 
     Attributes
     ----------
