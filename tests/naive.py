@@ -89,7 +89,7 @@ def clamped(normal, ray, towards_viewer):
 
 
 def nearest_pixel(mask, position):
-    """Row and column of the foreground pixel with the nearest centre, at most two pixels from the one under (u, v)."""
+    """Return the pixel with the nearest centre, at most two pixels from the one under (u, v), or (−1, −1)."""
     place = np.array(position, float)[::-1]
     pixels = np.argwhere(mask)
     pixels = pixels[np.abs(pixels - np.floor(place)).max(axis=1) <= 2]

@@ -1,4 +1,4 @@
-"""Edge collapse: cost and place, what is refused, and the order."""
+"""Edge collapse: cost and position of an edge, refused collapses, and the order of collapses."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ MASK = NormalMap(np.broadcast_to([0.0, 0.0, 1.0], (9, 9, 3))).mask
 
 
 def random_edge(seed):
-    """Two vertices away from the outline with random positive quadrics."""
+    """Return two positions away from the outline, and random positive quadrics there."""
     rng = np.random.default_rng(seed)
     quadrics = np.empty((2, 6))
     for quadric in quadrics:
@@ -50,7 +50,7 @@ def test_the_best_point_of_the_segment(seed):
 
 
 def test_the_best_point_of_the_plane():
-    """Where it is farther from the edge's middle than the edge is long, the best of the segment is taken."""
+    """If it is farther from the edge's middle than the edge is long, the best point of the segment is taken."""
     kept = 0
     for seed in range(30):
         vertices, quadrics = random_edge(seed)
@@ -81,7 +81,7 @@ def test_the_best_point_of_the_plane():
     ],
 )
 def test_duties(flags, on_boundary, goes_to):
-    """Vertices give way to those at the outline and to locked ones; two that must both stay do not collapse."""
+    """Vertices move onto those of the outline and onto locked ones; two that must both stay do not collapse."""
     vertices, quadrics = random_edge(0)
     cost, place = best_position(vertices, quadrics, flags, on_boundary)
     if goes_to is None:
@@ -142,7 +142,7 @@ def test_a_waist_is_not_pinched():
 
 
 def test_no_face_is_turned_over():
-    """A fan around (4, 4): the vertex may go where it sees all neighbours."""
+    """In a fan around (4, 4) the vertex may move to positions that see all its neighbours."""
     rng = np.random.default_rng(0)
     ring = np.array([(0, 0), (8, 1), (5, 4.5), (8, 8), (1, 7)])
     mesh = triangles([*ring, (4, 4)], [(k, (k + 1) % 5, 5) for k in range(5)])
@@ -162,7 +162,7 @@ def test_no_face_is_turned_over():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_cheapest_first(seed):
-    """The same vertices are left as when all edges are looked at before each collapse."""
+    """The same vertices are left as by a search over all edges before each collapse."""
     normal_map = bumpy_map((9, 10), seed, height=6.0)
     first = start_mesh(normal_map)
     locked = (first.flags & BOUNDARY).astype(bool)
@@ -182,7 +182,7 @@ def in_order(places):
 
 
 def collapse_watched(monkeypatch, normal_map, target):
-    """Collapse a start mesh; also the quadrics and positions before and after."""
+    """Collapse a start mesh; return it with the quadrics and positions before and after."""
     mesh, seen = start_mesh(normal_map), {}
     in_order = collapsing.Collapser.collapse_in_order
 
@@ -213,6 +213,20 @@ def test_the_sum_of_all_quadrics_is_conserved(monkeypatch):
         assert np.isclose(*sums, rtol=1e-9)
 
 
+def test_each_vertex_is_in_the_tile_of_its_position():
+    """Vertices beyond the last tiles are in the nearest one, collapsed vertices in none."""
+    mesh = start_mesh(bumpy_map((20, 30)))
+    mesh.corner_of[::7] = -1
+    count = len(mesh.vertices)
+    starts, members, tile_of = np.zeros(3 * 2 + 2, np.int64), np.full(count, -1, np.int32), np.empty(count, np.int32)
+    _collapse.fill_tiles(mesh.arrays, _collapse.Tiles(0, starts, members, tile_of, 2.0, 1.0, 8.0, 3), 2)
+    for vertex, (u, v) in enumerate(mesh.vertices):
+        column, row = np.clip([(u - 2) // 8, (v - 1) // 8], 0, [2, 1])
+        assert tile_of[vertex] == (-1 if vertex % 7 == 0 else 3 * row + column)
+    for tile in range(6):
+        assert np.array_equal(members[starts[tile] : starts[tile + 1]], np.flatnonzero(tile_of == tile))
+
+
 def test_tiles_cost_hardly_more_than_one_queue(monkeypatch):
     normal_map = bumpy_map((100, 100))
     costs = []
@@ -239,7 +253,7 @@ def test_stamps_that_run_out_are_renumbered(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["holes", "plane"])
 def test_tiles_come_to_an_end(monkeypatch, kind):
-    """Where nearly all edges are refused, and where nearly all cost nothing, the one queue takes over."""
+    """One queue takes over if nearly all edges are refused, and if nearly all cost nothing."""
     levels = []
     lower_bounds = _collapse.lower_bounds
     monkeypatch.setattr(_collapse, "lower_bounds", lambda *given: levels.append(1) or lower_bounds(*given))

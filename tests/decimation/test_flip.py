@@ -18,7 +18,7 @@ CAMERAS = [Orthographic(), Orthographic(0.3), Perspective(30, 28, 9, 8, skew=0.5
 
 
 def patches(mesh):
-    """Corner and vertices a, b, c, d of each inner edge: ab is shared, c and d lie across from it."""
+    """Yield corner and vertices a, b, c, d of each inner edge: ab is shared, c and d lie across from it."""
     for corner in range(3 * mesh.real_faces):
         other = mesh.opposite[corner]
         if corner < other < 3 * mesh.real_faces:
@@ -31,7 +31,7 @@ def gain(mesh, pixels, records, corner):
 
 
 def shuffled_mesh(normal_map, count, seed=0):
-    """Random points, joined at random: a Delaunay mesh after many flips of convex patches."""
+    """Return a mesh of random points with random edges: a Delaunay mesh after many flips of convex patches."""
     rng = np.random.default_rng(seed)
     mesh = ClosedMesh.from_screen(point_mesh(normal_map.shape, count, seed), normal_map.shape)
     flips = 0
@@ -109,7 +109,7 @@ def angle(x, y):
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_edge_is_left_that_gains_by_both_metrics(camera, seed):
-    """Generalised Delaunay: each flip left would be taken back by the metric of the faces that it makes."""
+    """Generalised Delaunay: each remaining flip would be reversed by the metric of the faces that it makes."""
     mesh, pixels, records = shuffled_mesh(bumpy_map((24, 26), seed, camera=camera, height=2.0), 90, seed)
     flip(mesh, pixels, records)
     taken_back = 0

@@ -20,7 +20,7 @@ from normalmesh.mesh.raster import pixel_faces
 
 
 def naive_error(corners, normal_map):
-    """What it costs to take a triangle (3, 2), corners as row and column, for flat, by its half pixels."""
+    """Return the mean normal of a triangle (3, 2), corners as row and column, and its cost, from its half pixels."""
     a, b, c = np.array(corners, float)
     side = np.linalg.inv(np.stack([b - a, c - a], axis=1))
     normals = []
@@ -39,7 +39,7 @@ def naive_error(corners, normal_map):
 
 
 def naive_cost(corners, square, side, normal_map):
-    """The same with the tilt of the square around a middle (row, column)."""
+    """Return the cost of a triangle with the tilt of the square around a middle (row, column)."""
     found = naive_error(corners, normal_map)
     if found is np.inf:
         return np.inf
@@ -51,7 +51,7 @@ def naive_cost(corners, square, side, normal_map):
 
 
 def naive_errors(normal_map):
-    """Errors of all pixel corners, by the children that each one needs."""
+    """Return the errors of all pixel corners, from the children that each one needs."""
     rows, columns = normal_map.shape
     errors = np.full((rows + 1, columns + 1), np.inf)
 
@@ -82,7 +82,7 @@ def naive_errors(normal_map):
 
 
 def side_cost(i, j, half, way, normal_map):
-    """Of the triangle over the side whose middle is (i, j), on one side of it."""
+    """Return the cost of the triangle over the side whose middle is (i, j), on one side of it."""
     if i // half % 2 == 0:
         middle = (i + way * half, j)
         return naive_cost([middle, (i, j - half), (i, j + half)], middle, 2 * half, normal_map)
@@ -113,7 +113,7 @@ def test_errors_equal_those_of_half_pixels(camera):
 
 @settings(max_examples=60, deadline=None)
 @given(arrays(np.bool_, st.tuples(st.integers(1, 24), st.integers(1, 24))), st.integers(0, 9), st.floats(0, 1))
-def test_meshes_of_any_mask_are_sound(mask, seed, share):
+def test_meshes_of_any_mask_are_valid(mask, seed, share):
     if not mask.any():
         mask[0, 0] = True
     mask = np.kron(mask, np.ones((3, 3), bool))

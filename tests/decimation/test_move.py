@@ -1,4 +1,4 @@
-"""Vertex moves."""
+"""Vertex moves: best steps, and steps that are shortened."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
 from normalmesh.mesh._outline import near_outline
 
 
-def test_steps_lead_to_the_least_of_the_quadrics():
+def test_steps_lead_to_the_minimum_of_the_quadrics():
     """Supplement B: Ã δu = b̃, and eq. (16)."""
     mesh, pixels, records = coarse_mesh(bumpy_map(height=6.0), 80)
     mesh.flags[:10] |= LOCKED
@@ -25,7 +25,7 @@ def test_steps_lead_to_the_least_of_the_quadrics():
     assert (mesh.flags == 0).sum() > 20
 
 
-def test_a_quadric_without_a_least_point_gives_no_step():
+def test_a_quadric_without_a_minimum_gives_no_step():
     steps = np.ones((2, 2))
     best_steps(0, 2, np.array([[1.0, 1, 1, 2, 3, 4], [0, 0, 0, 1, 1, 0]]), np.zeros(2, np.uint8), 0.5, steps)
     assert not steps.any()

@@ -22,7 +22,7 @@ def random_map(camera, seed=0, shape=(12, 14), holes=0.1):
 
 
 def coarse_mesh(normal_map, vertices=40):
-    """A closed mesh with faces of many, one and no pixel centres."""
+    """Return a closed mesh with faces of many, one and no pixel centres."""
     mesh = ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
     collapse(mesh, Pixels(normal_map), target=vertices)
     return mesh

@@ -1,4 +1,4 @@
-"""The mesh under decimation: its corner table after collapses, flips and splits, and its outline without stairs."""
+"""Closed meshes: the corner table after collapses, flips and splits, and the outline without staircase."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from normalmesh.mesh.closed_mesh import MAX_SHIFT, ClosedMesh
 MASKS = {
     "rectangle": np.ones((6, 7), bool),
     "ring": disc(14, 6.5) & ~disc(14, 2.5),
-    "specks": np.random.default_rng(3).random((8, 9)) > 0.4,
+    "fragments": np.random.default_rng(3).random((8, 9)) > 0.4,
 }
 
 
@@ -158,12 +158,12 @@ def test_the_corner_table_of_the_real_faces_is_handed_on():
     assert np.array_equal(handed_on.find_opposite(), ScreenMesh(handed_on.vertices, handed_on.faces).opposite)
 
 
-def test_straight_sides_and_corners_have_no_stairs():
+def test_straight_sides_and_corners_are_not_smoothed():
     outline = closed(np.ones((9, 12), bool)).outline
     assert np.array_equal(outline.smooth, outline.points)
 
 
-def test_stairs_become_a_line():
+def test_a_staircase_becomes_a_line():
     outline = closed(np.tril(np.ones((30, 30), bool))).outline
     steps = outline.points[:, 0] - outline.points[:, 1]
     middle = (np.abs(outline.points[:, 0] - 15) < 10) & (np.abs(steps) <= 1)
@@ -172,7 +172,7 @@ def test_stairs_become_a_line():
     assert np.allclose(offsets, offsets[0], atol=1e-12)
 
 
-def test_specks_do_not_shrink():
+def test_fragments_do_not_shrink():
     mask = np.zeros((9, 9), bool)
     mask[1, 1] = mask[1, 4:6] = mask[5, 1:8] = True
     outline = start_mesh(bumpy_map((9, 9), mask=mask)).outline

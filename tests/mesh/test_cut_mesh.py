@@ -18,7 +18,7 @@ def ends(mesh, corners):
 
 
 def naive_fans(mesh, corners, cut):
-    """Sets of corners of the same vertex whose faces an uncut edge joins there."""
+    """Return sets of corners of the same vertex whose faces an uncut edge joins there."""
     groups = {corner: {corner} for corner in range(mesh.faces.size)}
     vertex = mesh.faces.ravel()
     for corner in corners[~cut]:
@@ -74,8 +74,8 @@ def test_unused_vertices_stay():
     assert len(np.unique(found.faces)) == mesh.faces.size
 
 
-def test_specks_are_healed():
-    """A line that is clear somewhere stays, also where it is weak; one that never is, and a lone edge inside, go."""
+def test_isolated_cuts_are_removed():
+    """A line that is clear somewhere stays; one that is nowhere clear, and a single inner edge, are removed."""
     mesh = grid_mesh(12, 120)
     corners = inner_corners(mesh)
     places = mesh.vertices[ends(mesh, corners)]

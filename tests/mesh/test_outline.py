@@ -1,4 +1,4 @@
-"""What keeps the outline: distances, coverage of pixels, quadrics and the fit."""
+"""The outline: distances, coverage of pixels, quadrics, and the fit of boundary edges."""
 
 from itertools import pairwise
 
@@ -57,7 +57,7 @@ def test_coverage_is_known_after_collapses(mask):
 
 
 def pieces(mesh, vertex):
-    """The points of the outline for which the two boundary edges of a vertex stand, from the one before on."""
+    """Return the points of the outline for which the two boundary edges of a vertex stand, in order."""
     before, after = boundary_neighbours(vertex, mesh.arrays)
     points = [mesh.outline_of[before]]
     while points[-1] != mesh.outline_of[after]:
@@ -105,8 +105,33 @@ def test_the_fit_brings_edges_to_an_arc():
     assert outline_error(mesh) < 0.7 * before
 
 
+def test_steps_of_boundary_vertices_are_least_squares_fits():
+    """A step brings the lines through the two edges of a vertex closest to the middles of the outline's pieces."""
+    mesh, _, _ = coarse_mesh(bumpy_map((60, 60), mask=disc()), 40)
+    steps = np.zeros((len(mesh.vertices), 2))
+    _outline.outline_steps(0, len(steps), mesh.arrays, mesh.outline_arrays, 1.0, steps)
+    for vertex in np.flatnonzero(mesh.flags == BOUNDARY):
+        rows, distances = [], []
+        place, own = mesh.vertices[vertex], mesh.outline_of[vertex]
+        points = pieces(mesh, vertex)
+        turn = int(np.flatnonzero(points == own)[0])
+        for part, end in ((points[: turn + 1], points[0]), (points[turn:], points[-1])):
+            fixed = mesh.vertices[mesh.outline_of == end][0]
+            along = (place - fixed) / np.linalg.norm(place - fixed)
+            normal = np.array([-along[1], along[0]])
+            for start, stop in pairwise(mesh.outline.smooth[part]):
+                middle, weight = (start + stop) / 2, np.sqrt(np.linalg.norm(stop - start))
+                share = np.clip((middle - fixed) @ along / np.linalg.norm(place - fixed), 0, 1)
+                rows.append(weight * share * normal)
+                distances.append(weight * normal @ (middle - fixed))
+        inertia = np.sqrt(_outline.INERTIA * np.square(rows).sum())
+        system = np.concatenate([rows, inertia * np.eye(2)])
+        expected = np.linalg.lstsq(system, np.concatenate([distances, np.zeros(2)]), rcond=None)[0]
+        assert np.allclose(steps[vertex], expected, atol=1e-9)
+
+
 def outline_error(mesh):
-    """Root mean square distance of the smooth outline to the boundary edges."""
+    """Return the root mean square distance of the smooth outline to the boundary edges."""
     sides = mesh.vertices[mesh.faces[mesh.real_faces :, :2]]
     distances = [min(naive.distance_to_segment(point, *side) for side in sides) for point in mesh.outline.smooth]
     return np.sqrt(np.mean(np.square(distances)))

@@ -164,7 +164,7 @@ def test_shapes_are_checked(shape):
 
 
 def _delaunay(points):
-    """A triangulation without the degenerate slivers along its hull."""
+    """Return a triangulation without the degenerate slivers along its hull."""
     faces = Delaunay(points).simplices
     signs = np.array([naive.orientation(*points[face]) for face in faces])
     faces[signs < 0] = faces[signs < 0][:, ::-1]

@@ -14,7 +14,7 @@ masks = arrays.arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 9)))
 
 
 @given(masks)
-def test_every_pixel_is_covered_by_a_sound_mesh(mask):
+def test_every_pixel_is_covered_by_a_valid_mesh(mask):
     mesh = ScreenMesh.from_mask(mask)
     assert mesh.vertices.dtype == np.float64
     assert mesh.faces.dtype == np.int32
@@ -103,7 +103,7 @@ def test_high_valence():
     assert list(check.boundary_loops) == [1]
 
 
-def test_problems_are_told():
+def test_problems_are_reported():
     square = np.array([[0, 0], [0, 1], [1, 1], [1, 0], [5, 5]], float)
     check = ScreenMesh(square, np.array([[0, 2, 1], [0, 2, 3]])).check()
     assert not check.ok

@@ -1,4 +1,4 @@
-"""Surfaces: what they promise, and their depth and normal maps against slow, obvious twins."""
+"""Surfaces: checks of their arrays, normals, and depth and normal maps against naive twins."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def pixel_centres(shape: tuple[int, int]) -> np.ndarray:
 
 
 def naive_depth(surface: Surface, face: int, u: float, v: float) -> float:
-    """Where the viewing ray through (u, v) meets the plane of a face, as the camera counts depth."""
+    """Return the depth at which the viewing ray through (u, v) meets the plane of a face."""
     a, b, c = (surface.vertices[k] for k in surface.faces[face])
     normal = np.cross(b - a, c - a)
     start = surface.camera.points([u, v], 0.0) if isinstance(surface.camera, Orthographic) else np.zeros(3)
@@ -123,7 +123,7 @@ def test_normals_face_the_viewer_and_are_weighted_by_area(camera: Camera) -> Non
     np.testing.assert_allclose(surface.vertex_normals, naive_vertex_normals(surface), atol=1e-12)
 
 
-def test_vertices_without_faces_look_at_the_viewer() -> None:
+def test_normals_of_vertices_without_faces_point_to_the_viewer() -> None:
     screen = np.array([[0, 0], [0, 4], [4, 4], [30, 8]], float)
     camera = Perspective(fx=10, fy=10, cx=2, cy=2)
     surface = Surface.from_unknown(ScreenMesh(screen, np.array([[0, 1, 2]], np.int32)), np.zeros(4), camera, SHAPE)
