@@ -35,7 +35,7 @@ def main() -> None:
     settings = SETTINGS[options.preset]
     rows = []
     print("ours / authors = ratio; RMSE in px, or mm for DiLiGenT")
-    print(f"{'case':30} {'tag':6} {'vertices':>8}   {'MAE °':^22}   {'RMSE':^26}   lost   {'sound':5} {'s':>6}")
+    print(f"{'case':30} {'tag':6} {'vertices':>8}   {'MAE °':^22}   {'RMSE':^26}   lost   {'valid':5} {'s':>6}")
     for name in names:
         case = load(name)
         for tag in options.tags:
@@ -67,7 +67,7 @@ class Compared:
     rmse: float
     lost: float
     reference: dict[str, float]
-    sound: bool
+    valid: bool
     seconds: float
 
     @property
@@ -82,7 +82,7 @@ class Compared:
             f"{self.case.name:30} {self.tag:6} {self.reference['vertices']:8}"
             f"   {self.mae:6.3f} / {self.reference['mae_deg']:6.3f} = {mae:.3f}"
             f"   {self.rmse:8.4f} / {self.reference['rmse']:8.4f} = {rmse:.3f}   {lost:5.2f}  "
-            f" {self.sound!s:5} {self.seconds:6.1f}"
+            f" {self.valid!s:5} {self.seconds:6.1f}"
         )
 
 

@@ -34,8 +34,8 @@ def check_targets(task: Task, settings: Settings) -> None:
     if task.jumps is not None:
         checked_suffix(task.jumps, (".png",), "pictures")
     targets = _targets(task, settings)
-    beside = [path for target in targets for path in companions_of(target, task.texture is not None)]
-    check([*targets, *beside], [task.source, task.mask, task.texture, task.prior, settings.camera])
+    companions = [path for target in targets for path in companions_of(target, task.texture is not None)]
+    check([*targets, *companions], [task.source, task.mask, task.texture, task.prior, settings.camera])
 
 
 def _targets(task: Task, settings: Settings) -> list[Path]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.float64]
 
-#: Rows of an image, at least, that a thread works on at once.
+#: Smallest number of image rows that a thread processes in one block.
 GRAIN = 64
 
 
