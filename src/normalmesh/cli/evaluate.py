@@ -30,7 +30,7 @@ MIN_TRUTH_COVERAGE = 0.9
 @click.option(
     "--normals", type=click.Path(path_type=Path), required=True, help="Normal map that RESULT was reconstructed from."
 )
-@click.option("--mask", type=click.Path(), help="Image of the foreground; default: the alpha channel.")
+@click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: the alpha channel.")
 @camera_options
 @click.option("--convention", default="opengl", show_default=True, help="Convention of NORMALS, as for reconstruct.")
 @click.option("--truth", type=click.Path(path_type=Path), help="True depth: NPY, NPZ, MAT, EXR, TIFF or PNG.")

@@ -14,12 +14,13 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--mask``, ``--camera`` and ``--convention``, with which a normal map is read."""
     for option in (
         click.option(
-            "--convention", default="opengl", show_default=True, help="opengl, directx, opencv, auto or e.g. +x-y+z."
+            "--convention",
+            default="opengl",
+            show_default=True,
+            help="Axes of the channels: opengl, directx, opencv, auto or e.g. +x-y+z.",
         ),
         click.option("--camera", type=click.Path(), help="File with the 3×3 matrix of a perspective camera."),
-        click.option(
-            "--mask", type=click.Path(), help="Image whose nonzero pixels are foreground; default: the alpha channel."
-        ),
+        click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: the alpha channel."),
     ):
         command = option(command)
     return command
