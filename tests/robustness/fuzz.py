@@ -1,6 +1,6 @@
-"""Fuzzing for as long as one likes: ``make fuzz MINUTES=10``. ``test_fuzzing.py`` has the same targets for CI.
+"""Fuzz the package for a given time: ``make fuzz MINUTES=10``. ``test_fuzzing.py`` runs the same targets in CI.
 
-Each target runs in a process of its own: a decoder or kernel may bring it down, and the input is still known.
+Each target runs in a process of its own. If a decoder or kernel crashes it, the input that did so is reported.
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ from fuzz_commands import command_lines, run_command
 from fuzz_files import damaged_files, read_damaged
 from hypothesis.strategies import SearchStrategy
 
-#: Inputs, and what is done with each: it raises where the project breaks a promise.
+#: Inputs of each target, and the function that raises an error if the package handles one of them wrongly.
 TARGETS: dict[str, tuple[Callable[[], SearchStrategy[Any]], Callable[[Any], str]]] = {
     "files": (damaged_files, read_damaged),
     "chain": (chains, reconstruct_anything),
     "commands": (command_lines, run_command),
 }
-#: Bytes of address space for one target: a header that promises too much must not take the machine down.
+#: Limit of the address space of one target, in bytes: a header that claims a huge size must not exhaust the memory.
 ADDRESS_SPACE = 8 << 30
-#: Seconds that one input may take before it counts as hanging; the first compiles the kernels.
-PATIENCE = 900
-#: Kernels that check their indices are compiled anew, and kept apart.
+#: Seconds after which an input counts as hanging; the first one includes the compilation of the kernels.
+TIMEOUT = 900
+#: Cache of the kernels that are compiled with checks of their indices.
 CHECKED_KERNELS = Path(__file__).parents[2] / "build" / "boundscheck"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="for all targets together")
-    parser.add_argument("--target", choices=TARGETS, action="append", help="only this one; may be repeated")
-    parser.add_argument("--seed", type=int, default=None, help="of the first hundred inputs; default: by the clock")
-    parser.add_argument("--boundscheck", action="store_true", help="kernels raise where an index leaves its array")
+    parser.add_argument("--minutes", type=float, default=10.0, help="duration of all targets together")
+    parser.add_argument("--target", choices=TARGETS, action="append", help="run only this target; may be repeated")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="seed of the first hundred inputs; default: the current time"
+    )
+    parser.add_argument(
+        "--boundscheck", action="store_true", help="raise an error if a kernel leaves the bounds of an array"
+    )
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     targets = options.target or list(TARGETS)
@@ -51,12 +55,12 @@ def main() -> None:
     if options.worker is not None:
         work(targets[0], seconds, seed, options.worker)
         return
-    sound = [fuzz(target, seconds, seed, options.boundscheck) for target in targets]
-    sys.exit(0 if all(sound) else 1)
+    passed = [fuzz(target, seconds, seed, options.boundscheck) for target in targets]
+    sys.exit(0 if all(passed) else 1)
 
 
 def fuzz(target: str, seconds: float, seed: int, boundscheck: bool) -> bool:
-    """Fuzz a target in another process, and say how that went; whether it went well."""
+    """Fuzz a target in another process, print the result, and return whether no input failed."""
     settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(CHECKED_KERNELS)} if boundscheck else {}
     with tempfile.TemporaryDirectory() as folder:
         note, log = Path(folder) / "input", Path(folder) / "log"
@@ -64,10 +68,10 @@ def fuzz(target: str, seconds: float, seed: int, boundscheck: bool) -> bool:
         command += ["--minutes", str(seconds / 60), "--worker", str(note)]
         with log.open("wb") as output:
             process = subprocess.Popen(command, env=os.environ | settings, stdout=output, stderr=output)
-            ended = _waited_for(process, note)
+            ended = _wait_for(process, note)
         counted, _, given = (note.read_text() if note.exists() else f"0 {seed}\n").partition("\n")
         tried, seed_of_it = counted.split()
-        if ended == "well":
+        if ended == "passed":
             print(f"{target}: tried {tried} inputs, 0 crashes", flush=True)
             return True
         print(log.read_text(errors="replace")[-6000:])
@@ -76,22 +80,25 @@ def fuzz(target: str, seconds: float, seed: int, boundscheck: bool) -> bool:
         return False
 
 
-def _waited_for(process: subprocess.Popen[bytes], note: Path) -> str:
-    """How the process ended, or that it had to be ended because an input took too long."""
+def _wait_for(process: subprocess.Popen[bytes], note: Path) -> str:
+    """Wait for the end of the process, kill it if an input takes too long, and return how it ended."""
     while True:
         try:
             status = process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            if note.exists() and time.time() - note.stat().st_mtime > PATIENCE:
+            if note.exists() and time.time() - note.stat().st_mtime > TIMEOUT:
                 process.kill()
                 process.wait()
-                return f"hung for {PATIENCE} s"
+                return f"hung for {TIMEOUT} s"
         else:
-            return "well" if status == 0 else "failed" if status > 0 else f"crashed with signal {-status}"
+            return "passed" if status == 0 else "failed" if status > 0 else f"crashed with signal {-status}"
 
 
 def work(target: str, seconds: float, seed: int, note: Path) -> None:
-    """Try inputs until time is over or one of them fails, which is then reduced; each is noted before it is tried."""
+    """Try inputs until the time is over or one of them fails and is minimised.
+
+    Each input is written to ``note`` before it is tried.
+    """
     limit_memory()
     inputs, carry_out = TARGETS[target]
     tried = 0
@@ -112,6 +119,7 @@ def work(target: str, seconds: float, seed: int, note: Path) -> None:
 
 
 def limit_memory() -> None:
+    """Limit the address space of this process, where the system can."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""Anything that can be reconstructed, from the mask to the file: odd masks, normals, cameras and options."""
+"""Fuzz the whole pipeline, from the mask to the file, with unusual masks, normals, cameras and options."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from scipy import ndimage
 import normalmesh as nm
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
-LARGEST = 24
-#: Errors that speak of what is made within, which no one who gives a normal map can mend.
+#: Largest number of rows and columns of a mask.
+MAX_SIDE = 24
+#: Parts of messages about internal values, which the user cannot correct.
 INTERNAL = ("the matrix", "must be finite numbers", "depths of the vertices must be positive", "must have the shape")
-#: What no length or weight can be.
+#: Values that are invalid as a length or weight.
 WRONG = (0.0, -1.0, float("nan"), float("inf"))
 SUFFIXES = (".ply", ".obj", ".glb", ".stl")
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A normal map in few words, and what is done with it.
+    """A compact description of a normal map and of the function that is applied to it.
 
     Attributes
     ----------
     mask
         Rows of ``#`` and ``.``, separated by slashes.
     normals
-        Name of a field of normals, and a number that it is made from.
+        Name of a field of normals in ``FIELDS``, and its seed.
     odd
-        Pixels, counted row by row, with normals of their own.
+        Indices of pixels, in row-major order, and the normals that replace theirs.
     camera
         Arguments of :class:`Orthographic` (one) or :class:`Perspective` (five).
     work
         ``"mesh"``, ``"levels"``, ``"within"`` or ``"pixels"``.
     options
-        Of the function that does it.
+        Arguments of the function that ``work`` names.
     """
 
     mask: str
@@ -53,6 +54,7 @@ class Chain:
     suffix: str
 
     def normal_map(self) -> nm.NormalMap:
+        """Return the normal map."""
         mask = np.array([[pixel == "#" for pixel in row] for row in self.mask.split("/")])
         normals = FIELDS[self.normals[0]](mask.shape, np.random.default_rng(self.normals[1]))
         for pixel, normal in self.odd:
@@ -86,7 +88,7 @@ def _checkerboard(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarra
 
 
 def _steps(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """Flat, with steep walls: depth jumps."""
+    """Return normals of a plane with steep walls, which are depth discontinuities."""
     wall = rng.random(shape) < 0.1
     wall[:, rng.integers(shape[1])] = True
     return np.where(wall[..., None], [10.0 * rng.normal(), rng.normal(), 1], [0.1, 0, 1])
@@ -108,14 +110,14 @@ FIELDS = {
 
 
 def mostly(usual: st.SearchStrategy[Any], wrong: st.SearchStrategy[Any], each: int = 20) -> st.SearchStrategy[Any]:
-    """One in so many is wrong: with more of them hardly any input would get far."""
+    """Draw one of ``each`` values from ``wrong``: with more of them, few inputs would pass the checks of arguments."""
     return st.integers(1, each).flatmap(lambda number: wrong if number == each else usual)
 
 
 @st.composite
 def _masks(draw: st.DrawFn) -> str:
-    """Full, ragged, dense or sparse, and thin ones."""
-    rows, columns = draw(st.tuples(st.integers(1, LARGEST), st.integers(1, LARGEST)))
+    """Draw full, dense, sparse and thin masks, rings and checkerboards."""
+    rows, columns = draw(st.tuples(st.integers(1, MAX_SIDE), st.integers(1, MAX_SIDE)))
     fill = draw(st.sampled_from(("full", "and", "or", "plain", "ring", "checkerboard")))
     count = -(-rows * columns // 8)
     mask = np.ones((rows, columns), np.bool_)
@@ -133,7 +135,7 @@ def _masks(draw: st.DrawFn) -> str:
 def _cameras() -> st.SearchStrategy[tuple[float, ...]]:
     size = st.floats(1e-6, 1e6)
     centre = st.floats(-20, 40)
-    # From a fisheye's width to nearly parallel rays.
+    # From a very wide angle to nearly parallel rays.
     focal = st.floats(4, 1e5)
     usual = st.tuples(size) | st.tuples(focal, focal, centre, centre, st.sampled_from((0.0, 0.0, 1.5)))
     wrong = st.sampled_from((*WRONG, 12.0)) | st.floats()
@@ -214,7 +216,7 @@ def _work() -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
 @cache
 def chains() -> st.SearchStrategy[Chain]:
     anything = st.floats(width=32)
-    odd = st.lists(st.tuples(st.integers(0, LARGEST**2), st.tuples(*[anything] * 3)), max_size=4).map(tuple)
+    odd = st.lists(st.tuples(st.integers(0, MAX_SIDE**2), st.tuples(*[anything] * 3)), max_size=4).map(tuple)
     field = st.tuples(st.sampled_from(sorted(FIELDS)), st.integers(0, 2**32))
 
     def chain(mask: str, normals: Any, odd: Any, camera: Any, work: tuple[str, dict], suffix: str) -> Chain:
@@ -224,13 +226,16 @@ def chains() -> st.SearchStrategy[Chain]:
 
 
 def reconstruct_anything(given: Chain) -> str:
-    """From the mask to the file and back: an error that says what to do, or a sound surface, or several."""
+    """Reconstruct, write and read surfaces: they must be valid, or an error must say what the user can do.
+
+    Return the kind of work, or the beginning of the error.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nm.NormalMeshWarning)
         warnings.simplefilter("error", RuntimeWarning)
         try:
             normal_map = given.normal_map()
-            made = _made(given.work, normal_map, dict(given.options))
+            made = _reconstructed(given.work, normal_map, dict(given.options))
         except nm.NormalMeshError as error:
             message = str(error)
         else:
@@ -246,8 +251,8 @@ def reconstruct_anything(given: Chain) -> str:
     return f"refused: {message[:44]}"
 
 
-def _made(work: str, normal_map: nm.NormalMap, options: dict[str, Any]) -> list[Any]:
-    """Surfaces, or one depth map."""
+def _reconstructed(work: str, normal_map: nm.NormalMap, options: dict[str, Any]) -> list[Any]:
+    """Return a list of surfaces, or of one depth map."""
     if options.get("prior") == "depth map":
         options["prior"] = np.where(normal_map.mask, np.linspace(1, 2, normal_map.shape[1]), np.nan)
     if work == "pixels":
@@ -260,18 +265,18 @@ def _made(work: str, normal_map: nm.NormalMap, options: dict[str, Any]) -> list[
 
 
 def check_surface(surface: nm.Surface, normal_map: nm.NormalMap) -> None:
-    """Finite, manifold, nowhere inverted, and with all components of the mask."""
+    """Check that a surface is finite, manifold and not inverted, and that it has all components of the mask."""
     assert np.isfinite(surface.vertices).all()
     check = surface.mesh.check()
     assert check.ok, str(check)
     to_viewer = surface.camera.towards_viewer * surface.camera.rays(*surface.screen[surface.faces].mean(axis=1).T)
     assert (np.sum(surface.face_normals * to_viewer, axis=1) >= 0).all(), "a face is turned away from the viewer"
-    # Pixels that only share a corner are components of their own; a cut may make more.
+    # Pixels that share only a corner are separate components, and cuts may add more.
     assert surface.components.max() + 1 >= ndimage.label(normal_map.mask)[1], "a component of the mask is lost"
 
 
 def check_file(surface: nm.Surface, normal_map: nm.NormalMap, suffix: str) -> None:
-    """What is written can be read, and has as many faces."""
+    """Check that the written file can be read and has the same number of faces."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"surface{suffix}"
         surface.save(path, normals=normal_map if suffix == ".glb" else None)

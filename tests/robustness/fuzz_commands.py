@@ -1,4 +1,4 @@
-"""Command lines of all kinds: right and wrong options, values and files, in any combination."""
+"""Fuzz the command line with valid and invalid options, values and files in any combination."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from normalmesh import Surface, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_depth, encode_mask, encode_normals
 
-#: Files that are there, for inputs and for outputs to be written over.
+#: Files that exist, for inputs and for outputs to overwrite.
 MAPS = ("map.png", "näme of two.tif", "-dash.png", "one pixel.png")
 MESHES = ("mesh.ply", "mesh.obj", "mesh.glb", "mesh.stl")
 BROKEN = ("cut.png", "empty.png", "junk.csv", "folder", "missing.png", "", "x" * 300, "*.nothing", "[")
@@ -65,7 +65,7 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Command:
-    """Options with a value and without one, files that are usually named, and what is usually given beside."""
+    """Options with a value, options without one, likely files for each argument, and options that are usually given."""
 
     valued: str
     flags: str
@@ -91,7 +91,7 @@ COMMANDS = {
     "render": Command("--camera --focal-px -o --depth --mask --matrix", "--flat --json", (MESHES,), ("--size", "17x9")),
     "completion": Command("", "--debug", (("bash", "zsh", "fish", "csh"),)),
 }
-#: What most options want, so that many a command line gets far.
+#: Likely values of options, so that many command lines pass the checks of arguments.
 LIKELY = {
     "-o": OUTPUTS,
     "--mask": ("mask.png",),
@@ -116,6 +116,8 @@ LIKELY = {
 
 @dataclass(frozen=True)
 class CommandLine:
+    """The arguments of one run of the program."""
+
     arguments: tuple[str, ...]
 
 
@@ -130,7 +132,7 @@ def _lines_of(name: str) -> st.SearchStrategy[CommandLine]:
     options += [st.just((flag,)) for flag in command.flags.split()]
     given = st.lists(st.one_of(options), max_size=4).map(lambda pairs: tuple(chain(*pairs)))
     usual = mostly(st.just(command.usual), st.just(()))
-    # A dash at the start is an option unless two dashes end them.
+    # Two dashes end the options, so that a file name may begin with a dash.
     likely = st.tuples(*(mostly(st.sampled_from(pool), st.sampled_from(FILES)) for pool in command.files))
     files = mostly(likely, st.lists(st.sampled_from(FILES), max_size=3).map(tuple))
     return st.builds(lambda usual, given, files: CommandLine((name, *usual, *given, "--", *files)), usual, given, files)
@@ -144,7 +146,7 @@ def _with_value(option: str) -> st.SearchStrategy[tuple[str, str]]:
 
 @cache
 def _contents() -> dict[str, bytes]:
-    """The files of the folder that commands run in."""
+    """Return the files of the folder that commands run in, by name."""
     small = Medallion(20).normal_map
     surface = reconstruct(small, vertices=20)
     png = encode_normals(Path("map.png"), small.normals, small.mask)
@@ -173,7 +175,7 @@ def _meshes(surface: Surface) -> dict[str, bytes]:
 
 
 def run_command(given: CommandLine) -> str:
-    """Run a command: it ends with 0, 1 or 2, says why in a line, and leaves nothing but the outputs named."""
+    """Run a command: its status must be 0, 1 or 2, an error be one line, and only the named outputs be written."""
     contents = _contents()
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
@@ -204,14 +206,14 @@ def _check_message(status: int, stderr: str, traced: bool) -> None:
 
 
 def _check_folder(folder: Path, before: dict[str, bytes], status: int, arguments: tuple[str, ...]) -> None:
-    """Inputs are as they were unless an output has their name; what is new was named."""
+    """Check that inputs are unchanged unless they are outputs too, and that new files are named by the arguments."""
     named = " ".join(arguments[1:])
     after = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
     for name, content in before.items():
         assert after[name].read_bytes() == content or (status != 2 and name in named), f"{name} was changed"
     new = sorted(after.keys() - before.keys())
-    assert not (new and status == 2), f"{new} written in spite of wrong usage"
-    # Levels, previews, reports and materials begin like the output or the input that they belong to.
+    assert not (new and status == 2), f"{new} written despite a usage error"
+    # The names of levels, previews, reports and materials begin with that of an output or input.
     stems = tuple(Path(argument).stem for argument in arguments[1:] if argument)
     for name in new:
         assert Path(name).name.startswith(stems), f"{name} was not named"

@@ -1,4 +1,4 @@
-"""Damaged files for the readers: valid ones with bytes turned, cut, repeated, spliced, or set to extremes."""
+"""Fuzz the readers with damaged files: bytes of valid files are flipped, cut, repeated, spliced or set to extremes."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ READERS: dict[str, Callable[[Path], object]] = {
     "lights": read_lights,
     "model": TriangleModel.of,
 }
-#: The reader that the files of a kind are for, by the first word of the kind.
+#: The reader for the files of a kind, by the first word of the kind; default: normal map.
 MEANT_FOR = {"camera": "camera", "prior": "prior", "lights": "lights", "model": "model", "grey": "mask"}
 
-#: Numbers that headers are set to.
+#: Numbers that replace those of headers.
 EXTREMES = (0, 1, 2, 3, 5, 127, 128, 255, 256, 32767, 32768, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1)
-#: Words that texts are spoiled with.
+#: Words that are inserted into texts.
 WORDS = (
     b"nan",
     b"-inf",
@@ -70,20 +70,21 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Damaged:
-    """A file of some kind with changes, and the reader that gets it."""
+    """A kind of file, changes to it, and the reader to test it with."""
 
     kind: str
     changes: tuple[tuple, ...]
     reader: str
 
     def content(self) -> bytes:
+        """Return the bytes of the damaged file."""
         original, finish = originals()[self.kind]
         for name, *arguments in self.changes:
             original = CHANGES[name](original, *arguments)
         return finish(original)
 
 
-def _turned(content: bytes, at: int, bits: int) -> bytes:
+def _flipped(content: bytes, at: int, bits: int) -> bytes:
     return _replaced(content, at, bytes([content[at % len(content)] ^ bits])) if content else content
 
 
@@ -116,38 +117,38 @@ def _set(content: bytes, at: int, size: int, order: str, value: int) -> bytes:
     return _replaced(content, at, (value % 256**size).to_bytes(size, order))  # type: ignore[arg-type]
 
 
-def _spoiled(content: bytes, at: int, word: bytes) -> bytes:
+def _inserted(content: bytes, at: int, word: bytes) -> bytes:
     at %= max(len(content), 1)
     return content[:at] + word + content[at:]
 
 
 CHANGES: dict[str, Callable[..., bytes]] = {
-    "turn": _turned,
+    "flip": _flipped,
     "cut": _cut,
     "drop": _dropped,
     "repeat": _repeated,
     "splice": _spliced,
     "set": _set,
-    "spoil": _spoiled,
+    "insert": _inserted,
 }
 
 
 @cache
 def originals() -> dict[str, tuple[bytes, Callable[[bytes], bytes]]]:
-    """Valid files by kind, before what is done to them last: checksums that match the damage, or packing."""
+    """Return valid files by kind, each with a function that adds checksums or compression after the damage."""
     plain = {**_images(), **_arrays(), **_texts(), **_models()}
     made: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
         kind: (content, bytes) for kind, content in plain.items()
     }
     for kind in [kind for kind in plain if kind.endswith("png")]:
-        made[f"{kind}, checksums mended"] = (plain[kind], with_checksums)
+        made[f"{kind}, checksums repaired"] = (plain[kind], with_checksums)
     for kind in ("npy", "npy, fortran"):
         made[f"{kind} in npz"] = (plain[kind], _zipped)
     return made
 
 
 def _images() -> dict[str, bytes]:
-    """Normal maps as images, and grey ones."""
+    """Return normal maps and grey images in every image format."""
     normals, mask = dome(), corner_mask()
     narrow, wide = encode(normals, np.uint8), encode(normals, np.uint16)
     grey = narrow[..., 2]
@@ -244,7 +245,7 @@ def _zipped(content: bytes) -> bytes:
 
 
 def with_checksums(content: bytes) -> bytes:
-    """A PNG whose chunks have the right checksums, as far as its lengths can be followed."""
+    """Return a PNG whose chunks have the right checksums, up to the first chunk whose length is invalid."""
     fixed, position = bytearray(content), 8
     while position + 12 <= len(fixed):
         end = position + 8 + struct.unpack_from(">I", fixed, position)[0]
@@ -259,13 +260,13 @@ def _changes() -> st.SearchStrategy[tuple[tuple, ...]]:
     at = st.integers(0, 63) | st.integers(0, 1023) | st.integers(-256, -1)
     count = st.integers(1, 64)
     change = st.one_of(
-        st.tuples(st.just("turn"), at, st.integers(1, 255)),
+        st.tuples(st.just("flip"), at, st.integers(1, 255)),
         st.tuples(st.just("set"), at, st.sampled_from((1, 2, 4, 8)), st.sampled_from(("little", "big")), _extremes()),
         st.tuples(st.just("cut"), at),
         st.tuples(st.just("drop"), at, count),
         st.tuples(st.just("repeat"), at, count),
         st.tuples(st.just("splice"), at, st.sampled_from(sorted(originals())), st.integers(0, 1023), count),
-        st.tuples(st.just("spoil"), at, st.sampled_from(WORDS)),
+        st.tuples(st.just("insert"), at, st.sampled_from(WORDS)),
     )
     return st.lists(change, max_size=5).map(tuple)
 
@@ -284,7 +285,7 @@ def damaged_files() -> st.SearchStrategy[Damaged]:
 
 
 def read_damaged(given: Damaged) -> str:
-    """Read a damaged file: it is understood, or refused in one line that names it. Nothing else is in its folder."""
+    """Read a damaged file: it must be read, or be refused with one line that names it, and no other file be written."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)
         warnings.simplefilter("error", RuntimeWarning)

@@ -1,4 +1,4 @@
-"""Every public name, given garbage for each of its arguments in turn: a right answer, or one sentence on why not."""
+"""Test every public name with invalid values for each argument: it gives a result, or one sentence on the error."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ PHOTOGRAPHS = np.random.default_rng(0).uniform(0.5, 1, (3, SIDE, SIDE))
 
 
 class Odd:
-    """Nothing that anybody expects."""
+    """An object that no function expects."""
 
 
 def masked(values):
+    """Return an array with every second value masked."""
     return np.ma.masked_array(values, np.arange(values.size).reshape(values.shape) % 2 == 0)
 
 
-#: What no argument expects, and what some do.
-GARBAGE = {
+#: Values that are invalid for most arguments.
+VALUES = {
     "None": None,
     "text": "nonsense",
     "empty text": "",
@@ -81,8 +82,8 @@ GARBAGE = {
     "structured": np.zeros((SIDE, SIDE), [("x", float)]),
 }
 
-#: How errors name arguments other than by their names.
-CALLED = {
+#: Words by which errors refer to an argument, if not by its name.
+SYNONYMS = {
     "K": "camera matrix",
     "axes": "convention",
     "text": "convention",
@@ -108,7 +109,7 @@ def mesh():
 
 @pytest.fixture(scope="module")
 def calls(surface, mesh, tmp_path_factory):
-    """For each public name the functions to call, with arguments that they take."""
+    """Return the functions to call for each public name, with valid arguments."""
     matplotlib.use("Agg")
     folder = tmp_path_factory.mktemp("arguments")
     np.save(folder / "normals.npy", NORMALS)
@@ -242,28 +243,28 @@ def calls(surface, mesh, tmp_path_factory):
     }  # fmt: skip
 
 
-def test_every_public_name_is_tried(calls):
-    """A new name needs an entry; records of results hold what they are given."""
+def test_every_public_name_has_an_entry(calls):
+    """Each public name must have an entry; classes of results, which check nothing, have an empty one."""
     assert set(calls) == set(nm.__all__)
 
 
 @pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
 @pytest.mark.parametrize("name", nm.__all__)
-def test_garbage_is_refused_in_one_sentence(name, calls, tmp_path, monkeypatch):
+def test_invalid_values_are_refused_in_one_sentence(name, calls, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for function, arguments in calls[name]:
         for argument, usual in arguments.items():
-            for kind, value in GARBAGE.items():
+            for kind, value in VALUES.items():
                 if value is None and usual is None:
                     continue
                 before = value.tobytes() if isinstance(value, np.ndarray) and value.dtype != object else None
                 where = f"{function.__qualname__}({argument}={kind})"
-                check_answer(answer(function, {**arguments, argument: value}, where), argument, where)
+                check_message(message_of(function, {**arguments, argument: value}, where), argument, where)
                 assert before is None or value.tobytes() == before, where
 
 
-def answer(function, arguments, where):
-    """What an error says; empty for a result."""
+def message_of(function, arguments, where):
+    """Return the message of the error that a call raises, empty if it returns."""
     try:
         function(**arguments)
     except nm.NormalMeshError as error:
@@ -273,11 +274,11 @@ def answer(function, arguments, where):
     return ""
 
 
-def check_answer(text, argument, where):
-    """One line that names the argument."""
+def check_message(text, argument, where):
+    """Check that a message is one line that names the argument."""
     assert "\n" not in text, where
     assert len(text) < 400, where
-    names = (argument, argument.rstrip("s"), CALLED.get(argument, argument), "no such file", "folder")
+    names = (argument, argument.rstrip("s"), SYNONYMS.get(argument, argument), "no such file", "folder")
     assert not text or any(name in text for name in names), (where, text)
 
 
@@ -306,14 +307,14 @@ def test_unknown_options_are_listed(change):
 )  # fmt: skip
 def test_options_of_the_integration_are_refused_before_the_decimation(run, options, monkeypatch):
     def never(*_, **__):
-        raise AssertionError("work began")
+        raise AssertionError("the reconstruction began")
 
     monkeypatch.setattr("normalmesh.reconstruction.pipeline.estimate_noise", never)
     with pytest.raises(nm.NormalMeshError, match=next(iter(options))):
         run(**options)
 
 
-def test_what_progress_raises_goes_to_the_caller():
+def test_errors_of_the_progress_callback_reach_the_caller():
     def stop(step):
         raise KeyboardInterrupt
 
@@ -322,7 +323,7 @@ def test_what_progress_raises_goes_to_the_caller():
 
 
 def layouts():
-    """The same normals, stored in many ways."""
+    """Yield the same normals in many memory layouts and types."""
     wide = np.zeros((SIDE, 2 * SIDE, 6))
     wide[:, ::2, ::2] = NORMALS
     yield "not contiguous", wide[:, ::2, ::2]
@@ -338,7 +339,7 @@ def layouts():
 
 
 @pytest.mark.parametrize("stored", [each for _, each in layouts()], ids=[name for name, _ in layouts()])
-def test_any_storage_gives_the_same_map(stored):
+def test_all_memory_layouts_give_the_same_map(stored):
     np.testing.assert_allclose(nm.NormalMap(stored).normals, NORMAL_MAP.normals, atol=1e-3)
 
 
@@ -352,13 +353,13 @@ def test_masked_normals_are_background():
 
 
 def test_wide_indices_do_not_wrap_around():
-    """2⁴⁰ is 0 in 32 bits."""
+    """The index 2⁴⁰ would become 0 in 32 bits."""
     with pytest.raises(nm.NormalMeshError, match="faces name vertices"):
         nm.ScreenMesh(np.zeros((3, 2)), np.full((1, 3), 2**40))
 
 
-def test_kernels_are_not_compiled_for_other_numbers(monkeypatch):
-    """An int or a float32 in the place of a float would compile half of the decimation once more."""
+def test_kernels_are_not_compiled_again_for_other_types_of_numbers():
+    """An int or a float32 in place of a float would compile half of the kernels of decimation again."""
     from normalmesh.decimation import _move, _quadrics
 
     nm.decimate(NORMAL_MAP, vertices=12, step=0.5, regularisation=0.1)

@@ -1,4 +1,4 @@
-"""Cameras at and beyond their limits: right surfaces, or an error that names the number."""
+"""Test cameras at and beyond their limits: surfaces are correct, or an error names the parameter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPE = (40, 40)
 
 
 def wide(degrees):
-    """A camera with this field of view."""
+    """Return a camera with this field of view."""
     return Perspective.centred(SHAPE[1] / 2 / math.tan(math.radians(degrees / 2)), SHAPE)
 
 
@@ -33,8 +33,8 @@ PINHOLES = {
 
 @pytest.mark.parametrize("name", PINHOLES)
 @pytest.mark.parametrize("options", [{}, {"discontinuities": False, "refine": 0}], ids=["default", "plain"])
-def test_planes_behind_any_pinhole_are_planes(name, options):
-    """A plane that faces the middle of the image: ⟨n, x⟩ is the same for all points of it."""
+def test_planes_in_front_of_perspective_cameras_are_planes(name, options):
+    """The plane faces the middle of the image; ⟨n, x⟩ is the same for all of its points."""
     camera = PINHOLES[name]
     middle = -camera.rays(SHAPE[1] / 2, SHAPE[0] / 2)
     normal = middle / np.linalg.norm(middle)
@@ -121,7 +121,7 @@ def test_numbers_become_floats():
     ids=["contradictory points", "contradictory map", "level map", "one point"],
 )
 def test_priors_that_contradict_normals(camera, prior):
-    """Noise of 60°, and a prior that is off by any number of pixels: finite, or an error about the prior."""
+    """With noise of 60° and a contradictory prior the surface is valid, or an error names the prior."""
     rng = np.random.default_rng(1)
     to_viewer = camera.towards_viewer * camera.rays(*centres(SHAPE))
     to_viewer /= np.linalg.norm(to_viewer, axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Garbage in: every reader answers a damaged file with a NormalMeshError in one line, or reads it."""
+"""Test that every reader reads a damaged file, or raises a NormalMeshError of one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import random
 import struct
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import imagecodecs
@@ -35,10 +35,10 @@ from normalmesh.files.photographs import photographs
 from normalmesh.files.priors import read_control_points
 from normalmesh.files.textures import colour_image
 
-#: Damaged copies of each file and reader, besides those cut off.
+#: Number of damaged copies of each file, besides truncated ones.
 MUTATIONS = 40
-#: Longer files are cut at as many places.
-EVERY_BYTE = 250
+#: Files are truncated at every byte, or at about this number of places.
+TRUNCATIONS = 250
 
 
 def normals(path: Path) -> None:
@@ -121,7 +121,7 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], list[Callable[[Path], objec
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:
-    """A copy with some bytes changed, taken out, put in or repeated, more often in its head."""
+    """Return a copy in which some bytes are changed, removed or inserted, more often in the header."""
     copy = bytearray(content)
     for _ in range(chance.choice([1, 1, 2, 8])):
         place = chance.randrange(min(len(copy), chance.choice([300, len(copy)])) or 1)
@@ -140,14 +140,15 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.fixture
-def quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """Decoders log what is wrong with damaged files, and warn."""
+def quiet() -> Iterator[None]:
+    """Disable the log messages of decoders about damaged files."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
 
 
 def check(path: Path, content: bytes, readers: list[Callable[[Path], object]]) -> None:
+    """Check that readers accept a file, or refuse it with one line that names it."""
     path.write_bytes(content)
     for reader in readers:
         try:
@@ -155,20 +156,20 @@ def check(path: Path, content: bytes, readers: list[Callable[[Path], object]]) -
                 warnings.simplefilter("ignore")
                 reader(path)
         except NormalMeshError as error:
-            said = str(error)
+            message = str(error)
         else:
             continue
-        assert len(said.splitlines()) == 1
-        assert len(said) < 1000
-        assert path.name in said
+        assert len(message.splitlines()) == 1
+        assert len(message) < 1000
+        assert path.name in message
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_cut_off(tmp_path: Path, kind: str, quiet: None) -> None:
+def test_truncated_files(tmp_path: Path, kind: str, quiet: None) -> None:
     suffix, make, readers = FILES[kind]
     content = bytes(make(tmp_path))
-    for length in range(0, len(content), max(len(content) // EVERY_BYTE, 1)):
-        check(tmp_path / f"cut{suffix}", content[:length], readers[:1])
+    for length in range(0, len(content), max(len(content) // TRUNCATIONS, 1)):
+        check(tmp_path / f"truncated{suffix}", content[:length], readers[:1])
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -177,7 +178,7 @@ def test_damaged_bytes(tmp_path: Path, kind: str, quiet: None) -> None:
     content, chance = bytes(make(tmp_path)), random.Random(kind)
     for _ in range(MUTATIONS):
         check(tmp_path / f"damaged{suffix}", damaged(content, chance), readers)
-        # The first bytes of the format, then noise.
+        # The first bytes of the format, then random ones.
         check(tmp_path / f"damaged{suffix}", content[: chance.choice([8, 26, 128])] + chance.randbytes(200), readers)
 
 
@@ -189,7 +190,7 @@ def test_another_format_under_the_name(tmp_path: Path, kind: str, other: str, qu
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_what_is_no_file(tmp_path: Path, kind: str) -> None:
+def test_folders_pipes_loops_empty_and_missing_files(tmp_path: Path, kind: str) -> None:
     suffix, _, readers = FILES[kind]
     (tmp_path / f"folder{suffix}").mkdir()
     os.mkfifo(tmp_path / f"pipe{suffix}")
@@ -225,8 +226,8 @@ def test_commands_do_not_wait_for_a_pipe(tmp_path: Path) -> None:
         assert "is not an ordinary file" in result.stderr
 
 
-def test_a_mat_file_of_nested_cells_is_passed_over(tmp_path: Path) -> None:
-    """Ten thousand cells in each other end the process in scipy's reader."""
+def test_deeply_nested_cells_of_a_mat_file_are_skipped(tmp_path: Path) -> None:
+    """Ten thousand nested cells would crash the process in the reader of SciPy."""
     numbers = mat_element(9, np.ones(12).tobytes())
     nested = mat_array(b"", (1, 1), mat_element(9, bytes(8)))
     for _ in range(10_000):
@@ -241,8 +242,8 @@ def test_a_mat_file_of_nested_cells_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_big", [False, True])
-def test_a_tiff_whose_pages_go_in_circles(tmp_path: Path, is_big: bool, quiet: None) -> None:
-    """Endless work in tifffile, where such pages hold nothing."""
+def test_a_tiff_with_a_cycle_of_pages(tmp_path: Path, is_big: bool, quiet: None) -> None:
+    """Such pages, if they are empty, would put tifffile into an endless loop."""
     path = tmp_path / "n.tif"
     tifffile.imwrite(path, encode(dome(), np.uint8), photometric="rgb", metadata=None, bigtiff=is_big)
     normals(path)
@@ -260,7 +261,7 @@ def test_a_tiff_whose_pages_go_in_circles(tmp_path: Path, is_big: bool, quiet: N
 
 
 @pytest.mark.parametrize("shape", [(-2, -2, 3), (2, 2, 4), (1, 1, 3), (2**31 - 1, 0, 3)])
-def test_a_mat_file_whose_dimensions_lie(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_a_mat_file_with_wrong_dimensions(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = tmp_path / "n.mat"
     path.write_bytes(mat_file(mat_array(b"normals", shape, mat_element(9, np.ones(12).tobytes()))))
     with pytest.raises(NormalMeshError, match=r"n\.mat"):
@@ -277,7 +278,7 @@ def test_a_mat_file_whose_dimensions_lie(tmp_path: Path, shape: tuple[int, ...])
         (b"\n" * 200_000 + b"x", "not valid JSON"),
     ],
 )
-def test_json_beyond_all_bounds(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_json_with_extreme_nesting_and_numbers(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "K.json").write_bytes(content)
     with pytest.raises(NormalMeshError, match=reason) as caught:
         read_camera_matrix(tmp_path / "K.json")
@@ -288,14 +289,14 @@ def test_json_beyond_all_bounds(tmp_path: Path, content: bytes, reason: str) -> 
 @pytest.mark.parametrize(
     "content", [b"\n" * 10**6 + b"x", b"a:" + b" " * 10**6, b"a: rows: 3 cols: 3 data: [" * 40_000]
 )
-def test_a_long_camera_file_takes_no_longer(tmp_path: Path, content: bytes) -> None:
-    """Minutes and hours, if searching it went back over the blanks."""
+def test_a_long_camera_file_is_searched_in_linear_time(tmp_path: Path, content: bytes) -> None:
+    """A regular expression that backtracks over blanks would take hours."""
     (tmp_path / "K.yml").write_bytes(content)
     with pytest.raises(NormalMeshError):
         read_camera_matrix(tmp_path / "K.yml")
 
 
-def test_an_array_that_is_no_camera_is_not_copied(tmp_path: Path) -> None:
+def test_an_array_of_the_wrong_shape_is_no_camera(tmp_path: Path) -> None:
     np.save(tmp_path / "K.npy", np.zeros((50, 50)))
     with pytest.raises(NormalMeshError, match="3×3, not 50×50"):
         read_camera_matrix(tmp_path / "K.npy")
@@ -315,7 +316,7 @@ def test_an_array_that_is_no_camera_is_not_copied(tmp_path: Path) -> None:
         (b"\0\0\0\n", "holds no control point|line 1"),
     ],
 )
-def test_junk_in_control_points_is_named_by_its_line(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_invalid_control_points_are_reported_with_their_line(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "points.csv").write_bytes(content)
     with pytest.raises(NormalMeshError, match=reason) as caught:
         read_control_points(tmp_path / "points.csv")
@@ -325,7 +326,7 @@ def test_junk_in_control_points_is_named_by_its_line(tmp_path: Path, content: by
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_marks_and_line_ends_of_other_systems_are_read(tmp_path: Path) -> None:
+def test_byte_order_marks_and_other_line_ends_are_read(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_bytes(b"\xef\xbb\xbfu,v,depth\r\n1,2,3\r\n4;5;6\r\n")
     assert read_control_points(tmp_path / "points.csv").tolist() == [[1, 2, 3], [4, 5, 6]]
 
@@ -352,7 +353,7 @@ def test_indices_of_a_mesh_are_checked(tmp_path: Path) -> None:
                 convert_mesh(tmp_path / "m.ply", tmp_path / f"out{suffix}")
 
 
-def test_what_decoders_print_does_not_get_into_results(tmp_path):
+def test_messages_of_decoders_do_not_mix_with_json(tmp_path):
     pytest.importorskip("OpenEXR")
     path = tmp_path / "n.exr"
     write_exr(path, {"RGB": dome().astype(np.float32)})

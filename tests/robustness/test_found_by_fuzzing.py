@@ -1,4 +1,4 @@
-"""What the fuzzer found, one test for each; all of them failed once."""
+"""Test inputs on which the fuzzer found a fault."""
 
 import struct
 import subprocess
@@ -30,7 +30,7 @@ LENGTH, WIDTH = 257, 256
 
 @pytest.fixture(autouse=True)
 def _no_stray_warnings():
-    """NumPy's warnings on standard error say nothing to a user."""
+    """Turn the warnings of NumPy into errors: they are of no use to a user on standard error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)
@@ -38,7 +38,7 @@ def _no_stray_warnings():
 
 
 def with_tag(content, tag, value):
-    """A little-endian TIFF with another value of a tag that holds one long number."""
+    """Return a little-endian TIFF with another value of a tag that holds one long integer."""
     at = content.index(struct.pack("<HHI", tag, 4, 1))
     return content[: at + 8] + struct.pack("<I", value) + content[at + 12 :]
 
@@ -53,7 +53,7 @@ def test_tiff_without_pixels(tmp_path, tag, read):
         read(path)
 
 
-def test_damaged_tiff_says_one_line(tmp_path):
+def test_damaged_tiff_gives_one_line(tmp_path):
     path = tmp_path / "n.tif"
     path.write_bytes(Damaged("tiff", (("drop", 20, 7),), "inspection").content())
     command = [sys.executable, "-m", "normalmesh", "inspect", str(path)]
@@ -62,7 +62,7 @@ def test_damaged_tiff_says_one_line(tmp_path):
     assert len(result.stderr.splitlines()) == 1, result.stderr
 
 
-def test_nan_of_the_signalling_kind(tmp_path):
+def test_signalling_nan(tmp_path):
     normals = dome().astype(np.float32)
     normals[0, 0] = np.array(0x7FA00000, np.uint32).view(np.float32)
     path = tmp_path / "n.npy"
@@ -70,7 +70,7 @@ def test_nan_of_the_signalling_kind(tmp_path):
     assert not read_normal_map(path).mask[0, 0]
 
 
-def test_a_normal_nearly_beyond_float32(tmp_path):
+def test_normal_near_the_maximum_of_float32(tmp_path):
     normals = dome().astype(np.float32)
     normals[5, 5, 0] = 3e38
     path = tmp_path / "n.npy"
@@ -82,7 +82,7 @@ def test_a_normal_nearly_beyond_float32(tmp_path):
     "content",
     [
         with_checksums(Damaged("png", (("set", 16, 4, "big", 2**31),), "texture").content()),
-        Damaged("planar bigtiff", (("turn", 15, 128),), "texture").content(),
+        Damaged("planar bigtiff", (("flip", 15, 128),), "texture").content(),
     ],
     ids=["huge png", "bigtiff without pages"],
 )
@@ -99,21 +99,21 @@ def test_depths_behind_the_camera():
         evaluate(np.full(truth.shape, -1.0), truth)
 
 
-def test_a_bound_on_a_surface_all_of_whose_faces_touch_a_cut():
+def test_bound_on_a_surface_whose_faces_all_touch_a_cut():
     rows = "/".join(["#" * 16] * 16)
     normal_map = Chain(rows, ("grazing", 16), (), (53368.0, 53368.0, 1.0, 1.05, 0.0), "within", (), ".ply").normal_map()
     check_surface(reconstruct_within(normal_map, max_error=5.0), normal_map)
 
 
 @pytest.mark.parametrize("weight", [2.8e14, 1e308])
-def test_a_prior_that_outweighs_the_digits_of_a_number(weight):
+def test_prior_weight_beyond_double_precision(weight):
     normal_map = NormalMap(np.array([[[0.0, 0, 1]]]))
     with pytest.raises(NormalMeshError, match="weight"):
         reconstruct(normal_map, vertices=4, prior=[[0, 0, 0]], prior_weight=weight)
     assert reconstruct(normal_map, vertices=4, prior=[[0, 0, 5]], prior_weight=1e9).depth_map() == pytest.approx(5)
 
 
-def test_a_tolerance_on_a_ring_that_coarse_meshes_miss():
+def test_tolerance_on_a_ring_that_coarse_meshes_do_not_cover():
     ring = "/".join(["#" * 22, *["#" + "." * 20 + "#"] * 2, "#" * 22])
     chain = Chain(ring, ("checkerboard", 1), ((0, (0.0, 0.0, 0.0)),), (1.0,), "within", (("max_angle", 1.0),), ".ply")
     with pytest.raises(NormalMeshError, match="max_angle 1 is out of reach"):

@@ -1,15 +1,15 @@
-"""A fixed number of inputs for each target of the fuzzer, the same in each run. ``make fuzz`` tries more."""
+"""Run each target of the fuzzer on a fixed number of inputs, the same in each run; ``make fuzz`` tries more."""
 
 import pytest
 from fuzz import TARGETS
 from hypothesis import HealthCheck, given, settings
 
-#: As many as take some seconds.
+#: Number of inputs, which take some seconds.
 INPUTS = {"files": 300, "chain": 150, "commands": 80}
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_nothing_crashes(target):
+def test_no_input_fails(target):
     inputs, carry_out = TARGETS[target]
 
     @settings(

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at any moment: the end comes at once, old files stay, nothing else is left."""
+"""Test Ctrl-C and SIGTERM at any moment: the program ends at once, and leaves old files but no partial ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from normalmesh.runtime.kernels import inner, kernel
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no signals for one process")
 
-#: The program, with a function that never returns and that no exception ends, as a kernel on a huge map.
+#: Runs the program with a function that never returns and ignores exceptions, like a kernel on a huge map.
 STUCK = """
 import functools, importlib, sys, time
 from normalmesh.__main__ import main
@@ -55,7 +55,7 @@ main()
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a small map, its mesh, and old results."""
+    """Return a folder with two small maps and a mesh."""
     folder = tmp_path_factory.mktemp("inputs")
     for size in (48, 64):
         normal_map = Medallion(size).normal_map
@@ -67,6 +67,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(inputs: Path, tmp_path: Path) -> Path:
+    """Return a temporary folder with links to the inputs."""
     for path in inputs.iterdir():
         os.link(path, tmp_path / path.name)
     return tmp_path
@@ -74,7 +75,7 @@ def folder(inputs: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def running(command: list[str], folder: Path, **options: object) -> Iterator[subprocess.Popen[str]]:
-    """A process that takes signals as from a terminal: a test runner in the background ignores them."""
+    """Run a process with the default handling of SIGINT, which a test runner in the background ignores."""
     process = subprocess.Popen(
         [sys.executable, *command],
         cwd=folder,
@@ -98,7 +99,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-#: Where the command gets stuck (at which call), the command, and what it has written by then.
+#: The function that blocks (and at which call), the command, and the files that it has written before.
 COMMANDS = {
     "files of a mesh": ("os:fsync@2", "reconstruct map64.png -o out.obj --texture map64.png -q", []),
     "second input": ("os:fsync@2", "reconstruct map48.png map64.png -o out -q", ["out/map48.glb"]),
@@ -115,25 +116,25 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_that_is_stuck_ends(folder: Path, name: str) -> None:
+def test_a_command_that_is_blocked_ends(folder: Path, name: str) -> None:
     place, command, written = COMMANDS[name]
     number = (signal.SIGINT, signal.SIGTERM)[len(name) % 2]
     for old in ("out.ply", "out.obj", "out.mtl", "out.html"):
         (folder / old).write_text("old")
     before = contents(folder)
     with running(["-c", STUCK, place, *command.split()], folder) as process:
-        said = list(iter(process.stderr.readline, "stuck\n"))
+        printed = list(iter(process.stderr.readline, "stuck\n"))
         process.send_signal(number)
         rest = process.communicate(timeout=30)[1]
     word = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
     what = f"after writing {', '.join(written)}" if written else "nothing written"
-    assert (process.returncode, rest) == (128 + number, f"normalmesh: {word}, {what}\n"), said
+    assert (process.returncode, rest) == (128 + number, f"normalmesh: {word}, {what}\n"), printed
     after = contents(folder)
     assert {path for path in after if after[path] != before.get(path)} == set(written)
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["working", "compiling"])
-def test_kernels_at_work(folder: Path, cached: bool) -> None:
+def test_an_interrupt_while_kernels_run_or_compile(folder: Path, cached: bool) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")} if not cached else {**os.environ}
     path = folder / "large.png"
     normal_map = Medallion(768).normal_map
@@ -149,7 +150,7 @@ def test_kernels_at_work(folder: Path, cached: bool) -> None:
     assert {name for name in contents(folder) if not name.endswith(".nbc")} == before
 
 
-def test_nobody_reads_the_last_line(folder: Path) -> None:
+def test_a_blocked_terminal_does_not_delay_the_end(folder: Path) -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with suppress(BlockingIOError):
@@ -165,20 +166,20 @@ def test_nobody_reads_the_last_line(folder: Path) -> None:
     os.close(writing)
 
 
-def test_a_signal_that_is_ignored_stays_so(folder: Path) -> None:
+def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     program = """
 import signal
 from normalmesh.cli.interruption import watch
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 watch()
 signal.raise_signal(signal.SIGINT)
-print("goes on")
+print("continues")
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (result.returncode, result.stdout) == (0, "goes on\n")
+    assert (result.returncode, result.stdout) == (0, "continues\n")
 
 
-def test_a_signal_for_somebody_else_ends_nothing() -> None:
+def test_other_signals_do_not_end_the_program() -> None:
     program = """
 import signal, time
 from normalmesh.cli.interruption import watch
@@ -186,15 +187,15 @@ watch()
 signal.signal(signal.SIGUSR1, lambda *_: None)
 signal.raise_signal(signal.SIGUSR1)
 time.sleep(0.5)
-print("goes on", flush=True)
+print("continues", flush=True)
 signal.raise_signal(signal.SIGTERM)
 time.sleep(60)
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (result.returncode, result.stdout) == (143, "goes on\n")
+    assert (result.returncode, result.stdout) == (143, "continues\n")
 
 
-def test_a_disk_that_does_not_answer() -> None:
+def test_a_disk_that_does_not_respond() -> None:
     program = """
 import signal, time
 from normalmesh.runtime.temporary_files import steps
@@ -208,7 +209,7 @@ with steps:
 
 
 def interrupted(after: float, work: Callable[[], object]) -> bool:
-    """Press Ctrl-C after so many seconds of work; whether that was before its end."""
+    """Send SIGINT after ``after`` seconds of work, and return whether it interrupted the work."""
 
     def press(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -221,7 +222,7 @@ def interrupted(after: float, work: Callable[[], object]) -> bool:
     except KeyboardInterrupt:
         return True
     except SystemError as error:
-        # Rarely: it came while Numba was handing back a result.
+        # In rare cases the signal arrives while Numba returns a result.
         cause = error.__cause__
         while isinstance(cause, SystemError):
             cause = cause.__cause__
@@ -235,7 +236,7 @@ def interrupted(after: float, work: Callable[[], object]) -> bool:
     return False
 
 
-def test_python_goes_on_after_an_interrupt() -> None:
+def test_results_are_the_same_after_an_interrupt() -> None:
     normal_map = Medallion(80).normal_map
     expected = reconstruct(normal_map, vertices=150)
     threads = threading.active_count()
@@ -256,7 +257,7 @@ def doubled(value):  # type: ignore[no-untyped-def]
 
 
 def test_an_interrupt_while_a_kernel_compiles_is_not_lost() -> None:
-    """LLVM calls Python functions, where an exception would be printed and forgotten."""
+    """LLVM calls Python functions, in which an exception would be printed and ignored."""
     times = random.Random(9)
     stopped = 0
     for _ in range(12):

@@ -1,6 +1,6 @@
-"""Many reconstructions in one process: memory does not grow, and no file or thread is left open.
+"""Test that many reconstructions in one process do not increase memory, open files or threads.
 
-``make longrun`` does 200; the tests do fewer.
+``make longrun`` runs 200 reconstructions; the test suite runs fewer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 RUNS = int(os.environ.get("NORMALMESH_LONG_RUN", "30"))
 
-#: Reads, reconstructs, draws, reports and writes maps of changing sizes and cameras, with errors in between.
+#: Reads and reconstructs maps of several sizes and cameras, writes meshes, previews and reports, and raises errors.
 PROGRAM = """
 import gc, json, os, resource, sys, threading
 from pathlib import Path
@@ -84,8 +84,8 @@ print(json.dumps([before, state(), sorted(path.name for path in folder.iterdir()
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory and open files are looked up in /proc")
-def test_nothing_grows(tmp_path: Path) -> None:
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory and open files are read from /proc")
+def test_memory_files_and_threads_do_not_grow(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path), str(RUNS)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""Masks of every shape, all the way to the surface: nothing is lost, nothing turns over."""
+"""Test that masks of every shape give valid surfaces that cover all of their components."""
 
 from __future__ import annotations
 
@@ -41,25 +41,26 @@ WAYS = {
 
 
 def bent(mask, seed, camera=None):
-    """Normals that lean up to 45° or so, at random."""
+    """Return a normal map of random normals, most of them less than 45° from the viewing ray."""
     normals = np.random.default_rng(seed).normal(size=(*mask.shape, 3)) * [0.4, 0.4, 0] + [0, 0, 1]
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
     return NormalMap(normals, mask, camera or Orthographic())
 
 
 def bits(number, shape=(3, 3)):
-    """The mask whose pixels are the bits of a number."""
+    """Return the mask whose pixels are the bits of a number."""
     return (number >> np.arange(shape[0] * shape[1]) & 1).astype(bool).reshape(shape)
 
 
 def check(way, normal_map):
+    """Check all surfaces that a way of reconstruction returns."""
     found = WAYS[way](normal_map)
     for surface in found if isinstance(found, list) else [found]:
         assert_valid_surface(surface, normal_map)
 
 
 def test_all_masks_of_nine_pixels():
-    """511 of them: mesh, decimation and integration, and depth on the pixels."""
+    """Test mesh, decimation, integration and depth at the pixels on all 511 masks of 3 × 3 pixels."""
     for number in range(1, 2**9):
         normal_map = bent(bits(number), number)
         start = ScreenMesh.from_mask(normal_map.mask)
@@ -73,13 +74,14 @@ def test_all_masks_of_nine_pixels():
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("camera", [Orthographic(), Perspective.centred(3.0, (4, 4))], ids=["parallel", "pinhole"])
-def test_masks_of_sixteen_pixels_in_every_way(way, camera):
+def test_masks_of_sixteen_pixels_with_all_options(way, camera):
     rng = np.random.default_rng(7)
     for number in rng.integers(1, 2**16, 8).tolist():
         check(way, bent(bits(number, (4, 4)), number, camera))
 
 
 def hard_masks():
+    """Return masks by name that are thin, or have many components or holes."""
     checkerboard = np.indices((24, 24)).sum(axis=0) % 2 == 0
     rings = np.hypot(*(np.indices((33, 33)) - 16.0)).astype(int) % 4 < 2
     frame = np.ones((20, 20), bool)
@@ -101,7 +103,7 @@ def hard_masks():
         "checkerboard": checkerboard,
         "nested rings": rings,
         "frame": frame,
-        "400 specks": dust,
+        "400 components": dust,
         "comb": comb,
         "144 holes": sieve,
     }
@@ -130,8 +132,8 @@ def test_sixteen_thousand_columns_of_one_row():
     assert_valid_surface(reconstruct(normal_map, vertices=400), normal_map)
 
 
-def test_parts_without_a_firm_face_can_be_compared():
-    """Where every face touches a cut, there is no part at all."""
+def test_surfaces_without_an_uncut_face_can_be_compared():
+    """If every face touches a cut, there is no part to compare."""
     mask = np.array([[1, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 1, 0, 1], [1, 1, 1, 1, 1], [1, 1, 1, 1, 0]], bool)
     rng = np.random.default_rng(0)
     for _ in range(4):
@@ -152,6 +154,6 @@ def test_parts_without_a_firm_face_can_be_compared():
         (np.ma.masked_array(np.ones((8, 8), bool), np.eye(8)), "mask must be .*, not masked bool"),
     ],
 )
-def test_useless_masks_are_refused(mask, reason):
+def test_invalid_masks_are_refused(mask, reason):
     with pytest.raises(NormalMeshError, match=reason):
         NormalMap(np.broadcast_to([0.0, 0.0, 1.0], (8, 8, 3)), mask)

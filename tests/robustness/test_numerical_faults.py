@@ -1,4 +1,4 @@
-"""Normals that no surface has, and lengths that no vector should have: finite surfaces that are not turned over."""
+"""Test that normals of no surface, and vectors of extreme lengths, give finite surfaces that are not inverted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TILTED = np.array([0.3, 0.2, 1.0]) / np.linalg.norm([0.3, 0.2, 1.0])
 
 
 def around(camera, angles, azimuths):
-    """Normals at some angles (rad) from the viewing ray, turned around it."""
+    """Return normals (H, W, 3) at given angles to the viewing ray and azimuths around it, both (H, W) in radians."""
     to_viewer = camera.towards_viewer * camera.rays(*centres(SHAPE))
     to_viewer /= np.linalg.norm(to_viewer, axis=-1, keepdims=True)
     first = np.cross(to_viewer, [0.0, 1.0, 0.0])
@@ -41,6 +41,7 @@ def around(camera, angles, azimuths):
 
 
 def normals_of(fault, camera):
+    """Return the normals (H, W, 3) of a fault by its name."""
     rng = np.random.default_rng(2)
     turns = rng.uniform(0, 2 * math.pi, SHAPE)
     zero, even = np.zeros(SHAPE), np.indices(SHAPE).sum(axis=0) % 2 == 0
@@ -107,7 +108,7 @@ def test_added_noise(degrees):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [1e-30, 1e30, "denormal", "largest", "mixed"])
 def test_lengths_do_not_matter(length, dtype):
-    """A plane stays the same plane."""
+    """A plane gives the same plane whatever the lengths of its normals."""
     exponents = np.random.default_rng(3).uniform(-36, 36, (*SHAPE, 1))
     finfo = np.finfo(dtype)
     lengths = {"denormal": 1e5 * float(finfo.smallest_subnormal), "largest": 0.9 * float(finfo.max)}

@@ -1,4 +1,4 @@
-"""Too little memory: refused before work begins, or reported as such, and the process goes on."""
+"""Test insufficient memory: it is detected before work begins, or reported, and the process can continue."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def exhausted(*_: object, **__: object) -> None:
+    """Raise the error of NumPy for an array that is too large."""
     raise MemoryError("Unable to allocate 12.0 GiB for an array")
 
 
@@ -41,7 +42,7 @@ def exhausted(*_: object, **__: object) -> None:
         "normalmesh.files.mesh_writing.write_atomically",
     ],
 )
-def test_commands_say_what_to_do(source: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_commands_report_it_on_one_line(source: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     monkeypatch.setattr(place, exhausted)
     (source.parent / "out.ply").write_text("old")
     result = CliRunner().invoke(normalmesh, ["reconstruct", str(source), "-o", str(source.parent / "out.ply"), "-q"])
@@ -52,7 +53,7 @@ def test_commands_say_what_to_do(source: Path, monkeypatch: pytest.MonkeyPatch, 
     assert sorted(path.name for path in source.parent.iterdir()) == ["map.png", "out.ply"]
 
 
-def test_python_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_the_same_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     normal_map = Medallion(64).normal_map
     expected = reconstruct(normal_map, vertices=100)
     with monkeypatch.context() as patched:
@@ -62,7 +63,7 @@ def test_python_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(reconstruct(normal_map, vertices=100).vertices, expected.vertices)
 
 
-def test_memory_that_runs_out_in_a_thread_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_raised_from_a_thread_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("normalmesh.runtime.threads._allowed", lambda: 3)
     caller, begun = threading.get_ident(), threading.Event()
 
@@ -80,7 +81,7 @@ def test_memory_that_runs_out_in_a_thread_of_the_pool(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
-def test_where_no_thread_can_be_started_the_caller_does_it_all(
+def test_the_caller_does_all_work_if_no_thread_can_be_started(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     class Full:
@@ -94,7 +95,7 @@ def test_where_no_thread_can_be_started_the_caller_does_it_all(
     assert done.all()
 
 
-def test_limits_of_the_process_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_of_the_process_are_considered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_control_groups", list)
     monkeypatch.setattr(memory, "_process_limits", lambda: [(5000, 3000)])
     assert available_memory() == 2000
@@ -102,13 +103,13 @@ def test_limits_of_the_process_count(monkeypatch: pytest.MonkeyPatch) -> None:
         reconstruct(Medallion(32).normal_map, vertices=50)
 
 
-needs_limits = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of addresses hold on Linux only")
-#: What every process here needs: one thread, so that the number of cores does not matter.
+needs_limits = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits the address space")
+#: Environment with one thread, so that the address space does not depend on the number of cores.
 ONE_THREAD = {**os.environ, "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def limited(megabytes: int | None, *command: object) -> subprocess.CompletedProcess[str]:
-    """Run Python within a limit of addresses."""
+    """Run Python with a limit of its address space."""
     import resource
 
     limit = resource.RLIM_INFINITY if megabytes is None else megabytes << 20
@@ -123,7 +124,7 @@ def limited(megabytes: int | None, *command: object) -> subprocess.CompletedProc
 
 
 @needs_limits
-def test_limits_too_tight_for_any_work_are_refused(source: Path) -> None:
+def test_a_limit_too_low_to_begin_is_reported(source: Path) -> None:
     result = limited(300, "-m", "normalmesh", "reconstruct", source)
     assert result.returncode == 1
     assert result.stderr.startswith("normalmesh: error: this process is limited to 315 MB")
@@ -148,7 +149,7 @@ except nm.NormalMeshError as error:
 
 @needs_limits
 def test_an_estimate_that_is_too_low() -> None:
-    """Without the estimate, memory runs out in the middle of the work."""
+    """Without the estimate, memory is exhausted during the work."""
     program = """
 import math, resource, numpy as np, normalmesh as nm
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Outputs that cannot be written: told before the work where it can be known; old files intact, nothing left over."""
+"""Test outputs that cannot be written: errors come before the work if possible, and existing files are unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OLD = b"an older result"
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """All files below a folder, with contents, and all folders."""
+    """Return all files below a folder with their contents, and all folders with None."""
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
@@ -33,10 +33,10 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long work fails the test."""
+    """Fail the test if a command begins to reconstruct, render or evaluate."""
 
     def begin(*_: object) -> None:
-        pytest.fail("long work began")
+        pytest.fail("the work began")
 
     monkeypatch.setattr(Settings, "surfaces", begin)
     monkeypatch.setattr("normalmesh.evaluation.rendering.rendering.cast", begin)
@@ -56,7 +56,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_an_impossible_mesh_is_told_before_the_work(tmp_path: Path, source: Path, no_work: None, name: str) -> None:
+def test_an_impossible_mesh_is_reported_before_the_work(tmp_path: Path, source: Path, no_work: None, name: str) -> None:
     (tmp_path / "folder.glb" / "n.glb").mkdir(parents=True)
     os.mkfifo(tmp_path / "pipe.glb")
     (tmp_path / "loop.glb").symlink_to("loop.glb")
@@ -167,12 +167,12 @@ main()
 
 
 def test_a_limit_on_the_size_of_files(tmp_path: Path, source: Path) -> None:
-    """The system itself stops the writing, in a process of its own."""
+    """The system interrupts the writing, in a process of its own."""
     for name in ("out.obj", "out.mtl", "out_texture.png"):
         (tmp_path / name).write_bytes(OLD)
     before = tree(tmp_path)
     arguments = ["reconstruct", source, "-o", tmp_path / "out.obj", "--texture", source]
-    # Kernels that are not in the cache yet could not be put there.
+    # Fill the cache of kernels, whose files would be too large as well.
     succeed(*arguments, "--dry-run")
     done = subprocess.run([sys.executable, "-c", LIMITED, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -239,7 +239,7 @@ def test_only_the_named_files_are_written(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="streams are closed by a POSIX shell")
-def test_services_may_close_all_streams(source: Path, tmp_path: Path) -> None:
+def test_all_standard_streams_may_be_closed(source: Path, tmp_path: Path) -> None:
     surface = tmp_path / "s.ply"
     command = f'"{sys.executable}" -m normalmesh reconstruct "{source}" -o "{surface}" <&- >&- 2>&-'
     assert subprocess.run(["/bin/sh", "-c", command], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Names of files: spaces, other scripts, line breaks, leading dashes, bytes that are no text, links."""
+"""Test unusual file names: spaces, other scripts, line breaks, leading dashes, bytes that are not UTF-8, links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEMS = {
     "hash": "a#1 50%",
     "quotes": 'it\'s "so"',
     "braces": "{x} [1] *?",
-    "no text": os.fsdecode(b"caf\xe9\xff"),
+    "not UTF-8": os.fsdecode(b"caf\xe9\xff"),
     "dots": "..a..b",
     "html": "<script>alert(1)</script>&amp;".replace("/", "∕"),
 }
@@ -36,13 +36,13 @@ STEMS = {
 
 @pytest.fixture(params=STEMS)
 def stem(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A name, and a file of that name in the current folder."""
+    """Return a stem, after writing a normal map of that name to the current folder."""
     monkeypatch.chdir(tmp_path)
     name = STEMS[request.param]
     try:
         write_medallion(Path("plain.png")).rename(f"{name}.png")
     except (OSError, ValueError):
-        pytest.skip("the file system does not take this name")
+        pytest.skip("the file system does not allow this name")
     return name
 
 
@@ -51,8 +51,8 @@ def surface() -> Surface:
     return reconstruct(medallion().normal_map, vertices=60)
 
 
-@pytest.mark.parametrize("stem", ["line break", "no text", "html"], indirect=True)
-def test_every_output_of_any_name(stem: str) -> None:
+@pytest.mark.parametrize("stem", ["line break", "not UTF-8", "html"], indirect=True)
+def test_all_outputs_with_unusual_names(stem: str) -> None:
     result = succeed(
         "reconstruct", "--json", "--preview", "--report", "--jumps", f"{stem}.jumps.png", "--", f"{stem}.png"
     )
@@ -82,7 +82,7 @@ def test_an_obj_finds_its_material_and_texture(stem: str, surface: Surface) -> N
     assert b"image/png" in Path("out.glb").read_bytes()
 
 
-def test_errors_about_any_name_are_one_line(stem: str) -> None:
+def test_errors_about_unusual_names_are_one_line(stem: str) -> None:
     Path(f"{stem}.png").write_bytes(b"junk")
     for arguments in (("inspect",), ("reconstruct", "-o", "x.glb"), ("reconstruct", "-o", f"{stem}/x.glb")):
         result = invoke(*arguments, "--", f"{stem}.png")
@@ -91,13 +91,13 @@ def test_errors_about_any_name_are_one_line(stem: str) -> None:
         assert "\x1b" not in result.stderr
 
 
-def test_names_are_printed_as_they_are(tmp_path: Path) -> None:
-    """By a process whose streams take UTF-8 only."""
+def test_names_are_printed_unchanged(tmp_path: Path) -> None:
+    """The standard streams of the process accept only valid UTF-8."""
     name = b"caf\xe9.png"
     try:
         write_medallion(tmp_path / "n.png").rename(tmp_path / os.fsdecode(name))
     except OSError:
-        pytest.skip("the file system does not take this name")
+        pytest.skip("the file system does not allow this name")
     for arguments in (["inspect", name], ["inspect", b"missing \xe9"]):
         done = subprocess.run(
             [sys.executable, "-m", "normalmesh", *arguments],
@@ -111,17 +111,17 @@ def test_names_are_printed_as_they_are(tmp_path: Path) -> None:
         assert b"internal error" not in done.stderr
 
 
-def test_an_exr_whose_name_is_no_text(tmp_path: Path) -> None:
+def test_an_exr_whose_name_is_not_utf8(tmp_path: Path) -> None:
     path = write_exr(tmp_path / "n.exr", layer(dome()))
     try:
         path = path.rename(tmp_path / os.fsdecode(b"n\xff.exr"))
     except OSError:
-        pytest.skip("the file system does not take this name")
+        pytest.skip("the file system does not allow this name")
     assert read_stored(path).shape == (12, 17)
 
 
 def test_outputs_that_are_links(tmp_path: Path) -> None:
-    """The file behind a link is replaced, and the link stays; a link to nowhere makes that file."""
+    """The target of a link is replaced or, if it is missing, created; the link itself is kept."""
     source, folder = write_medallion(tmp_path / "n.png"), tmp_path / "folder"
     folder.mkdir()
     (folder / "there.glb").write_bytes(b"old")
@@ -133,7 +133,7 @@ def test_outputs_that_are_links(tmp_path: Path) -> None:
     assert sorted(os.listdir(folder)) == ["new.glb", "there.glb"]
 
 
-def test_names_for_texts() -> None:
+def test_names_inside_text_files() -> None:
     assert plain_stem(Path("plain name-1.2.obj")) == "plain name-1.2"
     assert plain_stem(Path("a#\n%.obj")) == "a%23%0A%25"
     assert on_one_line("a\nb\x1b ü") == "a\\nb\\x1b ü"

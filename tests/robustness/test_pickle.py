@@ -1,4 +1,4 @@
-"""Nothing is ever unpickled: a payload in a file does not run."""
+"""Test that no pickle of an input file is loaded: its code does not run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from normalmesh.files.mesh_conversion import convert_mesh
 
 
 class Payload:
-    """Makes a folder when it is unpickled."""
+    """An object that creates a folder when it is unpickled."""
 
     def __init__(self, trace: Path) -> None:
         self.trace = trace
@@ -34,10 +34,12 @@ class Payload:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    return tmp_path / "it ran"
+    """Return the folder that a payload creates."""
+    return tmp_path / "loaded"
 
 
 def payloads(trace: Path) -> np.ndarray:
+    """Return an array (2, 2, 3) of payloads."""
     array = np.empty((2, 2, 3), object)
     array[...] = Payload(trace)
     return array
@@ -54,7 +56,7 @@ READERS: list[Callable[[Path], object]] = [
 ]
 
 
-def test_the_payload_would_run(trace: Path) -> None:
+def test_the_payload_runs_if_it_is_loaded(trace: Path) -> None:
     pickle.loads(pickle.dumps(Payload(trace)))
     assert trace.is_dir()
 
@@ -97,10 +99,10 @@ def test_commands(tmp_path: Path, trace: Path) -> None:
     assert not trace.exists()
 
 
-def test_no_module_can_unpickle() -> None:
-    """Neither pickle and its like nor scipy's reader of MAT files is imported, and numpy is told each time.
+def test_no_module_loads_pickles() -> None:
+    """No module imports pickle or the MAT reader of SciPy, and all calls of NumPy's readers forbid pickles.
 
-    But for the cache of compiled kernels: whoever can write there can have machine code run anyway.
+    The cache of compiled kernels is an exception: it contains machine code in any case.
     """
     root = Path(normalmesh.__file__).parent
     for file in set(root.rglob("*.py")) - {root / "runtime" / "kernel_cache.py"}:

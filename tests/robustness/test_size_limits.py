@@ -1,4 +1,4 @@
-"""Huge headers and small files that decode to gigabytes: refused before anything is decoded, by one limit."""
+"""Test that images and arrays of huge size are refused by their headers, before they are decoded."""
 
 from __future__ import annotations
 
@@ -122,18 +122,18 @@ def test_a_huge_header_is_refused(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tif", ".exr", ".npy", ".npz", ".mat"])
-def test_what_memory_cannot_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+def test_images_larger_than_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     monkeypatch.setattr(size_limits, "available_memory", lambda: 10**9)
     monkeypatch.setattr(size_limits, "MOST_COMPRESSION", 10**9)
     path = tmp_path / f"n{suffix}"
-    if suffix == ".npy":  # mapped, so that only its vectors take memory; a file with a hole
+    if suffix == ".npy":  # it is memory-mapped, and sparse on disk
         content = npy(30_000, 30_000)
         with path.open("wb") as file:
             file.write(content)
             file.truncate(len(content) + 4 * 3 * 30_000**2)
     else:
         path.write_bytes(large(tmp_path)[suffix])
-    # The foreground would be looked for in the whole file before its vectors are made.
+    # Finding the encoding would read the whole file first.
     monkeypatch.setattr("normalmesh.files.decoding._encoding", lambda *_: None)
     with pytest.raises(NormalMeshError, match=r"takes .* GB of memory to read but 1.0 GB are available"):
         read_normal_map(path)
@@ -157,7 +157,7 @@ def test_the_limit_of_depth_maps(tmp_path: Path) -> None:
         read_depth_map(tmp_path / "d.npy", max_pixels=19)
 
 
-def test_the_limit_holds_for_masks_and_may_be_lowered_by_the_environment(
+def test_the_limit_holds_for_masks_and_can_be_set_by_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, mask = write_png(tmp_path / "n.png", encode(dome(), np.uint8)), tmp_path / "mask.png"
@@ -194,7 +194,7 @@ def test_the_limit_of_commands(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".exr", ".npz", ".mat"])
 def test_a_file_that_is_too_short_for_its_size(tmp_path: Path, suffix: str) -> None:
-    """Within the limit; decoders would fill in what is missing."""
+    """The size is within the limit, but decoders would fill in the missing pixels."""
     path = tmp_path / f"n{suffix}"
     path.write_bytes(large(tmp_path)[suffix])
     for read in (read_stored, colour_image) if suffix in (".png", ".jpg") else (read_stored,):
@@ -227,7 +227,7 @@ def test_a_compressed_variable_is_inflated_no_further_than_its_shape(tmp_path: P
     content += packed.flush()
     (tmp_path / "n.mat").write_bytes(mat_file(struct.pack("<II", 15, len(content)) + content))
     assert read_stored(tmp_path / "n.mat").shape == (2, 2)
-    # A name of 64 MB.
+    # The name of the variable has 64 MB.
     head = inside[:8] + mat_element(6, struct.pack("<II", 6, 0)) + mat_element(5, struct.pack("<3i", 2, 2, 3))
     content = zlib.compress(head + struct.pack("<II", 1, 1 << 26) + bytes(1 << 26))
     (tmp_path / "n.mat").write_bytes(mat_file(struct.pack("<II", 15, len(content)) + content))
@@ -235,7 +235,7 @@ def test_a_compressed_variable_is_inflated_no_further_than_its_shape(tmp_path: P
         read_stored(tmp_path / "n.mat")
 
 
-def test_zeros_that_a_mesh_only_claims(tmp_path: Path) -> None:
+def test_a_mesh_without_the_values_that_it_claims(tmp_path: Path) -> None:
     tree = {
         "asset": {"version": "2.0"},
         "scene": 0,
@@ -254,7 +254,7 @@ def test_zeros_that_a_mesh_only_claims(tmp_path: Path) -> None:
         TriangleModel.of(tmp_path / "m.glb")
 
 
-def test_the_limit_of_pillow_is_left_alone_by_threads(tmp_path: Path) -> None:
+def test_threads_do_not_change_the_limit_of_pillow(tmp_path: Path) -> None:
     PIL.Image.new("RGB", (40, 40)).save(tmp_path / "t.png")
     before = PIL.Image.MAX_IMAGE_PIXELS
     threads = [threading.Thread(target=lambda: [colour_image(tmp_path / "t.png") for _ in range(30)]) for _ in range(8)]
