@@ -1,4 +1,4 @@
-"""Levels of detail: ever coarser surfaces from one decimation."""
+"""Test levels of detail: several surfaces from one decimation, each coarser than the one before."""
 
 import numpy as np
 import pytest
@@ -14,13 +14,13 @@ def normal_map():
     return Medallion(96).normal_map
 
 
-def test_meshes_are_sound_and_have_the_vertices_asked_for(normal_map):
+def test_meshes_are_valid_and_have_the_requested_vertices(normal_map):
     meshes = list(decimate_levels(normal_map, [600, 200, 60]))
     assert [len(mesh.vertices) for mesh in meshes] == [600, 200, 60]
     assert all(mesh.check().ok and mesh.report.target_met for mesh in meshes)
 
 
-def test_the_first_level_is_that_of_decimate_and_later_ones_leave_it_alone(normal_map):
+def test_the_first_level_equals_decimate_and_later_ones_do_not_change_it(normal_map):
     meshes = list(decimate_levels(normal_map, [300, 100]))
     alone = decimate(normal_map, vertices=300)
     assert np.array_equal(meshes[0].vertices, alone.vertices)
@@ -36,7 +36,7 @@ def test_options_reach_the_decimation(normal_map):
         assert {(float(u), float(v)) for u in range(40, 45) for v in (40, 41)} <= {tuple(x) for x in mesh.vertices}
 
 
-def test_surfaces_are_as_good_as_from_the_pixels(normal_map):
+def test_surfaces_are_nearly_as_accurate_as_separate_reconstructions(normal_map):
     surfaces = reconstruct_levels(normal_map, [500, 150])
     fine = reconstruct(normal_map, vertices=500)
     assert np.array_equal(surfaces[0].vertices, fine.vertices)
@@ -45,7 +45,7 @@ def test_surfaces_are_as_good_as_from_the_pixels(normal_map):
 
 
 def test_outlines_do_not_drift():
-    """The coarsest level is held by the mask, not by the level before."""
+    """The outline of the coarsest level follows the mask, not the level before."""
     normal_map, _ = waves((64, 64))
     *_, last = decimate_levels(normal_map, [800, 200, 50, 12])
     corners = np.arange(3 * len(last.faces)).reshape(-1, 3)[last.opposite.reshape(-1, 3) < 0]
@@ -55,7 +55,7 @@ def test_outlines_do_not_drift():
     assert np.abs(outside).max() <= 1
 
 
-def test_progress_ends_once(normal_map):
+def test_progress_never_decreases_and_ends_once(normal_map):
     steps = []
     reconstruct_levels(normal_map, [200, 80], progress=steps.append)
     shares = [step.share for step in steps]
@@ -64,6 +64,6 @@ def test_progress_ends_once(normal_map):
 
 
 @pytest.mark.parametrize("vertices", [[], [100, 100], [50, 100], [100, 2], [100, "1%"]], ids=str)
-def test_levels_must_fall(vertices, normal_map):
+def test_levels_must_be_decreasing(vertices, normal_map):
     with pytest.raises(NormalMeshError, match="vertices"):
         list(decimate_levels(normal_map, vertices))

@@ -1,4 +1,4 @@
-"""The pipeline: what its words stand for, and how exact it is from end to end."""
+"""Test the pipeline: presets and options, and the accuracy from end to end."""
 
 import numba
 import numpy as np
@@ -11,13 +11,14 @@ from surfaces import angle_error, noisy, rmse, waves
 
 
 def assert_same(one, other):
+    """Check that two surfaces and their integrations are identical."""
     assert np.array_equal(one.vertices, other.vertices)
     assert np.array_equal(one.faces, other.faces)
     assert one.integration.refinements == other.integration.refinements
     assert one.integration.noise == other.integration.noise
 
 
-def test_default_is_decimate_and_integrate():
+def test_the_default_is_decimate_and_integrate():
     normal_map = Medallion(90).normal_map
     surface = reconstruct(normal_map, vertices=200)
     assert len(surface.vertices) == 200
@@ -38,10 +39,10 @@ def test_noise_is_averaged_before_decimation():
     assert not np.array_equal(given.vertices, reconstruct(normal_map, vertices=150).vertices)
 
 
-def test_paper_is_the_published_method():
+def test_the_preset_paper_is_the_published_method():
     normal_map = noisy(Medallion(90).normal_map, 5)
     surface = reconstruct(normal_map, vertices=200, preset="paper")
-    by_hand = integrate(
+    explicit = integrate(
         decimate(normal_map, vertices=200, start="pixels", rounds=5, passes=10, align="each"),
         normal_map,
         formulation="vertices",
@@ -51,13 +52,13 @@ def test_paper_is_the_published_method():
         noise=0,
         refine=0,
     )
-    assert np.array_equal(surface.vertices, by_hand.vertices)
-    assert np.array_equal(surface.faces, by_hand.faces)
+    assert np.array_equal(surface.vertices, explicit.vertices)
+    assert np.array_equal(surface.faces, explicit.faces)
     assert surface.integration.refinements == ()
     assert surface.integration.noise == 0
 
 
-def test_options_go_before_presets():
+def test_options_override_presets():
     normal_map = Medallion(64).normal_map
     surface = reconstruct(normal_map, vertices=100, preset="paper", refine=2, decimation={"passes": 0}, units="mm")
     assert len(surface.integration.refinements) == 2
@@ -86,7 +87,7 @@ def test_end_to_end_on_the_medallion():
     assert angle_error(paper, normal_map) < 8
 
 
-def test_locked_pixels_survive_the_whole_way():
+def test_locked_vertices_keep_their_positions():
     normal_map = Medallion(64).normal_map
     surface = reconstruct(normal_map, vertices=120, decimation={"locked": [[30, 31], [20, 40]]})
     places = {tuple(place) for place in surface.screen}
@@ -103,12 +104,12 @@ def test_locked_pixels_survive_the_whole_way():
         ({"vertices": 50, "noise": float("nan")}, "noise must be an angle"),
     ],
 )
-def test_wrong_options_are_refused(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(NormalMeshError, match=message):
         reconstruct(Medallion(32).normal_map, **options)
 
 
-def test_threads_are_limited_and_given_back():
+def test_the_number_of_threads_is_limited_and_restored():
     before = numba.get_num_threads()
     seen = []
     normal_map = Medallion(48).normal_map

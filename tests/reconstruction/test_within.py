@@ -1,4 +1,4 @@
-"""The sparsest surface within a tolerance."""
+"""Test the search for the sparsest surface within a tolerance."""
 
 import numpy as np
 import pytest
@@ -16,21 +16,21 @@ def normal_map():
 
 
 @pytest.mark.parametrize("degrees", [5.0, 12.0])
-def test_angles_are_kept_with_few_vertices(degrees, normal_map):
+def test_bounds_on_angles_are_met_with_few_vertices(degrees, normal_map):
     surface = reconstruct_within(normal_map, max_angle=degrees)
     assert evaluate(surface, normal_map).mae <= degrees
     fewer = reconstruct(normal_map, vertices=round(len(surface.vertices) / CLOSE_ENOUGH**2))
     assert evaluate(fewer, normal_map).mae > 0.97 * degrees
 
 
-def test_errors_are_against_a_finer_mesh(normal_map):
+def test_depth_errors_are_measured_against_the_finest_mesh(normal_map):
     surface = reconstruct_within(normal_map, max_error=0.15)
     fine = reconstruct(normal_map, vertices=round(FINEST * normal_map.foreground))
     assert evaluate(surface, normal_map, fine.depth_map()).rmse <= 0.15
     assert len(surface.vertices) < FINEST_COMPARED * normal_map.foreground
 
 
-def test_two_bounds_are_both_kept(normal_map):
+def test_two_bounds_are_both_met(normal_map):
     surface = reconstruct_within(normal_map, max_angle=9, max_error=0.15)
     fine = reconstruct(normal_map, vertices=round(FINEST * normal_map.foreground))
     found = evaluate(surface, normal_map, fine.depth_map())
@@ -38,21 +38,21 @@ def test_two_bounds_are_both_kept(normal_map):
     assert found.rmse <= 0.15
 
 
-def test_a_surface_is_that_of_its_vertex_count(normal_map):
+def test_the_surface_is_that_of_reconstruct_with_its_target(normal_map):
     surface = reconstruct_within(normal_map, max_angle=10, units="mm")
     again = reconstruct(normal_map, vertices=surface.decimation.target, units="mm")
     assert np.array_equal(surface.vertices, again.vertices)
     assert surface.units == "mm"
 
 
-def test_jumps_do_not_spoil_the_comparison():
+def test_parts_on_both_sides_of_a_jump_are_compared_separately():
     _, normal_map = flap(64)
     surface = reconstruct_within(normal_map, max_error=0.3)
     assert surface.discontinuities.cut.any()
     assert len(surface.vertices) < 0.1 * normal_map.foreground
 
 
-def test_what_cannot_be_reached_is_refused(normal_map):
+def test_unreachable_bounds_are_refused(normal_map):
     with pytest.raises(NormalMeshError, match=r"max_angle 1 is out of reach: the finest surface, of \d+ vertices"):
         reconstruct_within(add_noise(normal_map, degrees=5), max_angle=1)
     with pytest.raises(NormalMeshError, match="max_error 1e-06 is out of reach"):
@@ -60,12 +60,12 @@ def test_what_cannot_be_reached_is_refused(normal_map):
 
 
 @pytest.mark.parametrize("bounds", [{}, {"max_angle": 0}, {"max_error": -1}, {"max_angle": "small"}], ids=str)
-def test_bounds_must_make_sense(bounds, normal_map):
+def test_invalid_bounds_are_refused(bounds, normal_map):
     with pytest.raises(NormalMeshError, match="max_"):
         reconstruct_within(normal_map, **bounds)
 
 
-def test_progress_never_falls(normal_map):
+def test_progress_never_decreases(normal_map):
     steps = []
     reconstruct_within(normal_map, max_angle=10, progress=steps.append)
     shares = [step.share for step in steps]
@@ -79,7 +79,7 @@ def test_mean_angle_is_that_of_evaluate(normal_map):
 
 
 class Counted:
-    """Stands for a surface: so many vertices, whatever was asked for where that is too few."""
+    """A stand-in for a surface with ``count`` vertices, or ``least`` if that is more."""
 
     def __init__(self, count, least=3):
         self.vertices = range(max(count, least))
@@ -99,13 +99,13 @@ def test_the_search_finds_the_bound(wanted, power):
     assert len(tried) <= MAX_TRIALS
 
 
-def test_the_search_ends_where_fewer_vertices_cannot_be_had():
+def test_the_search_ends_if_the_mesh_has_a_minimum_of_vertices():
     search = _Search(lambda count: Counted(count, least=400), lambda surface: 0.1, 100_000)
     assert len(search.run(2000).vertices) == 400
     assert len(search.sides) < 5
 
 
-def test_the_search_survives_noise():
+def test_the_search_tolerates_noise():
     rng = np.random.default_rng(1)
     search = _Search(Counted, lambda s: (5000 / len(s.vertices)) * rng.uniform(0.9, 1.1), 100_000)
     assert 4000 < len(search.run(2000).vertices) < 6000

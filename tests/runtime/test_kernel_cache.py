@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: missing, read-only, full, damaged, old, or filled by two processes at once."""
+"""Test the cache of compiled kernels: missing, read-only, full, damaged, outdated, or used by two processes at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from normalmesh import NormalMeshWarning
 from normalmesh.integration import _refinement
 from normalmesh.runtime import kernel_cache, temporary_files
 
-#: A module with kernels like ours, small enough to be compiled again and again.
+#: A module with small kernels, which can be compiled repeatedly.
 MODULE = """
 import constants
 from constants import FACTOR
@@ -33,7 +33,7 @@ def total(values):
         result += doubled(values[i])
     return result
 """
-#: Prints the sum for two types of numbers, and how many kernels were found in the cache and how many compiled.
+#: Prints the sums for two types of numbers, and the numbers of kernels loaded from the cache and compiled.
 PROGRAM = """
 import numpy as np
 from tiny import total
@@ -46,6 +46,7 @@ RESULT = "20 10.0"
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
+    """Return a folder with the module."""
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "tiny.py").write_text(MODULE)
@@ -54,7 +55,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 def started(folder: Path, cache: Path | None, **environment: str | None) -> subprocess.Popen[str]:
-    """A process that uses the kernels of a folder; None: not in the environment."""
+    """Start a process that uses the kernels of a folder; None removes a variable from its environment."""
     changes = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NUMBA_CACHE_DIR": cache, **environment}
     kept = {name: value for name, value in os.environ.items() if name not in changes}
     given = {name: str(value) for name, value in changes.items() if value is not None}
@@ -69,7 +70,7 @@ def started(folder: Path, cache: Path | None, **environment: str | None) -> subp
 
 
 def answer(process: subprocess.Popen[str]) -> tuple[str, int, int, str]:
-    """The sums, kernels found, kernels compiled, and what was said."""
+    """Return the sums, the numbers of kernels loaded and compiled, and the standard error of a process."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     *sums, found, compiled = out.split()
@@ -77,16 +78,18 @@ def answer(process: subprocess.Popen[str]) -> tuple[str, int, int, str]:
 
 
 def run(folder: Path, cache: Path | None, **environment: str | None) -> tuple[str, int, int, str]:
+    """Run a process that uses the kernels of a folder, and return its answer."""
     return answer(started(folder, cache, **environment))
 
 
 def files(cache: Path) -> list[Path]:
+    """Return all files below a folder."""
     return sorted(path for path in cache.rglob("*") if path.is_file())
 
 
 @pytest.fixture
 def compiled(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """The module, and a cache that holds its kernels."""
+    """Return the folder of the module, and a cache with its kernels."""
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(str(tiny))
     assert kernel_of(tiny, tmp_path / "cache")[1:] == (0, 2)
@@ -94,7 +97,7 @@ def compiled(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
 
 
 def kernel_of(tiny: Path, cache: Path) -> tuple[str, int, int]:
-    """As :func:`run`, in this process: the module is imported anew."""
+    """Import the module again in this process, and return sums, kernels loaded and kernels compiled."""
     for name in ("tiny", "constants"):
         sys.modules.pop(name, None)
     from tiny import total  # type: ignore[import-not-found]
@@ -112,12 +115,18 @@ def test_several_processes_on_the_same_empty_cache(tiny: Path, tmp_path: Path) -
 
 
 def damage(content: bytes) -> dict[str, bytes]:
+    """Return damaged versions of the content of a file, by kind."""
     flipped = bytearray(content)
     flipped[len(content) // 2] ^= 255
-    return {"empty": b"", "cut": content[: len(content) // 2], "garbage": os.urandom(500), "flipped": bytes(flipped)}
+    return {
+        "empty": b"",
+        "truncated": content[: len(content) // 2],
+        "random": os.urandom(500),
+        "flipped": bytes(flipped),
+    }
 
 
-@pytest.mark.parametrize("how", ["empty", "cut", "garbage", "flipped"])
+@pytest.mark.parametrize("how", ["empty", "truncated", "random", "flipped"])
 def test_damaged_files_are_compiled_again(compiled: tuple[Path, Path], how: str) -> None:
     tiny, cache = compiled
     for path in files(cache):
@@ -126,7 +135,7 @@ def test_damaged_files_are_compiled_again(compiled: tuple[Path, Path], how: str)
     assert kernel_of(tiny, cache)[1:] == (2, 0)
 
 
-def test_files_that_belong_to_other_types_are_not_taken(compiled: tuple[Path, Path]) -> None:
+def test_files_of_other_types_are_not_loaded(compiled: tuple[Path, Path]) -> None:
     tiny, cache = compiled
     first, second = files(cache)
     swapped = first.read_bytes()
@@ -144,7 +153,7 @@ def test_files_that_belong_to_other_types_are_not_taken(compiled: tuple[Path, Pa
         ("tiny.py", "@inner\n", "@inner(fastmath=True)\n"),
     ],
 )
-def test_a_change_to_what_becomes_part_of_a_kernel_compiles_it_again(
+def test_a_change_to_a_part_of_a_kernel_compiles_it_again(
     compiled: tuple[Path, Path], file: str, before: str, after: str
 ) -> None:
     tiny, cache = compiled
@@ -170,16 +179,16 @@ def test_a_constant_from_a_module_without_kernels_is_part_of_a_kernel(monkeypatc
     assert before != list(kernel_cache.parts(_refinement.move_vertices))
 
 
-def test_a_folder_that_cannot_be_made_is_passed_over(tiny: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
+def test_a_folder_that_cannot_be_created_is_skipped(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
     assert run(tiny, tmp_path / "file" / "cache") == (RESULT, 0, 2, "")
     assert len(list((tiny / "__pycache__").glob("*.nbc"))) == 2
 
 
-def test_nowhere_to_write(tiny: Path, tmp_path: Path) -> None:
-    """As with a package that belongs to the system, and no home; files stand in the way because root may write."""
-    (tmp_path / "file").write_text("in the way")
-    (tiny / "__pycache__").write_text("in the way")
+def test_no_folder_can_be_written(tiny: Path, tmp_path: Path) -> None:
+    """Files in place of the folders prevent writing, even for root."""
+    (tmp_path / "file").write_text("not a folder")
+    (tiny / "__pycache__").write_text("not a folder")
     home = {"HOME": str(tmp_path / "file"), "XDG_CACHE_HOME": None, "PYTHONDONTWRITEBYTECODE": "1"}
     result = run(tiny, tmp_path / "file", **home)
     assert result[:3] == (RESULT, 0, 2)
@@ -187,9 +196,9 @@ def test_nowhere_to_write(tiny: Path, tmp_path: Path) -> None:
     assert "NUMBA_CACHE_DIR" in result[3]
 
 
-def test_without_a_home_no_folder_is_made_where_one_happens_to_be(tiny: Path, tmp_path: Path) -> None:
-    (tiny / "__pycache__").write_text("in the way")
-    # So expanduser() leaves it where the user is unknown to the system, too.
+def test_without_a_home_no_folder_is_created_in_the_current_one(tiny: Path, tmp_path: Path) -> None:
+    (tiny / "__pycache__").write_text("not a folder")
+    # expanduser() returns ~ as well if the system does not know the user.
     result = run(tiny, None, HOME="~", XDG_CACHE_HOME=None, PYTHONDONTWRITEBYTECODE="1")
     assert result[0] == RESULT
     assert sorted(path.name for path in tiny.iterdir()) == ["__pycache__", "constants.py", "tiny.py"]
@@ -207,13 +216,13 @@ def test_a_full_or_protected_disk(tiny: Path, tmp_path: Path, monkeypatch: pytes
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert kernel_of(tiny, tmp_path / "cache")[1:] == (0, 2)
-    said = [str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)]
-    assert len(said) == 1
-    assert os.strerror(number) in said[0]
+    messages = [str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)]
+    assert len(messages) == 1
+    assert os.strerror(number) in messages[0]
     assert files(tmp_path / "cache") == []
 
 
-def test_a_cache_that_goes_away(compiled: tuple[Path, Path]) -> None:
+def test_a_cache_that_is_deleted(compiled: tuple[Path, Path]) -> None:
     tiny, cache = compiled
     for path in files(cache):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Kernels compile to what they say, release what they allocate, and refuse to be marked wrongly."""
+"""Test that kernels compute what they should, release what they allocate, and reject wrong options."""
 
 import sys
 
@@ -16,7 +16,7 @@ def doubled(value):
     return 2 * value
 
 
-def test_inner_kernels_are_compiled_once_for_whole_numbers_of_all_kinds():
+def test_inner_kernels_are_compiled_once_for_all_integer_types():
     @njit
     def kernel(small, large):
         return doubled(small[0]) + doubled(large[0]) + doubled(3)
@@ -26,6 +26,8 @@ def test_inner_kernels_are_compiled_once_for_whole_numbers_of_all_kinds():
 
 
 def test_inner_kernels_run_compiled_when_python_calls_them():
+    """Compiled integers wrap around; those of Python do not."""
+
     @inner
     def wrapped(value):
         return value + np.int64(2**63 - 1)
@@ -108,7 +110,7 @@ def making(table):
 
 
 @pytest.mark.parametrize("function", [borrowing, handing_back, picking, making])
-def test_no_reference_is_lost_or_left(function):
+def test_references_are_counted_correctly(function):
     compiled = kernel(cache=False)(function)
     table = np.arange(6.0).reshape(2, 3)
     compiled(table)
@@ -154,13 +156,13 @@ def returns_its_own(table):
         (both_ends, "returns arrays to"),
     ],
 )
-def test_a_kernel_that_holds_arrays_must_say_that_it_allocates(wrong, message):
+def test_inner_kernels_that_create_or_return_arrays_need_allocates(wrong, message):
     with pytest.raises((NumbaError, TypeError), match=message):
         wrong(np.ones((2, 3)))
 
 
-def test_options_are_not_handed_on_to_kernels_that_are_called():
-    """The sum is 0 only if its terms are not reordered."""
+def test_options_do_not_apply_to_called_kernels():
+    """The result is 0 only if the terms of the sum are not reordered."""
 
     @inner
     def left_over(a, b):
@@ -173,7 +175,7 @@ def test_options_are_not_handed_on_to_kernels_that_are_called():
     assert fast(1.0, 1e30) == 0
 
 
-def test_the_same_expression_on_other_types_is_another_one():
+def test_kernels_are_compiled_for_each_combination_of_types():
     @kernel(cache=False)
     def total(a, b):
         return a[0] + b[0] / 2, a[0] * b[0]
@@ -182,7 +184,7 @@ def test_the_same_expression_on_other_types_is_another_one():
     assert total(np.array([1j]), np.array([3.0])) == (1.5 + 1j, 3j)
 
 
-def test_kernels_that_are_compiled_are_counted():
+def test_compilations_are_reported():
     reports = []
 
     @kernel(cache=False)

@@ -1,4 +1,4 @@
-"""Memory: available and installed."""
+"""Test the available and the installed memory."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from normalmesh import available_memory
 from normalmesh.runtime import memory as module
 
 
-def test_what_there_is():
+def test_available_memory_is_at_most_the_installed_memory():
     available, installed = available_memory(), module.installed_memory()
     assert available is not None
     assert installed is not None
@@ -15,7 +15,7 @@ def test_what_there_is():
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_control_groups_limit_memory(version, tmp_path):
-    """A group with a limit inside one without; cached files do not count as used."""
+    """The outer group limits the memory, the inner one does not; cached files do not count as used."""
     names = {1: ("memory.limit_in_bytes", "memory.usage_in_bytes"), 2: ("memory.max", "memory.current")}[version]
     top = tmp_path / "sys/fs/cgroup" / ("memory" if version == 1 else "")
     inner = top / "outer/inner"
@@ -32,11 +32,11 @@ def test_control_groups_limit_memory(version, tmp_path):
     assert list(module._control_groups(tmp_path)) == [(1000, 500)]
 
 
-def test_nothing_is_known_without_the_files(tmp_path):
+def test_there_is_no_limit_without_the_files_of_control_groups(tmp_path):
     assert list(module._control_groups(tmp_path)) == []
 
 
-def test_limits_of_control_groups_count(monkeypatch):
+def test_limits_of_control_groups_are_considered(monkeypatch):
     monkeypatch.setattr(module, "_control_groups", lambda: [(5000, 2000), (4000, 3500)])
     assert module.installed_memory() == 4000
     assert available_memory() == 500
@@ -45,5 +45,5 @@ def test_limits_of_control_groups_count(monkeypatch):
 @pytest.mark.parametrize(
     ("number", "text"), [(10, "1 MB"), (350e6, "350 MB"), (999.4e6, "999 MB"), (1.24e9, "1.2 GB"), (7e12, "7,000.0 GB")]
 )
-def test_bytes_as_people_write_them(number, text):
+def test_texts_of_sizes(number, text):
     assert module.bytes_text(number) == text

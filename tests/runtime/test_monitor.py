@@ -1,4 +1,4 @@
-"""Progress: steps that never fall, end at one, and can end the work."""
+"""Test progress: the fraction never decreases and ends at one, and the callback can stop the work."""
 
 import pytest
 
@@ -8,6 +8,7 @@ from normalmesh.runtime.monitor import Monitor
 
 
 def assert_valid_steps(steps, vertices):
+    """Check that fractions rise from 0 to 1 and that only the last step is done."""
     shares = [step.share for step in steps]
     assert shares[0] == 0
     assert shares == sorted(shares)
@@ -18,46 +19,46 @@ def assert_valid_steps(steps, vertices):
 @pytest.mark.parametrize(
     "options", [{"vertices": 200}, {"threshold": 30.0}, {"vertices": 200, "preset": "paper"}], ids=str
 )
-def test_one_callback_for_the_whole_way(options):
-    told = []
-    surface = reconstruct(Medallion(80).normal_map, **options, progress=told.append)
-    assert_valid_steps(told, len(surface.vertices))
-    stages = list(dict.fromkeys(step.stage for step in told))
+def test_one_callback_for_all_stages(options):
+    steps = []
+    surface = reconstruct(Medallion(80).normal_map, **options, progress=steps.append)
+    assert_valid_steps(steps, len(surface.vertices))
+    stages = list(dict.fromkeys(step.stage for step in steps))
     assert stages == ["noise", "start", "collapse", "align", "solve"] + ["refine"] * ("preset" not in options) + [
         "done"
     ]
-    known = [step.vertices for step in told if step.vertices is not None]
+    known = [step.vertices for step in steps if step.vertices is not None]
     assert known[0] > 5 * known[-1]
     assert known == sorted(known, reverse=True)
 
 
 @pytest.mark.parametrize("refine", [0, 1, 4])
 def test_integration_alone(refine):
-    told = []
+    steps = []
     normal_map = Medallion(64).normal_map
     mesh = decimate(normal_map, vertices=150)
-    surface = integrate(mesh, normal_map, refine=refine, progress=told.append)
-    assert_valid_steps(told, len(surface.vertices))
-    assert len(told) > 4 + refine
+    surface = integrate(mesh, normal_map, refine=refine, progress=steps.append)
+    assert_valid_steps(steps, len(surface.vertices))
+    assert len(steps) > 4 + refine
 
 
 @pytest.mark.parametrize("stage", ["noise", "start", "collapse", "align", "solve", "refine", "done"])
-def test_what_the_callback_raises_ends_the_work(stage):
-    told = []
+def test_an_error_of_the_callback_stops_the_work(stage):
+    steps = []
 
     def stop(step):
-        told.append(step)
+        steps.append(step)
         if step.stage == stage:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         reconstruct(Medallion(48).normal_map, vertices=100, progress=stop)
-    assert [step.stage for step in told].count(stage) == 1
+    assert [step.stage for step in steps].count(stage) == 1
 
 
-def test_parts_make_up_the_whole():
-    told = []
-    whole = Monitor(told.append, 4.0)
+def test_nested_monitors_report_fractions_of_the_whole():
+    steps = []
+    whole = Monitor(steps.append, 4.0)
     whole.begin("first")
     inner = Monitor(whole.part(2.0), 2.0)
     inner.advance(1.0, 7)
@@ -65,5 +66,5 @@ def test_parts_make_up_the_whole():
     whole.begin("last")
     whole.advance(9.0)
     whole.finish()
-    assert [step.share for step in told] == [0.0, 0.25, 0.5, 0.99, 1.0]
-    assert told[-1].vertices == 7
+    assert [step.share for step in steps] == [0.0, 0.25, 0.5, 0.99, 1.0]
+    assert steps[-1].vertices == 7

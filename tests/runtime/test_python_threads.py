@@ -1,4 +1,4 @@
-"""Several Python threads, and processes made by fork and spawn: the same results as one call after another."""
+"""Test that Python threads and forked and spawned processes give the same results as consecutive calls."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ SIZES = (40, 56, 72)
 
 
 def digest(*arrays: np.ndarray) -> bytes:
+    """Return the bytes of several arrays."""
     return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
 
 
-def of_everything(path: Path) -> bytes:
-    """All that the package does with a file, as bytes."""
+def all_results(path: Path) -> bytes:
+    """Return the results of all ways to process a file, as bytes."""
     normal_map = read_normal_map(path)
     surface = reconstruct(normal_map, vertices=90)
     mesh = decimate(normal_map, vertices=120)
@@ -50,11 +51,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def expected(files: list[Path]) -> list[bytes]:
-    return [of_everything(path) for path in files]
+    return [all_results(path) for path in files]
 
 
 def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """Do work on so many threads, which begin together."""
+    """Do work on ``count`` threads that begin at the same time, and return the results."""
     together = threading.Barrier(count)
 
     def begin(number: int) -> Any:
@@ -66,7 +67,7 @@ def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
 
 
 def test_threads_at_once(files: list[Path], expected: list[bytes]) -> None:
-    assert at_once(6, lambda k: of_everything(files[k % 3])) == [expected[k % 3] for k in range(6)]
+    assert at_once(6, lambda k: all_results(files[k % 3])) == [expected[k % 3] for k in range(6)]
 
 
 def test_threads_at_once_on_the_baseline() -> None:
@@ -76,7 +77,7 @@ def test_threads_at_once_on_the_baseline() -> None:
         assert np.array_equal(mesh.vertices, expected)
 
 
-def test_limits_of_threads_are_those_of_their_caller() -> None:
+def test_each_python_thread_has_its_own_limit_of_threads() -> None:
     most = numba.config.NUMBA_NUM_THREADS
     entered, checked = threading.Barrier(2), threading.Barrier(2)
 
@@ -91,19 +92,19 @@ def test_limits_of_threads_are_those_of_their_caller() -> None:
     assert at_once(2, work) == [most, 1]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_forks_after_threads_were_used(files: list[Path], expected: list[bytes]) -> None:
-    """Numba's threads would abort such a process, or never come."""
+    """The threads of Numba would abort such a process or block it."""
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(of_everything, files).get(timeout=120) == expected
+        assert pool.map_async(all_results, files).get(timeout=120) == expected
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_forks_while_threads_are_at_work(files: list[Path], expected: list[bytes]) -> None:
+def test_forks_while_threads_are_running(files: list[Path], expected: list[bytes]) -> None:
     with ThreadPoolExecutor(2) as threads:
-        under_way = [threads.submit(of_everything, path) for path in files]
+        under_way = [threads.submit(all_results, path) for path in files]
         child = multiprocessing.get_context("fork").Process(target=_expect, args=(files[0], expected[0]))
         child.start()
         child.join(120)
@@ -112,11 +113,11 @@ def test_forks_while_threads_are_at_work(files: list[Path], expected: list[bytes
 
 
 def _expect(path: Path, expected: bytes) -> None:
-    assert of_everything(path) == expected
+    assert all_results(path) == expected
 
 
-#: A fresh process, in which all is imported, loaded and started by many threads at once, on a layer that allows that to
-#: one thread only; then in a spawned process.
+#: Imports the package and reconstructs in many threads at once, with a threading layer of Numba that supports only one,
+#: and then in a spawned process.
 FRESH = """
 import hashlib, multiprocessing, sys, threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -137,7 +138,7 @@ if __name__ == "__main__":
 """
 
 
-def test_many_threads_in_a_fresh_process(files: list[Path], tmp_path: Path) -> None:
+def test_many_threads_in_a_new_process(files: list[Path], tmp_path: Path) -> None:
     script = tmp_path / "fresh.py"
     script.write_text(FRESH)
     environment = {**os.environ, "NUMBA_THREADING_LAYER": "workqueue", "PYTHONPATH": os.pathsep.join(sys.path)}

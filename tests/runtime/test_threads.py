@@ -1,4 +1,4 @@
-"""Kernels over ranges: every element once, whoever does it, and errors reach the caller."""
+"""Test parallel loops: every element is processed once, by any thread, and errors reach the caller."""
 
 import os
 import threading
@@ -26,13 +26,13 @@ def four_threads(monkeypatch):
 
 @pytest.mark.parametrize("count", [0, 1, 7, 1000, 1001])
 @pytest.mark.parametrize("grain", [1, 7, 5000])
-def test_every_element_is_done_once(four_threads, count, grain):
+def test_every_element_is_processed_once(four_threads, count, grain):
     filled = np.zeros(count, np.int64)
     in_parallel(squares, count, filled, grain=grain)
     assert np.array_equal(filled, np.arange(count) ** 2)
 
 
-def test_several_threads_work(four_threads):
+def test_several_threads_run(four_threads):
     met = threading.Barrier(4, timeout=20)
     seen = set()
 
@@ -64,7 +64,7 @@ def test_an_error_ends_the_loop_and_reaches_the_caller(four_threads):
         in_parallel(kernel, 100, grain=1)
     count = len(done)
     assert count < 100
-    # Nobody is at work any more, and the pool can be used again.
+    # All threads have stopped, and the pool can be used again.
     filled = np.zeros(100, np.int64)
     in_parallel(squares, 100, filled, grain=1)
     assert len(done) == count
@@ -82,7 +82,7 @@ def test_many_callers_at_once(four_threads):
             assert np.array_equal(filled, np.arange(1000) ** 2)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(four_threads):
     filled = np.zeros(1000, np.int64)
@@ -95,6 +95,6 @@ def test_a_forked_process_has_threads_of_its_own(four_threads):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_more_threads_than_there_are_are_refused():
+def test_more_threads_than_available_are_refused():
     with pytest.raises(NormalMeshError, match="at most"), limited_threads(numba.config.NUMBA_NUM_THREADS + 1):
         pass
