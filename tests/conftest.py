@@ -26,7 +26,9 @@ STEPS = ("bini_stripes", "bini_tent")
 @pytest.fixture
 def continuous_cases(cases: Path) -> list[Path]:
     """Return the folders of the shared cases whose normals are those of a continuous surface in most places."""
-    return [path.parent for path in sorted(cases.glob("*/normals.png")) if path.parent.name not in STEPS]
+    found = [path.parent for path in sorted(cases.glob("*/normals.png")) if path.parent.name not in STEPS]
+    assert found, f"{cases} has no normal maps"
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -267,7 +267,7 @@ def test_tiles_come_to_an_end(monkeypatch, kind):
         free = np.zeros((len(mesh.vertices), 6))
         monkeypatch.setattr(collapsing, "vertex_quadrics", lambda *given: free)
     collapse(mesh, Pixels(normal_map), target=10)
-    assert len(levels) < 40
+    assert 0 < len(levels) < 40
 
 
 def test_limits():

@@ -292,7 +292,7 @@ def test_json_with_extreme_nesting_and_numbers(tmp_path: Path, content: bytes, r
 def test_a_long_camera_file_is_searched_in_linear_time(tmp_path: Path, content: bytes) -> None:
     """A regular expression that backtracks over blanks would take hours."""
     (tmp_path / "K.yml").write_bytes(content)
-    with pytest.raises(NormalMeshError):
+    with pytest.raises(NormalMeshError, match=r"K\.yml"):
         read_camera_matrix(tmp_path / "K.yml")
 
 

@@ -185,7 +185,8 @@ def test_degenerate_coordinates():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_for_any_number_of_threads(method, monkeypatch):
-    monkeypatch.setattr(thread_rule, "PARALLEL_FROM", 0)
+    for module in (thread_rule, multigrid):
+        monkeypatch.setattr(module, "PARALLEL_FROM", 0)
     monkeypatch.setattr(cholesky, "_FACTORISED", 0)
     monkeypatch.setattr(cholesky, "_SUBSTITUTED", 0)
     monkeypatch.setattr(cholesky, "_PARALLEL_FROM", 0)
