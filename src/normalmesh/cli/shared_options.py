@@ -52,9 +52,9 @@ def max_pixels_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _limit(context: click.Context, option: click.Parameter, value: float | None) -> None:
     if value is not None:
-        from normalmesh.files.size_limits import pixels_limited
+        from normalmesh.files.size_limits import limited_pixels
 
-        context.with_resource(pixels_limited(value))
+        context.with_resource(limited_pixels(value))
 
 
 def byte_size(value: str) -> float:

@@ -1,4 +1,4 @@
-"""Arrays from NumPy and Matlab files. Nothing is ever unpickled: a file from elsewhere must not run code."""
+"""Reading arrays from NumPy and Matlab files. Nothing is ever unpickled: a file must not run code."""
 
 from __future__ import annotations
 
@@ -19,41 +19,42 @@ from normalmesh.files.formats import reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.files.size_limits import check_image_size
 
-#: Names that normals go by, in order of preference; compared without regard to case.
+#: Common names of arrays of normals, in order of preference; case does not matter.
 NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "normalmap", "n")
 
-#: Names that depths go by.
+#: Common names of arrays of depths.
 DEPTH_NAMES = ("depth", "depth_gt", "depths", "depth_map", "height", "heights", "z", "d")
 
-#: Bytes of the header of an array; those of plain numbers have about a hundred.
+#: Maximum size in bytes of the header of an array; that of plain numbers has about a hundred.
 LONGEST_HEADER = 10_000
 
 Shapes = dict[str, tuple[int, ...]]
 
 
 def read_npy(path: Path) -> NDArray[np.generic]:
-    """The array of an NPY file, mapped rather than read."""
+    """Return the array of an NPY file, memory-mapped."""
     with reading(path, "NPY"):
         with path.open("rb") as file:
             shape, _ = _npy_header(file)
         _check_array_size(path, shape, np.dtype(np.void))
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        array: NDArray[np.generic] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
 
 
 def read_npz(path: Path, variable: str | None) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    """Normals (H, W, 3 or 4) and, where there is one, the mask (H, W) of an NPZ file."""
+    """Return the normals (H, W, 3 or 4) of an NPZ file, and its mask (H, W) or None."""
     with reading(path, "NPZ"):
         return _normals_and_mask(path, _npz_shapes(path), variable, partial(_npz_array, path))
 
 
 def read_mat(path: Path, variable: str | None) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    """Normals (H, W, 3 or 4) and, where there is one, the mask (H, W) of a MAT file of version 5 to 7."""
+    """Return the normals (H, W, 3 or 4) of a MAT file of version 5 to 7, and its mask (H, W) or None."""
     with reading(path, "MAT"):
         return _normals_and_mask(path, _mat_shapes(path), variable, partial(_mat_array, path))
 
 
 def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDArray[np.generic]:
-    """Depths (H, W) of an NPZ or MAT file."""
+    """Return the depths (H, W) of an NPZ or MAT file."""
     shapes_of, load = {"NPZ": (_npz_shapes, _npz_array), "MAT": (_mat_shapes, _mat_array)}[file_format]
     with reading(path, file_format):
         return load(path, _chosen_name(path, shapes_of(path), variable, _DEPTHS))
@@ -78,7 +79,7 @@ def _mat_shapes(path: Path) -> Shapes:
 
 
 def _npz_shapes(path: Path) -> Shapes:
-    """The shapes of all arrays, from their headers."""
+    """Return the shapes of all arrays, from their headers."""
     shapes = {}
     with zipfile.ZipFile(path) as archive:
         for entry in archive.namelist():
@@ -89,7 +90,7 @@ def _npz_shapes(path: Path) -> Shapes:
 
 
 def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Shape and type of the array that begins in an open file."""
+    """Return shape and type of the array that starts at the position of an open file."""
     version = np.lib.format.read_magic(file)
     length = file.read(2 if version == (1, 0) else 4)
     size = int.from_bytes(length, "little")
@@ -112,7 +113,7 @@ def _check_array_size(path: Path, shape: tuple[int, ...], dtype: np.dtype[np.gen
 
 @dataclass(frozen=True)
 class _Sought:
-    """What an array is looked for by: its names in order of preference, and its shape."""
+    """Criteria for the choice of an array: names in order of preference, and a shape."""
 
     what: str
     names: tuple[str, ...]
@@ -133,7 +134,7 @@ def _normals_and_mask(
 
 
 def _chosen_name(path: Path, shapes: Shapes, variable: str | None, sought: _Sought) -> str:
-    """Which variable is meant: the one asked for, one with a telling name, or the only one that can be."""
+    """Return the name of the variable asked for, else one with a known name, else the only one that fits."""
     listed = ", ".join(f"{name} ({shape_text(shape)})" for name, shape in shapes.items()) or "none"
     candidates = [name for name, shape in shapes.items() if sought.fits(shape)]
     if variable is not None:

@@ -1,4 +1,4 @@
-"""Camera matrices from text, NPY, JSON, and YAML as OpenCV and ROS write it."""
+"""Reading camera matrices from text, NPY, JSON, and YAML as OpenCV and ROS write it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, read_text, unusable
 
-#: Names that the matrix goes by, in order of preference.
+#: Common names of the matrix, in order of preference.
 MATRIX_NAMES = ("camera_matrix", "K", "cameraMatrix", "M1", "intrinsics", "intrinsic_matrix")
 
 #: A matrix of OpenCV's FileStorage, or the same without tags as in ROS: name, rows, columns, numbers.
 YAML_MATRIX = re.compile(
-    # Possessive: what was taken is not given back, or long files of blanks would take forever.
+    # Possessive quantifiers do not backtrack, which would take forever on long files of blanks.
     r"""^[ \t]*+([\w.-]++)[ \t]*+:\s*+(?:!!opencv-matrix\s++)?
         rows:\s*+(\d++)\s++cols:\s*+(\d++)\s++(?:dt:\s*+\S++\s++)?data:\s*+\[([^][]*+)\]""",
     re.MULTILINE | re.VERBOSE,
@@ -27,11 +27,11 @@ YAML_MATRIX = re.compile(
 
 
 def read_camera_matrix(path: str | PathLike[str]) -> NDArray[np.float64]:
-    """The 3×3 matrix of intrinsics in a file, (3, 3).
+    """Return the matrix (3, 3) of intrinsics in a file.
 
     Text holds nine numbers, separated by blanks, commas, semicolons or brackets, with ``#`` before comments. JSON
     holds a 3×3 list, or an object with one under ``K``, ``camera_matrix`` or ``intrinsics``, or fx, fy, cx, cy and
-    perhaps skew. YAML holds matrices of rows, cols and data.
+    optionally skew. YAML holds matrices of rows, cols and data.
     """
     path = Path(path)
     if file_format(path) == "NPY":
@@ -51,7 +51,7 @@ def read_camera_matrix(path: str | PathLike[str]) -> NDArray[np.float64]:
 
 
 def _checked(path: Path, matrix: object) -> NDArray[np.float64]:
-    """Nine finite numbers as a 3×3 matrix, or an error."""
+    """Return nine finite numbers as a 3×3 matrix, or raise :class:`NormalMeshError`."""
     try:
         array = np.array(matrix, np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -64,7 +64,7 @@ def _checked(path: Path, matrix: object) -> NDArray[np.float64]:
 
 
 def _numbers(path: Path, text: str) -> list[float]:
-    """The nine numbers of a text, row by row."""
+    """Return the nine numbers of a text, row by row."""
     words = re.split(r"[\s,;\[\]]+", re.sub(r"#.*", "", text))
     numbers = []
     for word in filter(None, words):
@@ -80,13 +80,13 @@ def _numbers(path: Path, text: str) -> list[float]:
 def _from_json(path: Path, text: str) -> NDArray[np.float64]:
     try:
         content = json.loads(text)
-    except (ValueError, RecursionError) as error:  # JSON has no limits, Python has
+    except (ValueError, RecursionError) as error:  # numbers of JSON may exceed those of Python
         raise unusable(path, f"is not valid JSON: {error}") from error
     return _checked(path, _json_matrix(path, content))
 
 
 def _json_matrix(path: Path, content: object) -> object:
-    """The matrix in a JSON value: a list, one of the known keys, or the focal lengths and principal point."""
+    """Return the matrix in a JSON value: a list, one of the known keys, or focal lengths and principal point."""
     if not isinstance(content, dict):
         return content
     for name in MATRIX_NAMES:

@@ -1,4 +1,4 @@
-"""From stored values to vectors: n = 2·value/maximum − 1 for integers, [−1, 1] or [0, 1] for floats; background."""
+"""Decoding stored values to vectors: n = 2·value/maximum − 1 for integers, [−1, 1] or [0, 1] for floats."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StoredNormals:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How values stand for components: ``scale · value + offset``.
+    """The relation between stored values and components: ``scale · value + offset``.
 
     ``nothing`` is the largest component that still counts as zero, where all three do: one step for encodings whose
     zero lies between two values.
@@ -54,14 +54,14 @@ class Encoding:
 
 
 SIGNED = Encoding(1.0, 0.0, 0.0)
-#: Floats in [0, 1] mostly were 8-bit values once: their steps are 1/255.
+#: Most floats in [0, 1] were 8-bit values before: their steps are 1/255.
 UNSIGNED = Encoding(2.0, -1.0, 2 / 255)
 
 
 def decode(
     path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Vectors (H, W, 3), in the file's own channels and not normalised, and the foreground (H, W).
+    """Return vectors (H, W, 3), in the file's own channels and not normalised, and the foreground (H, W).
 
     Background is what the mask leaves out, and what a file marks as such: black and mid grey where the encoding is
     unsigned; zero vectors; NaN and infinities where there is no mask.
@@ -92,10 +92,11 @@ def decode(
 def _decode_rows(
     stored: StoredNormals, encoding: Encoding, rows: slice, vectors: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Decode some rows into ``vectors``; returns the smallest and the largest component of each pixel."""
+    """Decode some rows into ``vectors``, and return the smallest and the largest component of each pixel."""
     decoded = []
     for axis, channel in enumerate(stored.channels):
-        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond float32 is as unusable as NaN
+        # Values beyond float32 become infinite, which is as unusable as NaN.
+        with np.errstate(over="ignore", invalid="ignore"):
             component = channel[rows].astype(np.float32)
             component *= np.float32(encoding.scale)
             component += np.float32(encoding.offset)
@@ -108,7 +109,7 @@ def _decode_rows(
 def _background(
     low: NDArray[np.float32], high: NDArray[np.float32], encoding: Encoding, nonfinite: bool
 ) -> NDArray[np.bool_]:
-    """Pixels that stand for no normal, from the smallest and the largest component of each."""
+    """Return which pixels hold no normal, from the smallest and the largest component of each."""
     size = np.maximum(-low, high)
     background = size <= encoding.nothing
     if encoding.offset:
@@ -130,7 +131,7 @@ def _encoding(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None)
 
 
 def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
-    """[−1, 1] or [0, 1], from a sample (n, 3) of the foreground: by sign first, then by which gives unit vectors."""
+    """Choose [−1, 1] or [0, 1] from a sample (n, 3) of the foreground: by sign, then by the lengths of vectors."""
     if len(sample) == 0 or sample.min() < -0.02:
         return SIGNED
     signed, unsigned = (
@@ -150,11 +151,11 @@ def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
 
 
 def _sample(stored: StoredNormals, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-    """About a million foreground pixels (n, 3) in even spacing; all pixels where that finds none."""
+    """Return about a million evenly spaced foreground pixels (n, 3); all pixels if there are none."""
     rows, columns = stored.shape
     for step in (max(1, math.isqrt(rows * columns >> 20)), 1):
         every = (slice(None, None, step), slice(None, None, step))
-        with np.errstate(invalid="ignore"):  # NaN of the signalling kind
+        with np.errstate(invalid="ignore"):  # a signalling NaN
             sample = np.stack([channel[every] for channel in stored.channels], axis=-1).astype(np.float64)
         sample = sample.reshape(-1, 3) if mask is None else sample[mask[every]]
         sample = sample[np.isfinite(sample).all(axis=1)]

@@ -13,13 +13,13 @@ from normalmesh.files.arrays import read_depth_array, read_npy
 from normalmesh.files.exr import read_exr_channel
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
-from normalmesh.files.size_limits import pixels_limited, refuse_beyond_memory
+from normalmesh.files.size_limits import limited_pixels, refuse_beyond_memory
 
 
 def read_depth_map(
     path: str | PathLike[str], variable: str | None = None, *, max_pixels: float | None = None
 ) -> NDArray[np.float64]:
-    """Depths (H, W) as stored, NaN where they are unknown: not finite, or zero in an image of whole numbers.
+    """Read depths (H, W) as stored, NaN where they are unknown: not finite, or zero in an image of integers.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def read_depth_map(
     """
     path = Path(path)
     name = file_format(path)
-    with pixels_limited(max_pixels):
+    with limited_pixels(max_pixels):
         stored = _read_stored(path, name, variable)
     if stored.ndim != 2 or stored.dtype.kind not in "iuf" or stored.size == 0:
         raise unusable(path, f"depths must be numbers (rows, columns), not {stored.dtype} {shape_text(stored.shape)}")
@@ -50,7 +50,7 @@ def read_depth_map(
 
 
 def _read_stored(path: Path, name: str | None, variable: str | None) -> NDArray[np.generic]:
-    """The numbers in a file of the format named."""
+    """Return the numbers in a file of the given format."""
     if name in ("NPZ", "MAT"):
         return read_depth_array(path, name, variable)
     if name == "EXR":

@@ -1,4 +1,4 @@
-"""Normals from OpenEXR files: one layer's R, G, B or X, Y, Z, and its alpha."""
+"""Reading normals and depths from OpenEXR files: the channels R, G, B or X, Y, Z of a layer, and its alpha."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _one_at_a_time = Lock()
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Within, what OpenEXR prints of damaged files goes to standard error: results are on standard output."""
-    # Two threads would put back what the other has set.
+    """Send what OpenEXR prints about damaged files to standard error: standard output is for results."""
+    # One thread at a time: another one would restore the wrong descriptor.
     with _one_at_a_time, redirect_stdout(sys.stderr):
         yield
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer that can hold normals: where it is, and the names of its channels."""
+    """A layer that can hold normals: its part, and the names of its channels."""
 
     part: int
     channels: tuple[str, str, str]
@@ -43,7 +43,7 @@ class Layer:
 
 
 def read_exr(path: Path, layer: str | None) -> tuple[list[NDArray[np.floating]], NDArray[np.floating] | None]:
-    """Three channels (H, W) and alpha (H, W), if any, of the layer named, or of the only one."""
+    """Return three channels (H, W), and alpha (H, W) or None, of the layer named, or of the only one."""
     with reading(path, "EXR"):
         parts = _read_parts(path)
         chosen = _chosen_layer(path, _layers(parts), layer)
@@ -68,7 +68,7 @@ def _read_parts(path: Path) -> list[OpenEXR.Part]:
         rows, columns = int(bottom) - int(top) + 1, int(right) - int(left) + 1
         check_image_size(path, rows, columns, 4 * len(part.header["channels"]))
     with _quiet():
-        parts = OpenEXR.File(name, separate_channels=True).parts
+        parts: list[OpenEXR.Part] = OpenEXR.File(name, separate_channels=True).parts
     # A part whose pixels are cut off is left out by the reader instead of being reported.
     if len(parts) != len(expected):
         raise ValueError("pixels are missing")
@@ -76,7 +76,7 @@ def _read_parts(path: Path) -> list[OpenEXR.Part]:
 
 
 def _layers(parts: list[OpenEXR.Part]) -> dict[str, Layer]:
-    """All layers with the channels R, G, B or X, Y, Z, by name: the part's name and the channels' prefix."""
+    """Return all layers with the channels R, G, B or X, Y, Z, by name: the part's name and the channels' prefix."""
     layers = {}
     for index, part in enumerate(parts):
         part_name = part.name() if len(parts) > 1 else ""
@@ -106,23 +106,24 @@ def _chosen_layer(path: Path, layers: dict[str, Layer], name: str | None) -> Lay
 
 
 def _refuse_cropped(path: Path, part: OpenEXR.Part) -> None:
-    """A data window inside the display window would shift the pixels against mask and camera."""
+    """Refuse a data window inside the display window, which would shift the pixels against mask and camera."""
     header = part.header
     if not np.array_equal(header["dataWindow"], header["displayWindow"]):
         raise unusable(path, "its data window is not its display window; save the image uncropped")
 
 
 def _pixels(path: Path, channel: OpenEXR.Channel) -> NDArray[np.floating]:
-    """The pixels (H, W) of one channel, float16 or float32."""
+    """Return the pixels (H, W) of one channel, float16 or float32."""
     if channel.xSampling != 1 or channel.ySampling != 1:
         raise unusable(path, f"channel {channel.name} is subsampled; save all channels in full resolution")
-    if channel.pixels.dtype.kind != "f":
+    pixels: NDArray[np.floating] = channel.pixels
+    if pixels.dtype.kind != "f":
         raise unusable(path, f"channel {channel.name} holds whole numbers; save it as half or float")
-    return channel.pixels
+    return pixels
 
 
 def read_exr_channel(path: Path, name: str | None) -> NDArray[np.floating]:
-    """Pixels (H, W) of the channel named, of the one called Y, Z, V or depth, or of the only one."""
+    """Return the pixels (H, W) of the channel named, of the one called Y, Z, V or depth, or of the only one."""
     with reading(path, "EXR"):
         channels = {name: (part, channel) for part in _read_parts(path) for name, channel in part.channels.items()}
         telling = [each for each in channels if each.rpartition(".")[2].lower() in ("y", "z", "v", "depth")]

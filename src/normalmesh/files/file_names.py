@@ -1,4 +1,4 @@
-"""Names of files inside texts: a name may hold line breaks, and bytes that are no text at all."""
+"""File names inside text. A name may contain line breaks, and bytes that are not valid text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def on_one_line(path: str | PathLike[str]) -> str:
-    """A path for a message, with line breaks and other control characters written out."""
+    """Return a path for a message, with line breaks and other control characters escaped."""
     return "".join(
         letter if letter.isprintable() or "\ud800" <= letter <= "\udfff" else repr(letter)[1:-1]
         for letter in fspath(path)
@@ -15,7 +15,7 @@ def on_one_line(path: str | PathLike[str]) -> str:
 
 
 def plain_stem(path: Path) -> str:
-    """The name of a file without folder and suffix, with ``%`` and a number for what the lines of an OBJ cannot hold.
+    """Return the stem of a file name, with characters that a line of an OBJ file cannot hold escaped as ``%XX``.
 
     Different files keep different names.
     """

@@ -1,4 +1,4 @@
-"""Which format a file has, told from its first bytes, and how a file that cannot be used is reported."""
+"""Detecting the format of a file from its first bytes, and reporting files that cannot be used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.file_names import on_one_line
 
-#: First bytes of a file → its format. A suffix is never asked: files are renamed more often than converted.
+#: First bytes of a file and its format. Suffixes are ignored: files are renamed more often than converted.
 SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
@@ -26,22 +26,20 @@ SIGNATURES = (
 )
 
 
-#: Letters of a reason, which may quote a file: enough for sentences of this package and of decoders.
-LONGEST_REASON = 500
-#: Bytes of the longest text that is read: some ten million control points.
-LONGEST_TEXT = 1 << 28
+#: Maximum length of a reason, which may quote a file; enough for messages of this package and of decoders.
+MAX_REASON = 500
+#: Maximum size in bytes of a text: about ten million control points.
+MAX_TEXT_SIZE = 1 << 28
 
 
 def unusable(path: Path, reason: str) -> NormalMeshError:
-    """The error for a file: its name, then the reason, on one line."""
+    """Return the error for a file: its name, then the reason, on one line."""
     line = " ".join(reason.split())
-    return NormalMeshError(
-        f"{on_one_line(path)}: {line if len(line) <= LONGEST_REASON else line[:LONGEST_REASON] + ' …'}"
-    )
+    return NormalMeshError(f"{on_one_line(path)}: {line if len(line) <= MAX_REASON else line[:MAX_REASON] + ' …'}")
 
 
 def file_format(path: Path) -> str | None:
-    """PNG, JPEG, TIFF, EXR, NPY, NPZ, MAT or HDF5; None for anything else. Raises where there is no file to read."""
+    """Return PNG, JPEG, TIFF, EXR, NPY, NPZ, MAT or HDF5, or None; raise if there is no file, or nothing in it."""
     head = _first_bytes(path)
     for signature, name in SIGNATURES:
         if head.startswith(signature):
@@ -55,7 +53,7 @@ def file_format(path: Path) -> str | None:
 
 
 def _first_bytes(path: Path) -> bytes:
-    """The first 128 bytes, or an error that says why there are none."""
+    """Return the first 128 bytes, or raise an error with the reason why there are none."""
     try:
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
@@ -80,7 +78,7 @@ def _first_bytes(path: Path) -> bytes:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Turns whatever a decoder raises on a damaged file into an error that names the file."""
+    """Turn any exception of a decoder on a damaged file into an error that names the file."""
     try:
         yield
     except NormalMeshError:
@@ -94,10 +92,10 @@ def reading(path: Path, what: str) -> Iterator[None]:
 
 
 def read_text(path: Path, expected: str) -> str:
-    """The text of a file, or an error that says what was expected of it."""
+    """Return the text of a file, or raise an error that names what was expected."""
     if file_format(path) is not None:
         raise unusable(path, f"is no text: expected {expected}")
-    if path.stat().st_size > LONGEST_TEXT:
+    if path.stat().st_size > MAX_TEXT_SIZE:
         raise unusable(path, f"is too long for text of this kind: expected {expected}")
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -109,6 +107,6 @@ def read_text(path: Path, expected: str) -> str:
 
 @contextmanager
 def mapped(path: Path) -> Iterator[mmap.mmap]:
-    """The contents of a file without a copy of them in memory."""
+    """Map the contents of a file into memory, without a copy."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
         yield contents

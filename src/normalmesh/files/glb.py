@@ -1,4 +1,4 @@
-"""GLB, the binary form of glTF 2.0: arrays and images one after another, and JSON that says what they are."""
+"""Writing GLB, the binary form of glTF 2.0: concatenated arrays and images, and a description in JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
 
 
 class GlbFile:
-    """A file with one mesh, put together piece by piece. Numbers that methods return are those of glTF."""
+    """A file with one mesh, assembled step by step. Methods return indices as glTF uses them."""
 
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
@@ -25,17 +25,17 @@ class GlbFile:
         self._images: list[dict[str, Any]] = []
 
     def attribute(self, values: NDArray[np.generic]) -> int:
-        """Values (N, k) at the vertices, as float32: the number of their accessor."""
+        """Add values (N, k) at the vertices as float32, and return the index of their accessor."""
         array = np.ascontiguousarray(values, "<f4")
         bounds = {"min": array.min(axis=0).tolist(), "max": array.max(axis=0).tolist()}
         return self._accessor(array, _FLOAT, _ARRAY_BUFFER, array.shape[1], bounds)
 
     def faces(self, faces: NDArray[np.integer]) -> int:
-        """Corners (M, 3): the number of their accessor."""
+        """Add vertex indices (M, 3) of the faces, and return the index of their accessor."""
         return self._accessor(np.ascontiguousarray(faces.ravel(), "<u4"), _UNSIGNED, _ELEMENT_ARRAY_BUFFER, 1, {})
 
     def texture(self, image: NDArray[np.uint8], jpeg: bytes | None = None) -> dict[str, int]:
-        """An image (H, W, 3 or 4), or the JPEG file that holds it: what a material names it by."""
+        """Add an image (H, W, 3 or 4), or the JPEG file of it, and return its reference for a material."""
         import imagecodecs
 
         content, kind = (bytes(imagecodecs.png_encode(image)), "png") if jpeg is None else (jpeg, "jpeg")
@@ -45,7 +45,7 @@ class GlbFile:
     def contents(
         self, name: str, attributes: dict[str, int], faces: int, material: dict[str, Any], extras: dict[str, Any]
     ) -> bytes:
-        """The finished file. Textures end at their border, where images do."""
+        """Return the bytes of the file. Textures are clamped at the border of the image."""
         primitive = {"attributes": attributes, "indices": faces, "material": 0}
         tree: dict[str, Any] = {
             "asset": {"version": "2.0", "generator": "normalmesh"},
@@ -86,5 +86,5 @@ class GlbFile:
 
 
 def _padded(content: bytes, filler: bytes) -> bytes:
-    """To a multiple of four bytes, as glTF asks for."""
+    """Return the content padded to a multiple of four bytes, as glTF requires."""
     return content + filler * (-len(content) % 4)

@@ -1,4 +1,4 @@
-"""PNG, JPEG and TIFF into arrays exactly as stored: every bit kept, channels in the order red, green, blue."""
+"""Reading PNG, JPEG and TIFF files as arrays, exactly as stored; channels in the order red, green, blue."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from normalmesh.files.size_limits import check_image_size
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
-#: Pages of a TIFF; the first is the image.
+#: Maximum number of pages of a TIFF; the first one is the image.
 MOST_PAGES = 10_000
-#: Channels that the decoder makes of each colour type of PNG; palettes may have transparent colours.
+#: Number of decoded channels for each colour type of PNG; palettes may have transparent colours.
 PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}
 
-# Decoders log many lines about a damaged file beside our one; whoever sets up logging still gets them.
+# Decoders log many lines about a damaged file besides our error. They appear only if logging is configured.
 for _decoder in ("imagecodecs", "tifffile"):
     logging.getLogger(_decoder).addHandler(logging.NullHandler())
 
@@ -79,7 +79,7 @@ def _read_jpeg(path: Path) -> Image:
     with mapped(path) as contents:
         precision, (rows, columns), components, scan = _jpeg_frame(contents)
         check_image_size(path, rows, columns, components)
-        # The decoder fills what is missing of a truncated file with grey, without a word.
+        # The decoder fills the missing part of a truncated file with grey, without an error.
         if contents.find(b"\xff\xd9", scan) < 0:
             raise unusable(path, "cannot be read as JPEG; it is incomplete (no end of image)")
         values = imagecodecs.jpeg8_decode(contents)
@@ -88,7 +88,7 @@ def _read_jpeg(path: Path) -> Image:
 
 
 def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
-    """Bits per sample, rows and columns, number of components, and where the first scan begins."""
+    """Return bits per sample, rows, columns, number of components, and the start of the first scan."""
     precision = rows = columns = components = 0
     position = 2
     while position + 10 <= len(contents):
@@ -112,7 +112,7 @@ def _read_tiff(path: Path) -> Image:
 
     with mapped(path) as contents:
         _refuse_endless_pages(contents)
-    # As OME a file may name others, which would be read, too.
+    # An OME file may name other files, which would be read, too.
     with tifffile.TiffFile(path, is_ome=False) as file:
         series, page = file.series[0], file.pages.first
         photometric = getattr(page.photometric, "name", str(page.photometric))
@@ -138,7 +138,7 @@ def _read_tiff(path: Path) -> Image:
 
 
 def _refuse_endless_pages(contents: mmap) -> None:
-    """An error where the pages of a TIFF, each of which says where the next one is, are too many or go in circles."""
+    """Refuse a TIFF with too many pages, or whose linked list of pages is a circle."""
     order, is_big = "<" if contents[:2] == b"II" else ">", 43 in contents[2:4]
     count, entry, place = ("Q", 20, "Q") if is_big else ("H", 12, "I")
     (position,) = struct.unpack_from(order + place, contents, 8 if is_big else 4)
@@ -156,14 +156,14 @@ def _refuse_endless_pages(contents: mmap) -> None:
 
 
 def _tiff_maximum(dtype: np.dtype[np.generic], bits: int) -> int | None:
-    """The largest value; a TIFF may hold 10 or 12 bits, which arrive in 16."""
+    """Return the largest possible value; a TIFF may hold 10 or 12 bits, which are decoded to 16."""
     if dtype.kind in "ub":
         return int(2**bits - 1)
     return int(2 ** (bits - 1) - 1) if dtype.kind == "i" else None
 
 
 def _tiff_colour(photometric: str, channels: int, is_jpeg: bool) -> str:
-    """What the colour channels hold. Three channels of plain data are what scientific tools write for RGB."""
+    """Return what the colour channels hold. Scientific tools write RGB as three channels of plain data."""
     if photometric in ("MINISBLACK", "MINISWHITE"):
         return "RGB" if channels >= 3 else "grey"
     if photometric == "YCBCR" and is_jpeg:  # converted to RGB by the decoder
@@ -172,5 +172,5 @@ def _tiff_colour(photometric: str, channels: int, is_jpeg: bool) -> str:
 
 
 def _with_channel_axis(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """(H, W) → (H, W, 1); anything else as it is."""
+    """Return (H, W) as (H, W, 1), and other shapes unchanged."""
     return values[..., None] if values.ndim == 2 else values

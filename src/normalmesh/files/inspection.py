@@ -1,4 +1,4 @@
-"""What is in the file of a normal map: how it is stored, its mask, its normals, and which convention they follow."""
+"""Inspecting the file of a normal map: storage, mask, normals, and the convention that they follow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.normal_maps import camera_from, chosen_mask, likely_convention, read_stored, to_project
-from normalmesh.files.size_limits import pixels_limited
+from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
@@ -24,16 +24,16 @@ from normalmesh.normals.normal_map import NormalMap, Repairs
 
 @dataclass(frozen=True)
 class MaskStatistics:
-    """What a mask looks like.
+    """Statistics of a mask.
 
     Attributes
     ----------
     pixels, foreground
         Of the image, and of the mask.
     components
-        Parts of the foreground; pixels that only touch at a corner are apart.
+        4-connected parts of the foreground.
     holes
-        Parts of the background that foreground surrounds.
+        Parts of the background that are surrounded by foreground.
     largest
         Pixels of the largest component.
     border
@@ -53,7 +53,7 @@ class MaskStatistics:
 
         labels, components = ndimage.label(mask, output=np.int32)
         largest = int(np.bincount(labels.ravel())[1:].max(initial=0))
-        # Where foreground is joined along sides, background is joined along sides and corners.
+        # Foreground is 4-connected, so background is 8-connected.
         labels, backgrounds = ndimage.label(~mask, structure=np.ones((3, 3)), output=np.int32)
         outside = np.count_nonzero(np.unique(np.concatenate(_border(labels))))
         border = int(sum(np.count_nonzero(side) for side in _border(mask)))
@@ -62,12 +62,12 @@ class MaskStatistics:
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What :func:`inspect_file` found.
+    """The results of :func:`inspect_file`.
 
     Attributes
     ----------
     path, format
-        The file, and the format that its first bytes tell.
+        The file, and its format, detected from its first bytes.
     shape
         Rows and columns.
     kind
@@ -106,7 +106,7 @@ class Inspection:
 
     @property
     def recommendation(self) -> str:
-        """What to do with the file, in a line."""
+        """What to do with the file, in one line."""
         found = self.diagnosis
         if found.srgb:
             return "undo the sRGB curve (gamma) first: save the normals as linear values"
@@ -119,7 +119,7 @@ class Inspection:
         return f"read it with --convention {seen.name}: {why}{self._objection()}"
 
     def _undecided(self) -> str:
-        """The one of the common conventions that fits, else the choice."""
+        """Return advice on the convention: the common one that fits, else the choice."""
         left = [Convention.parse(axes).name for axes in self.diagnosis.candidates]
         common = [name for name in left if name in NAMED]
         if len(common) == 1:
@@ -142,11 +142,11 @@ def inspect_file(
     *,
     max_pixels: float | None = None,
 ) -> Inspection:
-    """Say what is in the file of a normal map; arguments as for :func:`read_normal_map`."""
+    """Inspect the file of a normal map; arguments as for :func:`read_normal_map`."""
     path = Path(path)
     stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
     camera = camera_from(camera)
-    with pixels_limited(max_pixels), warnings.catch_warnings(record=True) as caught:
+    with limited_pixels(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
         stored = read_stored(path)
         vectors, foreground = decode(path, stored, chosen_mask(stored, mask))
@@ -195,8 +195,8 @@ def _mask_source(stored: StoredNormals, mask: str | PathLike[str] | None) -> str
     return "the pixels that hold a normal" if stored.mask is None else "the file itself"
 
 
-def _border(image: NDArray) -> tuple[NDArray, ...]:
-    """The pixels (K,) of the four sides of an image (H, W), each once."""
+def _border(image: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ...]:
+    """Return the pixels (K,) of the four sides of an image (H, W), each once."""
     last = slice(len(image) - 1, None) if len(image) > 1 else slice(0, 0)
     inner = image[1:-1]
     right = inner[:, -1] if image.shape[1] > 1 else inner[:, :0].ravel()

@@ -1,4 +1,4 @@
-"""Light directions and intensities from text files."""
+"""Reading light directions and intensities from text files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_lights(path: str | PathLike[str]) -> NDArray[np.float64]:
 
 
 def read_rows(path: Path, widths: tuple[int, ...], expected: str) -> NDArray[np.float64]:
-    """(K, width) finite numbers of a text file, as many on each line as one of the widths allows."""
+    """Return finite numbers (K, width) from a text file; each line holds as many as one of the widths."""
     lines = read_text(path, f"lines of {expected}").splitlines()
     rows: list[list[float]] = []
     for number, line in enumerate(lines, start=1):

@@ -1,4 +1,4 @@
-"""Masks: which pixels are foreground, from an image, an array, or the alpha channel of a normal map."""
+"""Reading masks of the foreground from an image, an array, or the alpha channel of a normal map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from normalmesh.files.images import IMAGE_FORMATS, Image, read_image
 
 
 def read_mask(path: Path) -> NDArray[np.generic]:
-    """(H, W), nonzero = foreground.
+    """Read a mask (H, W), nonzero = foreground.
 
     In an image, foreground is what reaches half of its range in a colour channel and is not transparent; an image of
     zeros and ones only counts ones. The array of an NPY file is taken as it is.
@@ -31,14 +31,13 @@ def read_mask(path: Path) -> NDArray[np.generic]:
 
 
 def reaches_half(values: NDArray[np.generic], maximum: int | None) -> NDArray[np.bool_]:
-    """Where values reach half of the range: (H, W) bool. ``maximum`` as in :class:`Image`."""
-    if maximum is None:
-        return np.greater_equal(values, 0.5)
-    return np.greater_equal(values, (maximum + 1) // 2)
+    """Return where values reach half of the range, (H, W) bool. ``maximum`` as in :class:`Image`."""
+    half: NDArray[np.bool_] = np.greater_equal(values, 0.5 if maximum is None else (maximum + 1) // 2)
+    return half
 
 
 def _image_mask(path: Path, image: Image) -> NDArray[np.bool_]:
-    # The index of a palette's colour says nothing; PNG palettes arrive as the colours themselves.
+    # Indices into a palette are meaningless as a mask; palettes of PNG are decoded to colours.
     if image.colour == "CMYK" or (image.colour == "palette" and image.values.shape[2] < 3):
         raise unusable(path, f"is a {image.colour} image; save the mask as grey or RGB, foreground white")
     alpha = image.alpha

@@ -1,4 +1,4 @@
-"""Arrays of numbers from MAT files of version 5 to 7. Anything else in them is passed over without a look into it."""
+"""Reading arrays of numbers from MAT files of version 5 to 7. Anything else in a file is skipped unread."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from normalmesh.files.formats import mapped
 #: Types of numbers in a file, by their codes.
 TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 MATRIX, COMPRESSED = 14, 15
-#: Types of the arrays that Matlab had in memory: a file may hold them in a smaller one. Cells, structs, objects, text
+#: Types of arrays in the memory of Matlab: a file may store them in a smaller type. Cells, structs, objects, text
 #: and sparse arrays have other codes.
 CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 LOGICAL, COMPLEX = 0x200, 0x800
-#: Bytes of the head of a variable: flags, dimensions and name. Names have 63 letters at most.
+#: Maximum size in bytes of the header of a variable: flags, dimensions and a name of at most 63 letters.
 HEAD = 4096
 
 
@@ -42,12 +42,12 @@ class Variable:
 
     @property
     def bytes(self) -> int:
-        """In memory."""
+        """Size in memory."""
         return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
 
 def list_variables(path: Path) -> dict[str, Variable]:
-    """All arrays of numbers, by name."""
+    """Return all arrays of numbers, by name."""
     with mapped(path) as contents:
         order = _byte_order(contents)
         variables, position = {}, 128
@@ -65,11 +65,11 @@ def list_variables(path: Path) -> dict[str, Variable]:
 
 
 def read_variable(path: Path, variable: Variable) -> NDArray[np.generic]:
-    """The numbers of one array; the first index counts fastest in the file."""
+    """Return the numbers of one array; files are in column-major order."""
     with mapped(path) as contents:
         order = _byte_order(contents)
         content = contents[variable.place : variable.place + variable.size]
-    # Eight bytes a number is the most that a file can hold, whatever their type in memory.
+    # A number takes at most eight bytes in a file, whatever its type in memory.
     count = int(np.prod(variable.shape))
     content = _opened(content, variable.is_compressed, variable.start + 8 + 8 * count)
     kind, begin, end = _element(content, order, variable.start)
@@ -84,10 +84,10 @@ def _byte_order(contents: mmap) -> str:
 
 
 def _variable(contents: mmap, order: str, kind: int, place: int, size: int) -> Variable | None:
-    """The variable of an element; None where it is something else than numbers."""
+    """Return the variable of an element; None if it is not an array of numbers."""
     if kind not in (MATRIX, COMPRESSED):
         raise ValueError(f"element {kind} is no variable")
-    # A compressed element holds one that is not, with a tag of its own.
+    # A compressed element holds another element with its own tag.
     head = _opened(contents[place : place + min(size, HEAD)], kind == COMPRESSED, HEAD)
     _, begin, end = _element(head, order, 8 if kind == COMPRESSED else 0)
     flags = struct.unpack_from(f"{order}I", head, begin)[0]
@@ -105,12 +105,12 @@ def _variable(contents: mmap, order: str, kind: int, place: int, size: int) -> V
 
 
 def _opened(content: bytes, is_compressed: bool, most: int) -> bytes:
-    """At most so many of the bytes of an element, decompressed."""
+    """Return at most ``size`` bytes of an element, decompressed."""
     return zlib.decompressobj().decompress(content, most) if is_compressed else content
 
 
 def _element(content: bytes, order: str, position: int) -> tuple[int, int, int]:
-    """Type of a piece of a variable, and from where to where its content is; short ones share a word with their tag."""
+    """Return type, start and end of a part of a variable; short contents share eight bytes with their tag."""
     tag, size = struct.unpack_from(f"{order}II", content, position)
     kind, begin = tag, position + 8
     if tag >> 16:
@@ -121,5 +121,5 @@ def _element(content: bytes, order: str, position: int) -> tuple[int, int, int]:
 
 
 def _padded(position: int) -> int:
-    """Pieces begin at multiples of eight bytes."""
+    """Round up to a multiple of eight bytes, where the next part begins."""
     return position + -position % 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from normalmesh.files.atomic import write_atomically
 from normalmesh.files.formats import reading
@@ -39,7 +39,7 @@ def read_mesh(path: Path) -> Trimesh:
 
     parts = read_parts(path, **AS_STORED)
     with reading(path, KIND):
-        mesh: Any = parts[0] if len(parts) == 1 else trimesh.util.concatenate(parts)
+        mesh: Trimesh = parts[0] if len(parts) == 1 else cast("Trimesh", trimesh.util.concatenate(parts))
         colours = mesh.vertex_attributes.pop("color", None)
         if colours is not None:  # of a PLY file, which may have coordinates into a texture, but never the texture
             mesh.visual = trimesh.visual.ColorVisuals(mesh, vertex_colors=colours)

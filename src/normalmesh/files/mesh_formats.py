@@ -131,7 +131,8 @@ def _colours_at_vertices(surface: Surface, image: NDArray[np.uint8]) -> NDArray[
     right, down = (position - low).T[..., None]
     upper = (1 - right) * image[low[:, 1], low[:, 0]] + right * image[low[:, 1], high[:, 0]]
     lower = (1 - right) * image[high[:, 1], low[:, 0]] + right * image[high[:, 1], high[:, 0]]
-    return np.round((1 - down) * upper + down * lower).astype(np.uint8)
+    colours: NDArray[np.uint8] = np.round((1 - down) * upper + down * lower).astype(np.uint8)
+    return colours
 
 
 def _stl_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:

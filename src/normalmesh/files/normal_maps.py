@@ -19,7 +19,7 @@ from normalmesh.files.exr import read_exr
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import reaches_half, read_mask
-from normalmesh.files.size_limits import pixels_limited
+from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera, Orthographic, Perspective, checked_camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
@@ -85,7 +85,7 @@ def read_normal_map(
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
     ready = None if callable(camera) else camera_from(camera)
-    with pixels_limited(max_pixels):
+    with limited_pixels(max_pixels):
         vectors, foreground = _read_vectors(path, mask, variable)
     camera = ready or camera_from(camera(foreground.shape) if callable(camera) else camera)
     to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
@@ -96,7 +96,7 @@ def read_normal_map(
 
 
 def read_foreground(path: str | PathLike[str], mask: str | PathLike[str] | None = None) -> NDArray[np.bool_]:
-    """Which pixels (H, W) of a file are foreground: its mask where one is given, which is then all that is read.
+    """Return the foreground (H, W) of a file: the mask if one is given, which is then all that is read.
 
     Pixels that the mask counts but that hold no usable normal are counted, too.
     """
@@ -119,13 +119,13 @@ def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
 def _read_vectors(
     path: Path, mask: str | PathLike[str] | ArrayLike | None, variable: str | None
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Vectors (H, W, 3) in the file's own channels, and the foreground (H, W)."""
+    """Return vectors (H, W, 3) in the file's own channels, and the foreground (H, W)."""
     stored = read_stored(path, variable)
     return decode(path, stored, chosen_mask(stored, mask))
 
 
 def chosen_mask(stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None) -> NDArray[np.bool_] | None:
-    """The mask (H, W) that is given, as an array or a file, else that of the normals' own file, if it has any."""
+    """Return the mask (H, W) given as an array or a file, else that of the normals' own file, or None."""
     if isinstance(mask, str | PathLike):
         return _mask_from_file(checked_path(mask, "mask"), stored.shape)
     if mask is None:
@@ -142,7 +142,7 @@ def _mask_from_file(path: Path, shape: tuple[int, int]) -> NDArray[np.bool_]:
 
 
 def read_stored(path: Path, variable: str | None = None) -> StoredNormals:
-    """The file as it is, whatever its format."""
+    """Return the normals as stored in a file of any format."""
     name = file_format(path)
     if variable is not None and name in (*IMAGE_FORMATS, "NPY"):
         raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
@@ -178,7 +178,7 @@ def _stored_array(path: Path, array: NDArray[np.generic], mask: NDArray[np.gener
     if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0:
         raise unusable(path, f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}")
     maximum = None
-    # Wider integers are mere counting numbers in most programs: their range says nothing.
+    # The range of wider integers is seldom used: their maximum is unknown.
     if array.dtype.kind in "ui" and array.dtype.itemsize <= 2:
         maximum = int(2 ** (8 * array.dtype.itemsize - (array.dtype.kind == "i")) - 1)
     if mask is None and array.shape[2] == 4:
@@ -199,7 +199,7 @@ def _chosen_convention(
     camera: Camera,
     stated: Convention | None,
 ) -> Convention:
-    """The convention as stated, with a warning where the data speak against it; else the one that the data show."""
+    """Return the stated convention, with a warning if the data contradict it; else the likely one."""
     from normalmesh.normals.diagnosis import diagnose
 
     diagnosis = diagnose(vectors, foreground, camera)
@@ -223,7 +223,7 @@ def _chosen_convention(
 
 
 def likely_convention(diagnosis: Diagnosis) -> Convention:
-    """What the data show; where they leave several, the commonest of them."""
+    """Return the convention that the data show; if several remain, the most common of them."""
     if diagnosis.axes is not None:
         return Convention.parse(diagnosis.axes)
     left = [Convention.parse(candidate) for candidate in diagnosis.candidates]

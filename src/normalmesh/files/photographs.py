@@ -1,4 +1,4 @@
-"""Photographs of one scene under different lights, from files or arrays, each with the value at which it is clipped."""
+"""Photographs of one scene under different lights, from files or arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Photograph:
 
 
 def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photograph]:
-    """All photographs, of one size and number of channels, or an error."""
+    """Return all photographs, or raise :class:`NormalMeshError` unless they have one size and number of channels."""
     if isinstance(images, str | PathLike):
         raise NormalMeshError(f"images must be an array or a list of files, not the single file {images}")
     if _are_files(images):
@@ -58,7 +58,7 @@ def _are_files(images: ArrayLike | Sequence[str | PathLike[str]]) -> bool:
 
 
 def _stack(images: ArrayLike) -> NDArray[np.generic] | list[NDArray[np.generic]]:
-    """Arrays one by one: a list of them is not copied into one."""
+    """Return the arrays one by one: a list of arrays is not copied into a single one."""
     if isinstance(images, list | tuple):
         return [checked_array(image, "images") for image in images]
     array = checked_array(images, "images")
@@ -76,7 +76,7 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
             f"an image must be numbers of the shape (rows, columns) or (rows, columns, 3), "
             f"not {values.dtype} {shape_text(values.shape)}"
         )
-    # Wider integers are mere counting numbers in most programs: their range says nothing.
+    # The range of wider integers is seldom used: their maximum is unknown.
     narrow = values.dtype.kind == "u" and values.dtype.itemsize <= 2
     maximum = int(np.iinfo(values.dtype).max) if narrow else None  # type: ignore[type-var]
     return Photograph(_colours(values if values.ndim == 3 else values[..., None]), maximum)
@@ -93,7 +93,7 @@ def _read(path: Path) -> Photograph:
 
 
 def _colours(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """One or three channels: without alpha."""
+    """Return one or three channels, without alpha."""
     channels = values.shape[2]
     if channels not in (1, 2, 3, 4):
         raise NormalMeshError(f"an image must have one channel or three, not {channels}")

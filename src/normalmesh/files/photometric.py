@@ -1,7 +1,7 @@
 """Photometric stereo: normals and albedo from photographs of one view under different lights.
 
 A matt surface reflects I = ρ ⟨n, l⟩ of a distant light l (Woodham 1980). With three lights or more, ρn is the least
-squares solution, pixel by pixel; what is in shadow or shines is left out of it.
+squares solution, pixel by pixel; shadows and highlights are left out.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.runtime.row_blocks import row_blocks
 
-#: 27 det / trace³ of Σ l lᵀ, 1 for lights from all sides, at which lights count as lying in one plane.
+#: Value of 27 det / trace³ of Σ l lᵀ below which lights count as coplanar; it is 1 for lights from all sides.
 COPLANAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class PhotometricStereo:
-    """What photographs say about a surface.
+    """Normals and albedo of a surface, from photographs.
 
     Attributes
     ----------
     normal_map : NormalMap
-        Its mask leaves out pixels that too few lights reach.
+        Its mask leaves out pixels that are lit by too few lights.
     albedo : (H, W) or (H, W, 3) float32
-        How much of the light is reflected, by channel; zero outside the mask. Of integer images 1 is full white under a
-        light of intensity 1.
+        Share of the light that is reflected, by channel; zero outside the mask. For integer images, 1 is full white
+        under a light of intensity 1.
     residual : (H, W) float32
-        Root mean square of what the model leaves of the images used, in the unit of the albedo; zero outside the mask.
+        Root mean square residual over the images used, in the unit of the albedo; zero outside the mask.
         Large where the surface is not matt, or in the shadow of another part.
     """
 
@@ -66,7 +66,7 @@ def photometric_stereo(
     convention: str | Convention = "opengl",
     camera: Camera | None = None,
 ) -> PhotometricStereo:
-    """Normals and albedo from photographs of one view under distant lights, by least squares.
+    """Compute normals and albedo from photographs of one view under distant lights, by least squares.
 
     Values must be proportional to light: raw or linear images, not photographs with a gamma curve. At each pixel,
     images that are black, clipped or NaN there do not count; ``darkest`` and ``brightest`` leave out more: cast shadows
@@ -119,7 +119,7 @@ def photometric_stereo(
     shape = taken[0].values.shape[:2]
     foreground = _checked_mask(mask, shape)
     normals, residual = np.zeros((*shape, 3), np.float32), np.zeros(shape, np.float32)
-    albedo = np.zeros(taken[0].values.shape, np.float32)
+    albedo: NDArray[np.float32] = np.zeros(taken[0].values.shape, np.float32)
     for rows in row_blocks((shape[0], shape[1] * len(taken))):
         inside = foreground[rows]
         if not inside.any():
@@ -130,7 +130,7 @@ def photometric_stereo(
     found = np.asarray(normals.any(axis=2))
     _report(int(np.count_nonzero(foreground)), int(np.count_nonzero(found)))
     normal_map = NormalMap(normals, found, Orthographic() if camera is None else camera)
-    return PhotometricStereo(normal_map, albedo.squeeze(axis=2) if albedo.shape[2:] == (1,) else albedo, residual)
+    return PhotometricStereo(normal_map, albedo[..., 0] if albedo.shape[-1] == 1 else albedo, residual)
 
 
 def _observations(
@@ -140,7 +140,7 @@ def _observations(
     strength: NDArray[np.float64],
     limits: list[float],
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Values (K, P, channels) of foreground pixels under lights of intensity 1, and which (K, P) of them count."""
+    """Return values (K, P, channels) of foreground pixels under lights of intensity 1, and which (K, P) count."""
     values = np.stack([shot.values[rows][inside] for shot in taken]).astype(np.float64)
     with np.errstate(invalid="ignore"):
         usable = np.all(np.isfinite(values) & (values < np.reshape(limits, (-1, 1, 1))), axis=2)
@@ -171,7 +171,7 @@ def _leave_out(usable: NDArray[np.bool_], grey: NDArray[np.float64], dark: int, 
 def _solve(
     values: NDArray[np.float64], usable: NDArray[np.bool_], lights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Normals (P, 3), albedo (P, channels) and residual (P,); zero where the lights that count lie in one plane."""
+    """Return normals (P, 3), albedo (P, channels) and residual (P,); zero if the lights that count are coplanar."""
     grey = values.mean(axis=2)
     if usable.all():
         scaled = grey.T @ np.linalg.pinv(lights).T
@@ -193,13 +193,14 @@ def _solve(
 
 
 def _spread(systems: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far Σ l lᵀ (..., 3, 3) is from having no inverse: 27 det / trace³, at most 1."""
+    """Return how far Σ l lᵀ (..., 3, 3) is from being singular: 27 det / trace³, at most 1."""
     trace = np.trace(systems, axis1=-2, axis2=-1)
-    return 27 * np.linalg.det(systems) / np.maximum(trace, 1e-90) ** 3
+    spread: NDArray[np.float64] = 27 * np.linalg.det(systems) / np.maximum(trace, 1e-90) ** 3
+    return spread
 
 
 def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, convention: Convention) -> NDArray[np.float64]:
-    """Unit directions (K, 3) in the project's frame, or an error."""
+    """Return unit directions (K, 3) in the project's frame, or raise :class:`NormalMeshError`."""
     lights = (
         read_lights(checked_path(given, "lights"))
         if isinstance(given, str | PathLike)
@@ -213,23 +214,23 @@ def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, conventi
         raise NormalMeshError(f"there are {count} images but {len(lights)} lights; give one direction for each image")
     if count < 3:
         raise NormalMeshError(f"photometric stereo needs at least three images under different lights, not {count}")
-    lights = convention.to_project(lights.astype(np.float64))
-    lengths = np.linalg.norm(lights, axis=1, keepdims=True)
+    directions = convention.to_project(lights.astype(np.float64)).astype(np.float64, copy=False)
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     if not lengths.all():
         raise NormalMeshError(f"light {int(np.argmin(lengths))} has the direction 0 0 0; it must point to the light")
-    lights /= lengths
-    if _spread(lights.T @ lights) <= COPLANAR:
+    directions /= lengths
+    if _spread(directions.T @ directions) <= COPLANAR:
         raise NormalMeshError(
-            f"the {count} light directions lie in one plane, so that normals cannot be told; "
-            "add an image with a light from beside that plane"
+            f"the {count} light directions lie in one plane, so that normals are not determined; "
+            "add an image with a light outside that plane"
         )
-    return lights
+    return directions
 
 
 def _checked_intensities(
     given: ArrayLike | str | PathLike[str] | None, count: int, channels: int
 ) -> NDArray[np.float64]:
-    """(K, 1 or channels) positive numbers, or an error."""
+    """Return positive numbers (K, 1 or channels), or raise :class:`NormalMeshError`."""
     if given is None:
         return np.ones((count, 1))
     if isinstance(given, str | PathLike):
@@ -243,19 +244,19 @@ def _checked_intensities(
         )
     if array.dtype.kind not in "fui" or not np.all(np.isfinite(strength) & (strength > 0)):
         raise NormalMeshError("intensities must be positive numbers")
-    # Grey images of coloured lights: the light that a grey sensor sees.
+    # For grey images of coloured lights, the mean is what a grey sensor sees.
     return strength.mean(axis=1, keepdims=True) if channels == 1 else strength.astype(np.float64)
 
 
 def _limits(saturation: float | None, taken: list[Photograph]) -> list[float]:
-    """From which value on each photograph is clipped."""
+    """Return the value from which on each photograph is clipped."""
     if saturation is not None:
         return [checked_positive(saturation, "saturation")] * len(taken)
     return [np.inf if shot.maximum is None else float(shot.maximum) for shot in taken]
 
 
 def _trimmed(darkest: float, brightest: float, count: int) -> tuple[int, int]:
-    """How many images to leave out at both ends, or an error."""
+    """Return how many images to leave out at both ends, or raise :class:`NormalMeshError`."""
     for name, share in (("darkest", darkest), ("brightest", brightest)):
         if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share < 1:
             raise NormalMeshError(

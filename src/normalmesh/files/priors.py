@@ -1,4 +1,4 @@
-"""Control points from CSV files: u, v, depth and perhaps weight in each line."""
+"""Reading control points from CSV files: u, v, depth and an optional weight in each line."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.formats import read_text, unusable
 
-#: How columns may be separated.
+#: Separators of columns.
 SEPARATORS = re.compile(r"\s*[,;\t]\s*|\s+")
 
 
 def read_control_points(path: str | PathLike[str]) -> NDArray[np.float64]:
-    """Control points (K, 3 or 4) as u, v, depth[, weight], for the ``prior`` of :func:`integrate`.
+    """Read control points (K, 3 or 4) as u, v, depth[, weight], for the ``prior`` of :func:`integrate`.
 
     One point in a line, separated by commas, semicolons or blanks. The first line may name the columns; ``#`` begins
     a comment.
@@ -45,7 +45,7 @@ def read_control_points(path: str | PathLike[str]) -> NDArray[np.float64]:
 
 
 def _is_header(words: list[str]) -> bool:
-    """Names of columns: no word is a number."""
+    """Return whether a line holds names of columns: no word is a number."""
     return not any(_number(word) is not None for word in words)
 
 
@@ -57,7 +57,7 @@ def _number(word: str) -> float | None:
 
 
 def _point(path: Path, number: int, words: list[str], width: int | None) -> list[float]:
-    """The numbers of a line, as many as in the lines before, or an error."""
+    """Return the numbers of a line, or raise :class:`NormalMeshError` unless they are as many as before."""
     values = [value for word in words if (value := _number(word)) is not None and math.isfinite(value)]
     if len(values) != len(words):
         raise _wrong_line(path, number, f"{' '.join(words)[:40]!r} are not all finite numbers")

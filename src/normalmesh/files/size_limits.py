@@ -1,4 +1,4 @@
-"""How large an image may be: asked of the header of its file, before memory is taken for the pixels."""
+"""Limits on the size of images, checked with the header of a file before memory is allocated for the pixels."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.files.formats import unusable
 from normalmesh.runtime.memory import available_memory, bytes_text
 
-#: Pixels of the largest image that is read unless a limit is given: twice a large scan.
+#: Default limit on the number of pixels: twice a large scan.
 MAX_PIXELS = 2e9
-#: The environment variable that says another limit.
+#: Name of the environment variable for another limit.
 VARIABLE = "NORMALMESH_MAX_PIXELS"
 
-#: Bytes of pixels for a byte of a file, at most: deflate gets to 1032, others to some thousands for a single colour.
-#: Decoders fill in what is missing of a damaged file, and all of its memory.
-MOST_COMPRESSION = 20_000
-#: Bytes that are not worth a question.
+#: Maximum compression: bytes of pixels per byte of a file. Deflate reaches 1032, others some thousands for a single
+#: colour. Decoders would allocate and fill all pixels of a truncated file.
+MAX_COMPRESSION = 20_000
+#: Size in bytes below which memory is not checked.
 HARMLESS = 1 << 25
 
 _given: ContextVar[float | None] = ContextVar("max_pixels", default=None)
 
 
 @contextmanager
-def pixels_limited(max_pixels: float | None) -> Iterator[None]:
-    """Files that are read within may hold so many pixels; None leaves the limit as it is."""
+def limited_pixels(max_pixels: float | None) -> Iterator[None]:
+    """Limit the number of pixels of files that are read within this context; None keeps the current limit."""
     before = _given.set(_given.get() if max_pixels is None else _checked(max_pixels, "max_pixels"))
     try:
         yield
@@ -37,8 +37,8 @@ def pixels_limited(max_pixels: float | None) -> Iterator[None]:
         _given.reset(before)
 
 
-def most_pixels() -> float:
-    """The limit that holds: the one given, that of the environment, or :data:`MAX_PIXELS`."""
+def pixel_limit() -> float:
+    """Return the current limit: the one given, that of the environment, or :data:`MAX_PIXELS`."""
     given = _given.get()
     if given is not None:
         return given
@@ -57,21 +57,21 @@ def _checked(value: object, name: str) -> float:
 
 
 def check_image_size(path: Path, rows: int, columns: int, pixel_bytes: int) -> None:
-    """Raise where an image has more pixels than the limit allows, its file can hold, or there is memory for."""
-    if rows * columns > (limit := most_pixels()):
+    """Raise if an image has more pixels than the limit, than its file can hold, or than fit into memory."""
+    if rows * columns > (limit := pixel_limit()):
         raise unusable(
             path,
             f"claims {columns} × {rows} pixels, more than the limit of {limit:.15g}; if you trust the file, "
             f"raise max_pixels (--max-pixels, {VARIABLE})",
         )
     needed = rows * columns * pixel_bytes
-    if needed > max(HARMLESS, MOST_COMPRESSION * path.stat().st_size):
+    if needed > max(HARMLESS, MAX_COMPRESSION * path.stat().st_size):
         raise unusable(path, f"is too short for the {columns} × {rows} pixels that it claims; it is damaged")
     refuse_beyond_memory(path, needed)
 
 
 def refuse_beyond_memory(path: Path, needed: int) -> None:
-    """Raise where fewer bytes are available than a file takes in memory."""
+    """Raise if a file needs more memory than there is available."""
     if needed > HARMLESS and (available := available_memory()) is not None and needed > available:
         raise unusable(
             path,

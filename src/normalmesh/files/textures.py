@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 #: Colours of the image: uint8 (H', W', 3 or 4), or a file.
 Texture: TypeAlias = "NDArray[np.uint8] | str | PathLike[str]"
 
-#: Formats of files, as Pillow names them; it knows more, some of which run other programs.
+#: Allowed formats, as Pillow names them. It supports others, some of which run external programs.
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
-#: Under which name a texture keeps the JPEG file that it came from: small, and not to be compressed twice.
+#: Key of the JPEG file in the information of an image: it is small, and should not be compressed twice.
 JPEG = "normalmesh jpeg"
-#: The EXIF tag for how a camera was held.
+#: EXIF tag of the orientation of the camera.
 ORIENTATION = 0x0112
 
 _opening = threading.Lock()
 
 
 def colour_image(texture: Texture) -> Image:
-    """An RGB or RGBA image from an array or a file, or an error."""
+    """Return an RGB or RGBA image from an array or a file, or raise :class:`NormalMeshError`."""
     import PIL.Image
 
     if isinstance(texture, str | PathLike):
@@ -48,23 +48,23 @@ def colour_image(texture: Texture) -> Image:
 def _read(path: Path) -> Image:
     import PIL.ImageOps
 
-    file_format(path)  # there is a file, and something in it
+    file_format(path)  # raises if there is no file, or nothing in it
     with reading(path, "a texture (PNG, JPEG, TIFF, WebP, BMP or GIF)"), _opened(path) as file:
         if file.mode.startswith(("I", "F")):
             raise unusable(path, "cannot be a texture: it must have 8 bits per channel")
-        check_image_size(path, file.height, file.width, 8)  # as stored, and as RGBA
+        check_image_size(path, file.height, file.width, 8)  # bytes per pixel, as stored and as RGBA
         as_stored = file.format == "JPEG" and file.mode == "RGB" and file.getexif().get(ORIENTATION, 1) == 1
-        # The right way up, as viewers show it: cameras write down how they were held.
+        # Apply the orientation of the camera, as viewers do.
         image = PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
         image.info[JPEG] = path.read_bytes() if as_stored else None
         return image
 
 
 def _opened(path: Path) -> Image:
-    """The image of a file, with its header read and its pixels not yet.
+    """Open the image of a file: its header is read, its pixels are not.
 
-    Pillow's limit on pixels, which is too low here, is one for the whole process: others must not see it lifted for
-    longer than that takes, and two threads must not put back what the other has set.
+    Pillow has one limit on pixels for the whole process, which is too low here. It is lifted as briefly as possible,
+    and by one thread at a time, so that it is restored to its old value.
     """
     import PIL.Image
 

@@ -10,7 +10,7 @@ from normalmesh.runtime.kernels import inner, kernel
 
 @inner(error_model="numpy")
 def slopes(normals, mask, row, column, frame):
-    """Slopes ∂_u z and ∂_v z of a pixel, and cos² of its tilt to the ray; outside the mask 0, 0, 1."""
+    """Return the slopes ∂_u z and ∂_v z of a pixel, and cos² of its tilt to the ray; 0, 0, 1 outside the mask."""
     if not mask[row, column]:
         return 0.0, 0.0, 1.0
     nx, ny, nz = normals[row, column, 0], normals[row, column, 1], normals[row, column, 2]
@@ -23,9 +23,9 @@ def slopes(normals, mask, row, column, frame):
 
 @kernel(error_model="numpy")
 def curls(first, last, step, normals, mask, frame, found):
-    """Fill ``found`` (K, W): curls of the slopes around 2×2 foreground pixels, times cos² of their tilt; NaN elsewhere.
+    """Fill ``found`` (K, W) with curls of the slopes around 2×2 foreground pixels, times cos² of their tilt; else NaN.
 
-    Its row k begins in row ``step`` · k of the map.
+    Row k of it is for row ``step`` · k of the map and the one below.
     """
     columns = mask.shape[1]
     for k in range(first, last):
@@ -50,13 +50,13 @@ def curls(first, last, step, normals, mask, frame, found):
 
 @kernel(error_model="numpy")
 def loop_gaps(first, last, side, step, normals, mask, frame, found):
-    """Fill ``found`` (K, W): by how much heights miss themselves around loops of so many pixels a side; NaN elsewhere.
+    """Fill ``found`` (K, W) with closure errors around square loops of foreground pixels, ``side`` px long; else NaN.
 
-    Times the least cos² of the corners. Slopes are integrated by the trapezoidal rule. Row k is for the loops of
-    foreground pixels that begin in row ``step`` · k of the map.
+    They are multiplied by the least cos² of the corners. Slopes are integrated by the trapezoidal rule. Row k of
+    ``found`` is for loops that begin in row ``step`` · k of the map.
     """
     columns = mask.shape[1]
-    # Of each column: the slopes down its side summed, those of its two ends along the rows, and the lesser cos².
+    # For each column: the sum of slopes along it, the difference of slopes across its two ends, and the lesser cos².
     down, across, flat = np.empty(columns), np.empty(columns), np.empty(columns)
     for k in range(first, last):
         top = step * k
@@ -86,9 +86,10 @@ def loop_gaps(first, last, side, step, normals, mask, frame, found):
 
 @kernel
 def bilateral(first, last, normals, mask, radius, width, spread, smooth):
-    """Fill rows of ``smooth`` (H, W, 3): unit means of normals and of neighbours near on the screen and alike.
+    """Fill rows of ``smooth`` (H, W, 3) with bilaterally filtered unit normals.
 
-    ``width`` (px) and ``spread`` (length of the difference of unit normals) are the two Gaussians' deviations.
+    ``width`` (px) and ``spread`` (length of the difference of unit normals) are the standard deviations of the two
+    Gaussians.
     """
     rows, columns = mask.shape
     for i in range(first, last):

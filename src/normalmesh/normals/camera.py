@@ -49,7 +49,7 @@ MAX_LOGARITHM = 70.0
 
 
 class CameraArrays(NamedTuple):
-    """What kernels know of a camera.
+    """The numbers of a camera, as kernels take them.
 
     Attributes
     ----------
@@ -156,7 +156,8 @@ class Camera(ABC):
         """Return the rays r(u, v), (..., 3), not normalised."""
         _, _, origin, along_u, along_v = self.frame
         columns, rows = _positions(u, v)
-        return origin + columns[..., None] * along_u + rows[..., None] * along_v
+        rays: Float = origin + columns[..., None] * along_u + rows[..., None] * along_v
+        return rays
 
     def shifted_frame(self, u: float, v: float) -> Float:
         """Return the :attr:`frame` of an image whose origin is at the screen position (u, v) of this one."""
@@ -350,7 +351,7 @@ class Perspective(CentralCamera):
 
     @classmethod
     def from_matrix(cls, K: ArrayLike, pixel_centre: str = "integer") -> Perspective:
-        """Camera from a 3×3 matrix of intrinsics.
+        """Return the camera of a 3×3 matrix of intrinsics.
 
         Parameters
         ----------
@@ -375,7 +376,7 @@ class Perspective(CentralCamera):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], pixel_centre: str = "integer") -> Perspective:
-        """Camera from a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
+        """Return the camera of a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
         from normalmesh.files.cameras import read_camera_matrix
 
         K = read_camera_matrix(checked_path(path))
@@ -386,7 +387,7 @@ class Perspective(CentralCamera):
 
     @classmethod
     def centred(cls, focal_length: float, shape: tuple[int, int]) -> Perspective:
-        """Camera with square pixels and its principal point in the middle of an image.
+        """Return a camera with square pixels and its principal point in the middle of an image.
 
         Parameters
         ----------
@@ -424,14 +425,14 @@ def _refuse_extreme(number: float, name: str, least: float) -> None:
 
 
 def _positions(u: ArrayLike, v: ArrayLike) -> tuple[Float, Float]:
-    """Screen positions that fit together."""
+    """Return screen positions of compatible shapes as arrays."""
     columns, rows = np.asarray(checked_array(u, "u"), np.float64), np.asarray(checked_array(v, "v"), np.float64)
     _refuse_unlike(u=columns, v=rows)
     return columns, rows
 
 
 def _lifted(screen: ArrayLike, unknown: ArrayLike) -> tuple[Float, Float, Float]:
-    """u, v and the unknown, of one shape."""
+    """Return u, v and the unknown, of the same shape."""
     u, v = np.moveaxis(checked_vectors(screen, 2, "screen"), -1, 0)
     values = np.asarray(checked_array(unknown, "unknown"), np.float64)
     if values.shape != u.shape:
@@ -442,7 +443,7 @@ def _lifted(screen: ArrayLike, unknown: ArrayLike) -> tuple[Float, Float, Float]
 
 
 def _refuse_unlike(**arrays: Float) -> None:
-    """An error where two arrays cannot be combined."""
+    """Raise :class:`NormalMeshError` if two arrays cannot be broadcast together."""
     (first, one), (second, two) = arrays.items()
     try:
         np.broadcast_shapes(one.shape, two.shape)

@@ -1,7 +1,7 @@
-"""Conventions: which way the channels of a normal map point.
+"""Conventions: the axes of the channels of a normal map.
 
-The project's frame is x right, y up, z towards the viewer. A convention says what each channel of a file holds in
-that frame: ``"+x-y+z"`` reads "the first channel is x, the second is y negated, the third is z".
+The project's frame is x right, y up, z towards the viewer. A convention names the axis of that frame that each channel
+of a file holds: ``"+x-y+z"`` means that the first channel is x, the second is y negated, the third is z.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Convention:
 
     @classmethod
     def parse(cls, text: str | Convention) -> Convention:
-        """From a name (``opengl``, ``directx``, ``opencv``), from axes (``+x-y+z``), or as it is."""
+        """Return the convention of a name (``opengl``, ``directx``, ``opencv``) or of axes (``+x-y+z``)."""
         if isinstance(text, Convention):
             return text
         if not isinstance(text, str):
@@ -67,11 +67,11 @@ class Convention:
 
     @property
     def name(self) -> str:
-        """The usual name where there is one, else the axes."""
+        """The common name if there is one, else the axes."""
         return next((name for name, axes in NAMED.items() if axes == self.axes), self.axes)
 
     def to_project(self, channels: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Channels (..., 3) as stored → normals (..., 3) in the project's frame."""
+        """Convert channels (..., 3) as stored to normals (..., 3) in the project's frame."""
         channels = _three_floats(channels, "channels")
         normals = np.empty_like(channels)
         for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
@@ -79,7 +79,7 @@ class Convention:
         return normals
 
     def from_project(self, normals: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Normals (..., 3) in the project's frame → channels (..., 3) to be stored."""
+        """Convert normals (..., 3) in the project's frame to channels (..., 3) to be stored."""
         normals = _three_floats(normals, "normals")
         channels = np.empty_like(normals)
         for channel, (axis, sign) in enumerate(zip(self.order, self.signs, strict=True)):
@@ -88,7 +88,7 @@ class Convention:
 
 
 def _three_floats(values: NDArray[np.floating], name: str) -> NDArray[np.floating]:
-    """The values (..., 3), or an error."""
+    """Return the values (..., 3), or raise :class:`NormalMeshError`."""
     array = checked_array(values, name, "an array of floats", "f")
     if array.ndim == 0 or array.shape[-1] != 3:
         raise NormalMeshError(f"{name} must have the shape (..., 3), not {shape_text(array.shape)}")

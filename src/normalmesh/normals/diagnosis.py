@@ -1,8 +1,8 @@
-"""diagnose: which convention a normal map follows, told from its data.
+"""Diagnosing which convention a normal map follows, from its data.
 
-Three things about a convention can be seen. Visible surface faces the viewer; the right gradient has no curl
+There are three kinds of evidence. Visible surface faces the viewer; the right gradient has no curl
 (:mod:`.integrability`); at an object's outline normals lean outwards (:mod:`.silhouette`).
-Each either rules a convention out against another or stays silent; what is left is reported, never guessed.
+Each either excludes a convention against another or is neutral; what remains is reported, never guessed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from normalmesh.normals.integrability import (
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.silhouette import Silhouette, silhouette
 
-_OVERVIEW = 2**19  # pixels looked at for lengths, directions and the outline
-_FACING = 2**16  # of these, as many are looked at for which way they face
-_AWAY = 0.15  # a convention in which more of the surface faces away is out
+_OVERVIEW = 2**19  # number of pixels sampled for lengths, directions and the outline
+_FACING = 2**16  # number of these that are sampled for the side that they face
+_AWAY = 0.15  # a convention in which a larger share of the surface faces away is excluded
 _WORLD = 0.05  # if more faces away in every convention, the normals are not in the camera's frame
 
 
 @dataclass(frozen=True)
-class _Bar:
-    """What evidence must reach to count."""
+class _Thresholds:
+    """Thresholds of evidence."""
 
     significance: float
     agreement: float
@@ -47,26 +47,26 @@ class _Bar:
     silhouette_effect: float
 
 
-_TELLS = _Bar(significance=4.0, agreement=0.5, curl_effect=0.05, silhouette_effect=0.4)
-# No outline is strong evidence: a steep bowl that is masked at its rim has the outline of a ball, turned inside out.
-_STRONG = _Bar(significance=6.0, agreement=0.7, curl_effect=0.1, silhouette_effect=np.inf)
+_SUFFICIENT = _Thresholds(significance=4.0, agreement=0.5, curl_effect=0.05, silhouette_effect=0.4)
+# An outline is never strong evidence: a steep bowl masked at its rim has the outline of a ball turned inside out.
+_STRONG = _Thresholds(significance=6.0, agreement=0.7, curl_effect=0.1, silhouette_effect=np.inf)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the data of a normal map say about its convention. ``print`` it to read it.
+    """The convention of a normal map as its data show it. ``print`` it for a summary.
 
     Attributes
     ----------
     axes
-        The convention that the data are sure of, such as ``"+x-y+z"``; None: cannot tell.
+        The convention that the data determine, such as ``"+x-y+z"``; None if they determine none.
     candidates
-        The conventions that the data do not exclude, best first. One only if ``axes`` is told.
+        The conventions that the data do not exclude, best first. Only one if ``axes`` is not None.
     confidence
         0 where something stays open, that is, where ``axes`` is None. Else how unanimous the evidence is against the
         closest rival: (for − against) / (for + against) of its weighted votes, at least 0.5; 1 = no vote against.
     excluded
-        Conventions that contradict the data so clearly that using one is worth a warning.
+        Conventions that contradict the data so clearly that using one of them causes a warning.
     curl
         For each candidate, curl of its gradient as a share of all bending; 0 is a perfect surface.
     outline
@@ -99,11 +99,11 @@ class Diagnosis:
     mean_z: float
 
     def strongly_excludes(self, convention: Convention) -> bool:
-        """Whether the data contradict this convention so clearly that a warning is due."""
+        """Return whether the data contradict this convention so clearly that it causes a warning."""
         return convention.axes in self.excluded
 
     def summary(self) -> str:
-        """Some lines for people."""
+        """Return a summary of a few lines."""
         return "\n".join([*self._about_convention(), *self._about_values()])
 
     __str__ = summary
@@ -132,7 +132,7 @@ class Diagnosis:
         if _flip(_flip(best, "x"), "y") in self.candidates:
             why = "no outline" if self.outline is None else "normals do not lean steeply outwards along the outline"
             reasons.append(f"bumps and dents cannot be told apart: {why}")
-        elif self.outline is not None and self.outline[best] > _TELLS.silhouette_effect / 2:
+        elif self.outline is not None and self.outline[best] > _SUFFICIENT.silhouette_effect / 2:
             reasons.append(f"outline: normals lean steeply outwards along {self.outline[best]:.0%} of it")
         return reasons
 
@@ -144,7 +144,7 @@ class Diagnosis:
 
 
 def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, camera: Camera | None = None) -> Diagnosis:
-    """Tell from the data which convention a normal map follows.
+    """Diagnose from the data which convention a normal map follows.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, came
 
 @dataclass(frozen=True)
 class _Values:
-    """What the values alone show. See :class:`Diagnosis`."""
+    """Properties of the values alone. See :class:`Diagnosis`."""
 
     unit_length: float
     eight_bit: bool | None
@@ -208,7 +208,7 @@ class _Values:
 
     @classmethod
     def of(cls, channels: NDArray[np.float32], raw: bool) -> _Values:
-        """From channels (N, 3) of foreground pixels."""
+        """Return the properties of channels (N, 3) of foreground pixels."""
         return cls(
             unit_length=float(np.mean(np.abs(lengths(channels) - 1) < 0.03)),
             eight_bit=_is_eight_bit(channels) if raw else None,
@@ -219,7 +219,7 @@ class _Values:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """The three kinds of evidence, and what follows from them together.
+    """The three kinds of evidence, and the conclusions from all of them.
 
     Attributes
     ----------
@@ -239,33 +239,33 @@ class _Evidence:
         return bool(self.away.min() <= _WORLD)
 
     def verdict(self) -> tuple[tuple[str, ...], float]:
-        """The candidates that are left, best first, and the confidence in the first."""
+        """Return the remaining candidates, best first, and the confidence in the first."""
         order = sorted(range(len(CANDIDATES)), key=self._rank)
         if not self.faces_viewer:
             return tuple(CANDIDATES[k] for k in order), 0.0
         facing = [k for k in order if self.away[k] <= _AWAY]
-        against = {k: max(self._told(other, k, _TELLS) for other in facing) for k in facing}
+        against = {k: max(self._agreement(other, k, _SUFFICIENT) for other in facing) for k in facing}
         left = [k for k in facing if against[k] == 0] or facing
         confidence = min((against[k] for k in facing if k not in left), default=1.0) if len(left) == 1 else 0.0
         return tuple(CANDIDATES[k] for k in left), confidence
 
     def excluded(self) -> frozenset[str]:
-        """The candidates that contradict the data beyond doubt."""
+        """Return the candidates that clearly contradict the data."""
         if not self.faces_viewer:
             return frozenset()
         facing = [k for k in range(len(CANDIDATES)) if self.away[k] <= _AWAY]
         return frozenset(
             axes
             for k, axes in enumerate(CANDIDATES)
-            if self.away[k] > 2 * _AWAY or any(self._told(other, k, _STRONG) > 0 for other in facing)
+            if self.away[k] > 2 * _AWAY or any(self._agreement(other, k, _STRONG) > 0 for other in facing)
         )
 
     def curl_scores(self) -> NDArray[np.float64]:
-        """(16,) curl of each candidate as a share of all bending."""
+        """Return the curl (16,) of each candidate as a share of all bending."""
         return self.curl.scores[[_front(k) for k in range(len(CANDIDATES))]]
 
     def outline_scores(self) -> dict[str, float] | None:
-        """The score of the silhouette for each candidate."""
+        """Return the score of the silhouette for each candidate."""
         if self.outline is None:
             return None
         return dict(zip(CANDIDATES, map(float, self.outline.scores), strict=True))
@@ -276,41 +276,43 @@ class _Evidence:
         lean = 0.0 if outline is None else -outline[CANDIDATES[k]]
         return away, round(float(np.nan_to_num(self.curl_scores()[k])), 6), lean, k
 
-    def _told(self, first: int, second: int, bar: _Bar) -> float:
-        """Agreement of the evidence for the first candidate against the second; 0 = not enough, or contradictory."""
-        curl = _curl_tells(self.curl, _front(first), _front(second), bar)
-        lean = self._outline_tells(first, second, bar)
+    def _agreement(self, first: int, second: int, thresholds: _Thresholds) -> float:
+        """Return the agreement of the evidence for the first candidate against the second; 0 if it is insufficient."""
+        curl = _curl_agreement(self.curl, _front(first), _front(second), thresholds)
+        lean = self._outline_agreement(first, second, thresholds)
         opposed = (
-            _curl_tells(self.curl, _front(second), _front(first), _TELLS),
-            self._outline_tells(second, first, _TELLS),
+            _curl_agreement(self.curl, _front(second), _front(first), _SUFFICIENT),
+            self._outline_agreement(second, first, _SUFFICIENT),
         )
         return 0.0 if any(opposed) else max(curl, lean)
 
-    def _outline_tells(self, first: int, second: int, bar: _Bar) -> float:
+    def _outline_agreement(self, first: int, second: int, thresholds: _Thresholds) -> float:
         if self.outline is None:
             return 0.0
         evidence = self.outline.preference(first, second)
-        return _passes(evidence, bar, bar.silhouette_effect)
+        return _passes(evidence, thresholds, thresholds.silhouette_effect)
 
 
-def _curl_tells(curl: Integrability, first: int, second: int, bar: _Bar) -> float:
-    """Agreement on the scale that tells most; 0 if none tells or if scales contradict each other."""
+def _curl_agreement(curl: Integrability, first: int, second: int, thresholds: _Thresholds) -> float:
+    """Return the largest agreement of all scales; 0 if it is insufficient or if scales contradict each other."""
     scales = list(curl.preferences(first, second))
-    if any(scale.significance < -_TELLS.significance and scale.effect < -0.02 for scale in scales):
+    if any(scale.significance < -_SUFFICIENT.significance and scale.effect < -0.02 for scale in scales):
         return 0.0
-    return max((_passes(scale, bar, bar.curl_effect) for scale in scales), default=0.0)
+    return max((_passes(scale, thresholds, thresholds.curl_effect) for scale in scales), default=0.0)
 
 
-def _passes(evidence: Preference, bar: _Bar, effect: float) -> float:
-    """The agreement if the evidence reaches the bar, else 0."""
+def _passes(evidence: Preference, thresholds: _Thresholds, effect: float) -> float:
+    """Return the agreement if the evidence reaches the thresholds, else 0."""
     reaches = (
-        evidence.significance >= bar.significance and evidence.effect >= effect and evidence.agreement >= bar.agreement
+        evidence.significance >= thresholds.significance
+        and evidence.effect >= effect
+        and evidence.agreement >= thresholds.agreement
     )
     return evidence.agreement if reaches else 0.0
 
 
 def _front(k: int) -> int:
-    """Index into FRONT of the convention with the same gradient as CANDIDATES[k]: itself or its negative."""
+    """Return the index into FRONT of the convention with the same gradient as CANDIDATES[k]."""
     axes = CANDIDATES[k]
     return FRONT.index(axes if axes.endswith("+z") else axes.translate(str.maketrans("+-", "-+")))
 
@@ -318,7 +320,7 @@ def _front(k: int) -> int:
 def _facing_away(
     channels: NDArray[np.float32], foreground: NDArray[np.bool_], step: int, camera: Camera
 ) -> NDArray[np.float64]:
-    """(16,) share of the foreground turned more than 93° away from the viewer in each candidate."""
+    """Return the share (16,) of the foreground turned more than 93° away from the viewer in each candidate."""
     pixels = np.flatnonzero(foreground)
     rows, columns = np.divmod(pixels[:: pixels.size // _FACING + 1], foreground.shape[1])
     towards = camera.towards_viewer * camera.rays(columns * step + 0.5, rows * step + 0.5)
@@ -331,20 +333,20 @@ def _facing_away(
 
 
 def _is_srgb(channels: NDArray[np.float32]) -> bool:
-    """Whether most of the channels (N, 3) are of unit length only after undoing the sRGB curve."""
+    """Return whether most of the channels (N, 3) have unit length only after undoing the sRGB curve."""
     error = np.median(np.abs(lengths(channels) - 1))
     undone = np.median(np.abs(lengths(undo_srgb(channels)) - 1))
     return bool(error > 0.05 and undone < 0.03)
 
 
 def _is_eight_bit(channels: NDArray[np.float32]) -> bool:
-    """Whether the channels (N, 3) lie on the 256 levels of 2v/255 − 1."""
+    """Return whether the channels (N, 3) lie on the 256 levels of 2v/255 − 1."""
     level = (channels.astype(np.float64) + 1) * 127.5
     return bool(np.mean(np.abs(level - np.rint(level)) < 2e-3) > 0.999)
 
 
 def _is_smooth(tiles: Tiles) -> bool:
-    """Whether most horizontal neighbours are within 20° of each other."""
+    """Return whether most horizontal neighbours are within 20° of each other."""
     both = tiles.foreground[:, :, 1:] & tiles.foreground[:, :, :-1]
     cosine = np.einsum("...c,...c->...", tiles.channels[:, :, 1:], tiles.channels[:, :, :-1])[both]
     return bool(cosine.size and np.median(cosine) > np.cos(np.deg2rad(20)))
@@ -353,7 +355,7 @@ def _is_smooth(tiles: Tiles) -> bool:
 def _checked(
     normals: NormalMap | ArrayLike, mask: ArrayLike | None, camera: Camera | None
 ) -> tuple[NDArray[np.floating], NDArray[np.bool_] | None, Camera]:
-    """Channels, mask and camera, or an error."""
+    """Return channels, mask and camera, or raise :class:`NormalMeshError`."""
     if isinstance(normals, NormalMap):
         if mask is not None or camera is not None:
             raise NormalMeshError("a NormalMap has its own mask and camera: give neither beside it")
@@ -373,7 +375,7 @@ def _checked(
 
 
 def _step(shape: tuple[int, ...]) -> int:
-    """From one row or column of the overview to the next, in pixels of the map (H, W, 3)."""
+    """Return the step from one row or column of the overview to the next, in pixels of the map (H, W, 3)."""
     return max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / _OVERVIEW))))
 
 
@@ -383,7 +385,7 @@ def _named(axes: str) -> str:
 
 
 def _flip(axes: str, axis: str) -> str:
-    """The convention with one axis reversed."""
+    """Return the convention with one axis reversed."""
     at = axes.index(axis) - 1
     return axes[:at] + ("-" if axes[at] == "+" else "+") + axes[at + 1 :]
 

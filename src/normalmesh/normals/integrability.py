@@ -1,8 +1,8 @@
-"""Integrability: how well the channels of a normal map, read in a convention, are the gradient of a surface.
+"""Integrability: how close the channels of a normal map, read in a convention, are to the gradient of a surface.
 
 For the right convention the gradient ``(∂_u z, ∂_v z) = −(⟨n, τ_u⟩, ⟨n, τ_v⟩) / ⟨n, r⟩`` has no curl; for a wrong one
-it has, wherever the surface bends both ways. Noise hides fine curvature and occlusions break every convention, so
-the curl is summed over small blocks, on the pixels and on averages of 2×2, 4×4 and 8×8 of them, and the blocks vote.
+it has, wherever the surface bends in both directions. Noise hides fine curvature and occlusions break every convention,
+so the curl is summed over small blocks, on the pixels and on averages of 2×2, 4×4 and 8×8 of them, and the blocks vote.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +20,18 @@ from normalmesh.normals.conventions import Convention
 
 Float32 = NDArray[np.float32]
 Bool = NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 #: Conventions with z towards the viewer. Negating all three channels leaves the gradient as it is.
 FRONT = tuple(f"{first}{a}{second}{b}+z" for a, b in (("x", "y"), ("y", "x")) for first in "+-" for second in "+-")
 
-#: The sixteen conventions that are told apart: the signs, and x and y swapped. The third channel holds z.
+#: The sixteen conventions that are distinguished: the signs, and x and y swapped. The third channel holds z.
 CANDIDATES = FRONT + tuple(axes[:4] + "-z" for axes in FRONT)
 
 _TILE = 128  # pixels per side of a sampled tile
-_TILES = 32  # at most so many tiles per step, which bounds time and memory on maps of any size
+_TILES = 32  # maximum number of tiles per step, which bounds time and memory on maps of any size
 _BLOCK = 8  # 2×2 loops per side of a voting block
-_LOOPS = 24  # a block votes if at least so many of its loops are foreground
+_LOOPS = 24  # minimum number of foreground loops for a block to vote
 _STEEP = 0.17  # cosine of 80°: steeper normals count as 80°, since the gradient has no bound at 90°
 
 
@@ -55,7 +57,7 @@ class Tiles:
 
 @dataclass(frozen=True)
 class Preference:
-    """What the votes say about one convention against another. Positive: for the first.
+    """The evidence of the votes for one convention against another. Positive values are for the first.
 
     Attributes
     ----------
@@ -98,7 +100,7 @@ class Integrability:
         return np.mean(shares, axis=0) if shares else np.full(len(FRONT), np.nan)
 
     def preferences(self, first: int, second: int) -> Iterator[Preference]:
-        """For each scale, what speaks for the convention FRONT[first] against FRONT[second]."""
+        """Yield, for each scale, the evidence for the convention FRONT[first] against FRONT[second]."""
         for curl, bending in zip(self.curl, self.bending, strict=True):
             both = curl[first] + curl[second]
             votes = np.divide(curl[second] - curl[first], both, out=np.zeros_like(both), where=both > 0)
@@ -112,29 +114,30 @@ class Integrability:
 
 
 def foreground_of(channels: NDArray[np.floating], mask: Bool | None) -> Bool:
-    """(...) bool: pixels of channels (..., 3) that hold a normal: finite, not of zero length, not black or white."""
+    """Return which pixels (...) of channels (..., 3) hold a normal: finite, not zero, not black or white."""
     first, second, third = np.moveaxis(channels, -1, 0)
     low = np.minimum(np.minimum(first, second), third)
     high = np.maximum(np.maximum(first, second), third)
     size = np.maximum(high, -low)
-    usable = (size > 0.2) & (size < np.inf) & (high > -0.999) & (low < 0.999)
+    usable: Bool = (size > 0.2) & (size < np.inf) & (high > -0.999) & (low < 0.999)
     return usable if mask is None else usable & mask
 
 
 def lengths(channels: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Lengths (...) of vectors (..., 3)."""
-    return np.sqrt(np.einsum("...c,...c->...", channels, channels))
+    """Return the lengths (...) of vectors (..., 3)."""
+    lengths: NDArray[np.floating] = np.sqrt(np.einsum("...c,...c->...", channels, channels))
+    return lengths
 
 
 def undo_srgb(channels: Float32) -> Float32:
-    """Channels in [−1, 1] whose stored values went through the sRGB curve → the channels that were meant."""
+    """Undo the sRGB curve of channels in [−1, 1]."""
     stored = np.clip((channels + 1) / 2, 0, 1)
     linear = np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
     return (2 * linear - 1).astype(np.float32)
 
 
 def sample_tiles(channels: NDArray[np.floating], mask: Bool | None, step: int, srgb: bool) -> Tiles:
-    """Tiles of every ``step``-th pixel of the map (H, W, 3), spread evenly over its foreground."""
+    """Return tiles of every ``step``-th pixel of the map (H, W, 3), spread evenly over its foreground."""
     shape = channels.shape[:2]
     side = _TILE * step
     rows, columns = (np.arange(0, size, side) for size in shape)
@@ -157,20 +160,21 @@ def sample_tiles(channels: NDArray[np.floating], mask: Bool | None, step: int, s
 
 
 def integrability(pieces: list[Tiles], camera: Camera) -> Integrability:
-    """The curl of the tiles in all conventions and on all scales."""
+    """Compute the curl of the tiles in all conventions and on all scales."""
     scales = [_curl_of_blocks(scale, camera) for tiles in pieces for scale in _scales(tiles)]
     scales = [(curl, bending) for curl, bending in scales if bending.sum() > 0]
     return Integrability(tuple(curl for curl, _ in scales), tuple(bending for _, bending in scales))
 
 
 def _unit(channels: Float32, foreground: Bool) -> Float32:
-    """Channels scaled to unit length on the foreground, zero elsewhere."""
+    """Return channels scaled to unit length on the foreground, zero elsewhere."""
     channels = np.where(foreground[..., None], channels, 0)
-    return channels / np.maximum(lengths(channels), 1e-6)[..., None]
+    unit: Float32 = channels / np.maximum(lengths(channels), 1e-6)[..., None]
+    return unit
 
 
 def _scales(tiles: Tiles) -> Iterator[Tiles]:
-    """The tiles, then averages of 2×2, 4×4 and 8×8 pixels that are all foreground."""
+    """Yield the tiles, then averages of 2×2, 4×4 and 8×8 pixels that are all foreground."""
     for _ in range(3):
         yield tiles
         foreground: Bool = np.all(_quarters(tiles.foreground), axis=(2, 4))
@@ -181,14 +185,14 @@ def _scales(tiles: Tiles) -> Iterator[Tiles]:
     yield tiles
 
 
-def _quarters(array: NDArray) -> NDArray:
-    """(T, S, S, ...) → (T, S/2, 2, S/2, 2, ...)."""
+def _quarters(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return (T, S, S, ...) as (T, S/2, 2, S/2, 2, ...)."""
     tiles, side = array.shape[:2]
     return array.reshape(tiles, side // 2, 2, side // 2, 2, *array.shape[3:])
 
 
 def _curl_of_blocks(tiles: Tiles, camera: Camera) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(8, B) sums of |curl| and (B,) sums of bending over the blocks with enough foreground."""
+    """Return sums of |curl| (8, B) and of bending (B,) over the blocks with enough foreground."""
     loops = _loops(tiles.foreground, np.logical_and)
     voting = _sum_blocks(loops) >= _LOOPS
     curls: dict[str, NDArray[np.float64]] = {}
@@ -207,7 +211,7 @@ def _curl_of_blocks(tiles: Tiles, camera: Camera) -> tuple[NDArray[np.float64], 
 
 
 def _mixed_derivatives(tiles: Tiles, camera: Camera, axes: str) -> tuple[Float32, Float32, Float32]:
-    """∂_v∂_u z, ∂_u∂_v z and the weight of each 2×2 loop, (T, S − 1, S − 1).
+    """Return ∂_v∂_u z, ∂_u∂_v z and the weight of each 2×2 loop, (T, S − 1, S − 1).
 
     The weight is the squared cosine between normal and ray: the error of the gradient grows with its inverse.
     """
@@ -229,16 +233,18 @@ def _mixed_derivatives(tiles: Tiles, camera: Camera, axes: str) -> tuple[Float32
     )
 
 
-def _loops(array: NDArray, combine: np.ufunc) -> NDArray:
-    """(T, S, S) → (T, S − 1, S − 1): the four pixels of each 2×2 loop combined."""
-    rows = combine(array[:, 1:], array[:, :-1])
-    return combine(rows[:, :, 1:], rows[:, :, :-1])
+def _loops(array: NDArray[Scalar], combine: np.ufunc) -> NDArray[Scalar]:
+    """Combine the four pixels of each 2×2 loop: (T, S, S) to (T, S − 1, S − 1)."""
+    rows: NDArray[Scalar] = combine(array[:, 1:], array[:, :-1])
+    loops: NDArray[Scalar] = combine(rows[:, :, 1:], rows[:, :, :-1])
+    return loops
 
 
-def _sum_blocks(loops: NDArray) -> NDArray[np.float64]:
-    """(T, S − 1, S − 1) → (T · S²/64,): sums over blocks of 8×8 loops."""
+def _sum_blocks(loops: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Sum over blocks of 8×8 loops: (T, S − 1, S − 1) to (T · S²/64,)."""
     tiles, side = loops.shape[0], loops.shape[1] + 1
     padded = np.zeros((tiles, side, side), np.float32)
     padded[:, :-1, :-1] = loops
     blocks = padded.reshape(tiles, side // _BLOCK, _BLOCK, side // _BLOCK, _BLOCK)
-    return blocks.sum(axis=(2, 4), dtype=np.float64).ravel()
+    sums: NDArray[np.float64] = blocks.sum(axis=(2, 4), dtype=np.float64)
+    return sums.ravel()

@@ -1,4 +1,4 @@
-"""NormalMap: validated normals, mask and camera. Everything behind it may rely on what it promises."""
+"""NormalMap: validated normals, mask and camera, on which all later stages rely."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class NormalMap:
 
 
 def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
-    """The normals as a contiguous float32 or float64 array (H, W, 3), or an error."""
+    """Return the normals as a contiguous float32 or float64 array (H, W, 3), or raise :class:`NormalMeshError`."""
     array = checked_array(normals, "normals", kinds=None)
     if array.ndim != 3 or array.shape[2] != 3:
         raise NormalMeshError(f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}")
@@ -125,7 +125,7 @@ def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
 
 
 def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """A copy of the mask as bool of the given shape, or an error."""
+    """Return a copy of the mask as bool of the given shape, or raise :class:`NormalMeshError`."""
     if mask is None:
         return np.ones(shape, np.bool_)
     array = checked_nonzero(mask)
@@ -152,7 +152,7 @@ def _refuse_unusable(foreground: int, repairs: Repairs) -> None:
 
 
 def _report(repairs: Repairs, foreground: int) -> None:
-    """One warning that sums up what was changed; grazing normals are too ordinary to mention."""
+    """Warn once about all repairs; clamped grazing normals are too common to be reported."""
     parts = []
     if repairs.invalid:
         parts.append(f"{repairs.invalid} NaN, infinite or zero-length normals left the mask")

@@ -1,4 +1,4 @@
-"""Silhouettes: at the outline of an object its normals lean outwards, which tells bumps from dents."""
+"""Silhouettes: at the outline of an object its normals lean outwards, which distinguishes bumps from dents."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.integrability import CANDIDATES, Preference
 
-_DEPTH = 2.0  # pixels: how far inside the outline normals are looked at
-_BORDER = 4  # pixels: an outline so close to the image border is a crop, not a silhouette
-_LEANS = 0.8  # sine of 53°: weaker leaning occurs at the edge of any cut-out
-_CELLS = 10  # arcs are the pieces of the outline in a grid of so many cells along its longer side
-_FEW = 30  # outlines of fewer pixels tell nothing
+_DEPTH = 2.0  # pixels inside the outline at which normals are sampled
+_BORDER = 4  # pixels: an outline closer to the image border than this is a crop, not a silhouette
+_LEANS = 0.8  # sine of 53°: normals at the edge of any cut-out may lean less than this
+_CELLS = 10  # number of cells, along the longer side of the outline, of the grid that divides it into arcs
+_FEW = 30  # minimum number of pixels of an outline
 
 
 @dataclass(frozen=True)
 class Silhouette:
-    """How the normals along the outline of the mask lean, in each of the sixteen :data:`CANDIDATES`.
+    """Directions of the normals along the outline of the mask, in each of the sixteen :data:`CANDIDATES`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Silhouette:
         return self.outward - self.inward
 
     def preference(self, first: int, second: int) -> Preference:
-        """What speaks for one candidate against another: nothing, unless the first leans outwards all round."""
+        """Return the evidence for one candidate against another: none, unless the first leans outwards all round."""
         votes = self.arcs[first] - self.arcs[second]
         spread = float(np.sqrt(np.sum(votes**2)))
         if spread == 0 or not self.all_round[first] or self.inward[first] > 0.1 * self.outward[first]:
@@ -55,7 +55,7 @@ class Silhouette:
 def silhouette(
     channels: NDArray[np.float32], foreground: NDArray[np.bool_], step: int, camera: Camera
 ) -> Silhouette | None:
-    """Look at the outline of the foreground; None where there is none.
+    """Evaluate the normals along the outline of the foreground; None if there is no outline.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def silhouette(
 def _outline(
     foreground: NDArray[np.bool_],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Rows, columns (N,) of the pixels along the outline, and the direction (N, 2) in u, v that leads out of it."""
+    """Return rows, columns (N,) of the pixels along the outline, and the outward direction (N, 2) in u, v."""
     if foreground.all():
         return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, 2))
     # One pixel more, for differences across a pixel.
@@ -109,7 +109,7 @@ def _outline(
 
 
 def _deep(foreground: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Pixels with no background within the depth. In NumPy: importing scipy.ndimage takes longer than all of this."""
+    """Return the pixels without background within the depth. Importing scipy.ndimage would take longer than this."""
     reach = int(_DEPTH)
     offsets = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1) if i * i + j * j <= _DEPTH**2]
     deep = np.zeros_like(foreground)
@@ -121,7 +121,7 @@ def _deep(foreground: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _blurred(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """By a Gaussian as wide as the depth; zero within twice the border of the image."""
+    """Return values blurred by a Gaussian of the depth; zero within twice the border of the image."""
     reach = 2 * _BORDER
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / _DEPTH) ** 2).astype(np.float32)
     weights /= weights.sum()
@@ -135,13 +135,13 @@ def _blurred(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _arcs(rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.intp]:
-    """(N,) number of the arc that each pixel of the outline belongs to."""
+    """Return the number (N,) of the arc that each pixel of the outline belongs to."""
     cell = max(int(np.ptp(rows)), int(np.ptp(columns))) // _CELLS + 1
     _, arc = np.unique(rows // cell * (columns.max() + 1) + columns // cell, return_inverse=True)
     return arc
 
 
 def _on_opposite_sides(outward: NDArray[np.float64]) -> bool:
-    """Whether the directions (N, 2) lead both left and right, or both up and down."""
+    """Return whether the directions (N, 2) lead both left and right, or both up and down."""
     enough = 0.1 * len(outward)
     return any(min(np.sum(part > 0.7), np.sum(part < -0.7)) > enough for part in outward.T)
