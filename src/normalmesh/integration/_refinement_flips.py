@@ -34,7 +34,7 @@ def gather_pixels(f, mesh, normals, pixels):
     return pixels, pad_columns(pixels, gather_face(a, b, c, a, 1, normals, pixels, 0))
 
 
-@inner
+@inner(forceinline=True)
 def angle_now(f, mesh, unknown, camera, pixels, count):
     """Return the summed angle between face f and its pixels."""
     normal = unit_normal(
@@ -45,7 +45,7 @@ def angle_now(f, mesh, unknown, camera, pixels, count):
     return sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
 
 
-@inner
+@inner(forceinline=True)
 def angle_flipped(corner, mesh, unknown, camera, pixels, count):
     """Return the summed angle of the pixels of a corner's face if the edge across from the corner is flipped."""
     vertices, faces = mesh.vertices, mesh.faces
@@ -61,7 +61,7 @@ def angle_flipped(corner, mesh, unknown, camera, pixels, count):
     return sum_of_angles((u, v), (du, dv), unit_normal(d, b, c), unit_normal(c, a, d), pixels, count)
 
 
-@inner
+@inner(forceinline=True)
 def area_to_flip(corner, mesh, strain):
     """Return the area of the two faces of the edge across from a corner, or 0 if the edge must not be flipped."""
     faces, flags, end = mesh.faces, mesh.flags, 3 * mesh.real_faces
