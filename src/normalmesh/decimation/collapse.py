@@ -131,6 +131,7 @@ class Collapser:
 
     @property
     def _costs(self) -> CostArrays:
+        """The data from which costs are computed, as kernels take it."""
         return CostArrays(self.quadrics, self.mask, self.in_plane)
 
     def collapse_in_tiles(self, target: int, limit: float) -> None:

@@ -163,6 +163,7 @@ class ClosedMesh:
         self.corner_of[self.corner_of >= 3 * self.real_faces] += 3 * real
 
         def spread(table: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+            """Insert unused rows, ``width`` for a face, after the real faces and after the ghost faces."""
             here = width * self.real_faces
             unused = [np.full((width * count, *table.shape[1:]), -1, np.int32) for count in (real, ghosts)]
             return np.concatenate([table[:here], unused[0], table[here:], unused[1]])
