@@ -64,7 +64,7 @@ class TestConventions:
     def test_auto_says_what_it_assumes(self, tmp_path, monkeypatch, candidates, assumed):
         self.use(monkeypatch, None, candidates)
         np.save(tmp_path / "n.npy", dome())
-        with pytest.warns(NormalMeshWarning, match=f"cannot tell the convention; {assumed} was assumed") as caught:
+        with pytest.warns(NormalMeshWarning, match=f"do not determine the convention; {assumed} was assumed") as caught:
             read_normal_map(tmp_path / "n.npy", convention="auto")
         assert caught[0].filename == __file__
 

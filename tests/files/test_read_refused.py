@@ -1,4 +1,4 @@
-"""read_normal_map: what it refuses, and what it says."""
+"""Files that read_normal_map refuses, and its error messages."""
 
 from __future__ import annotations
 

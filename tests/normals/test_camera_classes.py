@@ -122,7 +122,7 @@ def test_files(camera, suffix, tmp_path):
 
 @each_camera
 def test_rendering(camera):
-    """Rays hit the vertices of a surface where its screen says that they are seen."""
+    """Rendered depths and normals agree with those that the surface has on the screen."""
     pytest.importorskip("embreex")
     case = sphere(SHAPE, camera)
     found = nm.reconstruct(case.normal_map, vertices=300)

@@ -213,11 +213,11 @@ def test_large_maps_are_sampled_at_pixel_and_object_scale():
 
 def test_summary_says_what_is_told_and_what_is_not():
     normals, mask = sphere()
-    told = str(diagnose(Convention("+x-y+z").from_project(normals), mask))
-    assert "directx" in told
-    assert "outwards" in told
+    summary = str(diagnose(Convention("+x-y+z").from_project(normals), mask))
+    assert "directx" in summary
+    assert "outwards" in summary
     still_open = diagnose(relief()).summary()
-    assert "cannot tell" in still_open
+    assert "undetermined" in still_open
     assert "no outline" in still_open
 
 
@@ -237,7 +237,7 @@ def test_unusable_input_is_refused(normals, mask, message):
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="shared cases are not here")
 @pytest.mark.parametrize(
-    ("case", "told"),
+    ("case", "is_determined"),
     [
         ("diligent_bear", True),
         ("diligent_ball_ps", True),
@@ -248,7 +248,7 @@ def test_unusable_input_is_refused(normals, mask, message):
         ("terrain_sthelens_327x466", False),
     ],
 )
-def test_shared_cases(case, told):
+def test_shared_cases(case, is_determined):
     folder = CASES / case
     normals = imagecodecs.imread(str(folder / "normals.png")) * np.float32(2 / 65535) - 1
     mask = imagecodecs.imread(str(folder / "mask.png"))
@@ -256,7 +256,7 @@ def test_shared_cases(case, told):
     camera = Perspective.from_matrix(np.loadtxt(matrix)) if matrix.exists() else Orthographic()
     for axes in ("+x-y+z", "-y+x-z"):
         found = diagnose(Convention(axes).from_project(normals), mask, camera)
-        assert found.axes == (axes if told else None)
+        assert found.axes == (axes if is_determined else None)
         assert set(found.candidates) <= same_up_to_in_and_out(axes)
         assert axes in found.candidates
         assert not found.strongly_excludes(Convention(axes))

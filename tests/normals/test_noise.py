@@ -1,4 +1,4 @@
-"""Noise: how well its deviation is told, and what is done about it."""
+"""Noise: the estimate of its standard deviation, and the filter against it."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_clean_maps_are_told_clean():
 
 
 def test_clean_and_rough_is_told_clean():
-    """Integrable detail a few pixels long: the curl tells it from noise."""
+    """Integrable detail a few pixels long: the curl distinguishes it from noise."""
     v, u = np.indices((128, 128)) + 0.5
     slope_u = 0.5 * np.cos(0.8 * u + 0.3 * v) + 0.3 * np.cos(0.2 * u - 0.9 * v) * 0.2 / 0.9
     slope_v = 0.5 * np.cos(0.8 * u + 0.3 * v) * 0.3 / 0.8 - 0.3 * np.cos(0.2 * u - 0.9 * v)
@@ -123,12 +123,12 @@ def test_noise_may_be_given():
     normal_map, height = waves((64, 64))
     given = noisy(normal_map, 10)
     mesh = point_mesh(given.shape, 200)
-    told, none, estimated = (integrate(mesh, given, noise=noise, refine=0) for noise in (10, 0, None))
-    assert (told.integration.noise, none.integration.noise) == (10, 0)
+    given_noise, none, estimated = (integrate(mesh, given, noise=noise, refine=0) for noise in (10, 0, None))
+    assert (given_noise.integration.noise, none.integration.noise) == (10, 0)
     assert estimated.integration.noise == estimate_noise(given)
-    assert np.nanmax(np.abs(told.depth_map() - none.depth_map())) > 0.01
-    assert rmse(told, height, given.mask) < rmse(none, height, given.mask)
-    assert angle_error(told, normal_map) < angle_error(none, normal_map)
+    assert np.nanmax(np.abs(given_noise.depth_map() - none.depth_map())) > 0.01
+    assert rmse(given_noise, height, given.mask) < rmse(none, height, given.mask)
+    assert angle_error(given_noise, normal_map) < angle_error(none, normal_map)
 
 
 @pytest.mark.parametrize("noise", [-1, float("nan"), float("inf")])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_COMPRESSION = 0.98
 #: Options that choose the resolution, of which at most one may be given.
-RULES = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
+RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Settings:
     @property
     def rule(self) -> dict[str, Any]:
         """The stopping rule: its name and value."""
-        return self._chosen(*RULES) or {"compression": DEFAULT_COMPRESSION}
+        return self._chosen(*RESOLUTION_OPTIONS) or {"compression": DEFAULT_COMPRESSION}
 
     @property
     def units(self) -> str:
@@ -62,7 +62,7 @@ class Settings:
     @property
     def given(self) -> dict[str, Any]:
         """The options given, and the defaults that matter, for reports."""
-        named = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in RULES}
+        named = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in RESOLUTION_OPTIONS}
         there = {name: value for name, value in named.items() if value not in (None, False)}
         return {**self.rule, **there, "units": self.units}
 

@@ -26,7 +26,7 @@ NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "
 DEPTH_NAMES = ("depth", "depth_gt", "depths", "depth_map", "height", "heights", "z", "d")
 
 #: Maximum size in bytes of the header of an array; that of plain numbers has about a hundred.
-LONGEST_HEADER = 10_000
+MAX_HEADER_SIZE = 10_000
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -94,7 +94,7 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]
     version = np.lib.format.read_magic(file)
     length = file.read(2 if version == (1, 0) else 4)
     size = int.from_bytes(length, "little")
-    if size > LONGEST_HEADER:
+    if size > MAX_HEADER_SIZE:
         raise ValueError(f"its header claims {size} bytes")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:

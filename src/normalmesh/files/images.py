@@ -18,7 +18,7 @@ from normalmesh.files.size_limits import check_image_size
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
 #: Maximum number of pages of a TIFF; the first one is the image.
-MOST_PAGES = 10_000
+MAX_PAGES = 10_000
 #: Number of decoded channels for each colour type of PNG; palettes may have transparent colours.
 PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}
 
@@ -145,7 +145,7 @@ def _refuse_endless_pages(contents: mmap) -> None:
     seen: set[int] = set()
     # A page that begins or ends beyond the file ends the chain for the decoder, too.
     while position and position + 8 <= len(contents):
-        if position in seen or len(seen) > MOST_PAGES:
+        if position in seen or len(seen) > MAX_PAGES:
             raise ValueError("its pages have no end")
         seen.add(position)
         (entries,) = struct.unpack_from(order + count, contents, position)

@@ -41,8 +41,8 @@ def read_normal_map(
     """Read a normal map from a file.
 
     Integers are decoded as n = 2·value/maximum − 1 (signed ones as value/maximum) at their full bit depth. Black and
-    mid grey pixels are background. Floats may hold [−1, 1] or [0, 1]: the data tell. The format is told from the
-    contents, not from the name.
+    mid grey pixels are background. Floats may hold [−1, 1] or [0, 1]: the data decide. The format is detected
+    from the contents, not from the name.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def read_normal_map(
     Warns
     -----
     NormalMeshWarning
-        Floats were taken as [0, 1]; the data contradict the convention, or cannot tell it; normals were repaired.
+        Floats were taken as [0, 1]; the data contradict the convention, or leave it open; normals were repaired.
     """
     path = checked_path(path)
     if variable is not None and not isinstance(variable, str):
@@ -207,7 +207,8 @@ def _chosen_convention(
     if stated is None:
         if diagnosis.axes is None:
             warnings.warn(
-                f"{path}: the data cannot tell the convention; {likely.name} was assumed. State it as convention=…",
+                f"{path}: the data do not determine the convention; {likely.name} was assumed. "
+                "State it as convention=…",
                 NormalMeshWarning,
                 stacklevel=3,
             )

@@ -2,7 +2,7 @@
 
 What differs between cameras is asked of the camera: nothing outside this module looks at its class. A new kind of
 camera derives from :class:`ParallelCamera`, whose unknown is a height, or from :class:`CentralCamera`, whose unknown is
-the logarithm of a depth, and says what its frame is and how points come about.
+the logarithm of a depth, and defines its frame and its points.
 
 Space is right-handed: x right, y up, z towards the viewer. The screen is u right, v down; the pixel in row i and column
 j covers [j, j+1] × [i, i+1]. The mathematics needs three things of a camera:

@@ -111,14 +111,14 @@ class Diagnosis:
     def _about_convention(self) -> list[str]:
         if self.world_space:
             return [
-                "convention: cannot tell; much of the surface faces away from the viewer whatever the convention. "
+                "convention: undetermined; much of the surface faces away from the viewer whatever the convention. "
                 "Normals in world or object space, or of a wide-angle camera that was not given?"
             ]
         if self.axes is not None:
-            told = f"convention: {_named(self.axes)}, confidence {self.confidence:.2f}"
+            verdict = f"convention: {_named(self.axes)}, confidence {self.confidence:.2f}"
         else:
-            told = f"convention: cannot tell; possible are {', '.join(map(_named, self.candidates))}"
-        return [told, *self._reasons()]
+            verdict = f"convention: undetermined; possible are {', '.join(map(_named, self.candidates))}"
+        return [verdict, *self._reasons()]
 
     def _reasons(self) -> list[str]:
         best = self.candidates[0]
@@ -128,10 +128,10 @@ class Diagnosis:
             ratio = self.curl[flipped] / self.curl[best]
             reasons.append(f"relative sign of x and y: {ratio:.2g}× more integrable than with y reversed")
         elif flipped in self.candidates:
-            reasons.append("relative sign of x and y cannot be told: the surface does not twist")
+            reasons.append("relative sign of x and y is undetermined: the surface does not twist")
         if _flip(_flip(best, "x"), "y") in self.candidates:
             why = "no outline" if self.outline is None else "normals do not lean steeply outwards along the outline"
-            reasons.append(f"bumps and dents cannot be told apart: {why}")
+            reasons.append(f"bumps and dents cannot be distinguished: {why}")
         elif self.outline is not None and self.outline[best] > _SUFFICIENT.silhouette_effect / 2:
             reasons.append(f"outline: normals lean steeply outwards along {self.outline[best]:.0%} of it")
         return reasons
