@@ -1,7 +1,7 @@
-"""The pixel grid as a system of equations: what the normals say about each edge, and the solver.
+"""The system of equations on the pixel grid, and its solver.
 
-Each foreground pixel is a plane through its centre, each edge joins two adjacent pixels. See
-:mod:`normalmesh.integration._pixel_integration` for how weights of edges are stored.
+Each foreground pixel is a plane through its centre, and each edge connects two adjacent pixels. The storage of the
+weights of edges is described in :mod:`normalmesh.integration._pixel_integration`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _STEPS = 300  # of conjugate gradients; ordinary masks need ten, the worst known
 
 @dataclass(frozen=True, eq=False)
 class PixelPlanes:
-    """The planes of all pixels within the smallest window that holds the mask.
+    """The planes of all pixels in the bounding box of the mask.
 
     Attributes
     ----------
     window
-        Rows and columns of the map.
+        Rows and columns of the bounding box in the map.
     mask : (h, w) bool
     frame : (5, 3)
         Of the camera, with the window's corner as origin of the screen.
     half_steps : (h, w, 4)
-        By what half a step changes the unknown, see :func:`normalmesh.integration._pixel_integration.slopes`.
+        Change of the unknown over half a step, see :func:`normalmesh.integration._pixel_integration.slopes`.
     mobility : (h, w)
         ⟨n, r⟩².
     """
@@ -85,7 +85,7 @@ class GridCycle:
         self.coarse = np.empty(count, np.float32)
 
     def __call__(self, rest: Float, step: Float32) -> None:
-        """step (H, W) = an approximation of A⁻¹ rest."""
+        """Fill ``step`` (H, W) with an approximation of A⁻¹ rest."""
         step[:] = 0
         relax(self.right, self.down, rest, step, 0)
         relax(self.right, self.down, rest, step, 1)
@@ -96,16 +96,16 @@ class GridCycle:
         relax(self.right, self.down, rest, step, 0)
 
     def residual(self, b: Float, z: Float) -> Float:
-        """b − A z."""
+        """Return b − A z."""
         product = np.empty(b.shape)
         apply(self.right, self.down, z, product)
         return np.subtract(b, product, out=product)
 
 
 def solve_grid(mask: Bool, right: Float32, down: Float32, b: Float) -> Float:
-    """z (H, W) with ``Σ_q weight_pq (z_p − z_q) = b_p`` to 1e-8 of ‖b‖; see :mod:`._pixel_integration`.
+    """Solve ``Σ_q weight_pq (z_p − z_q) = b_p`` for z (H, W), to a residual of 1e-8 of ‖b‖.
 
-    Conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
+    The solver is conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
     """
     with threads_for(mask.size):
         return _solve_grid(GridCycle(mask, right, down), b)
@@ -115,7 +115,7 @@ def _solve_grid(cycle: GridCycle, b: Float) -> Float:
     z, rest = np.zeros(b.shape), b.copy()
     goal = _TOLERANCE * float(np.sqrt(np.square(b).sum()))
     steps = 0
-    # The residual that the iteration carries along drifts from the true one: check it, and go on from there.
+    # The residual of the iteration drifts from the true one, so it is computed again and the iteration restarted.
     for _ in range(4):
         steps += conjugate_gradients(cycle, z, rest, _STEPS - steps, size=0.7 * goal)
         rest = cycle.residual(b, z)

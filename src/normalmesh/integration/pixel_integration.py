@@ -1,4 +1,4 @@
-"""Integration on the pixel grid: one unknown a foreground pixel. The yardstick for integration on meshes."""
+"""Integration on the pixel grid, with one unknown per foreground pixel: a reference for integration on meshes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Float = NDArray[np.float64]
 
 
 def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinuities: bool = False) -> Float:
-    """Heights or distances whose gradients fit the normals best, one for each pixel.
+    """Compute the heights or distances of all pixels whose gradients fit the normals best.
 
     Minimises ``Σ_pq m_pq (z_q − z_p − g_pq)²`` over edges between adjacent foreground pixels, the functional
-    ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` of the paper (equation E_Int). Each pixel is a plane through its centre;
-    ``g_pq`` runs on it from p to the midpoint of the common side, and from there on the plane of q to its centre, so
-    that planes are exact for both cameras. ``m_pq`` is the mean of ``⟨n, r⟩²`` of both.
+    ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` of the paper (equation E_Int). Each pixel is a plane through its centre.
+    ``g_pq`` is the rise on the plane of p from its centre to the midpoint of the common side, plus that on the plane of
+    q from there to its centre, so that planes are exact for both cameras. ``m_pq`` is the mean of ``⟨n, r⟩²`` of both.
 
     Parameters
     ----------
@@ -33,20 +33,20 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
         Mean distance along the optical axis of each component behind a :class:`Perspective` camera. Unused for
         :class:`Orthographic`.
     discontinuities
-        Let the depth jump where one part of the scene hides another. Instead of the squares, minimises
-        ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` over the misfits ``r_pq = z_q − z_p − g_pq`` in pixels, where ν is the
-        smaller cosine between normal and viewing ray of the two and σ = 0.05 px plus the estimated noise (rad): an
-        edge loses its weight as it misfits. To begin on the right side of each jump, pixels lean towards the
-        neighbours that they are most level with, as in bilateral normal integration (Cao et al. 2022). Nearly
-        the same as without where nothing is hidden; takes about ten times as long. A part that touches the rest across
-        jumps alone has no certain depth.
+        Let the depth jump at occlusions. Instead of the squares, minimise ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` over the
+        misfits ``r_pq = z_q − z_p − g_pq`` in pixels, where ν is the smaller cosine between normal and viewing ray of
+        the two pixels and σ is 0.05 px plus the estimated noise (rad). Edges with large misfits lose their weight. The
+        initial weights prefer neighbours at the same depth, as in bilateral normal integration (Cao et al. 2022), so
+        that the iteration begins on the right side of each jump. Without occlusions the result is nearly the same as
+        without this option. It takes about ten times as long. The depth of a part that is connected to the rest only
+        across jumps is undetermined.
 
     Returns
     -------
     (H, W) float64
-        Orthographic: height towards the viewer, in the unit of the pixel size, mean zero. Perspective: distance
-        along the optical axis, mean ``distance``. Both for each 4-connected component of the mask by itself, since
-        normals do not tell how components lie to each other. NaN outside the mask.
+        Orthographic: height towards the viewer, in the unit of the pixel size, with mean zero. Perspective: distance
+        along the optical axis, with mean ``distance``. The mean is that of each 4-connected component of the mask,
+        since normals do not determine the relative depth of components. NaN outside the mask.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
 
 
 def _integrated(normal_map: NormalMap) -> Float:
-    """The unknown (H, W) of the camera, up to a constant for each component; finite and meaningless outside."""
+    """Return the unknown (H, W) of the camera, up to a constant for each component; undefined outside the mask."""
     planes = PixelPlanes.of(normal_map)
     shape = planes.mask.shape
     right, down, b = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.empty(shape)

@@ -1,7 +1,7 @@
-"""Pixel integration with depth discontinuities: edges that would have to bend too much lose their weight.
+"""Pixel integration with depth discontinuities: edges with large misfits lose their weight.
 
-The peer of bilateral normal integration (Cao et al. 2022): see :mod:`.robust_weights` for the same on meshes. All
-lengths count in pixels, so that a step of 45° is one unit for both cameras.
+It is comparable to bilateral normal integration (Cao et al. 2022); :mod:`.robust_weights` does the same on meshes. All
+lengths are in pixels, so that a step at a slope of 45° is one unit for both cameras.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from normalmesh.runtime.threads import threads_for
 
 Float = NDArray[np.float64]
 
-#: Sharpness with which a pixel turns away from neighbours that it is not level with, for each solve of the first stage.
-#: Steep slopes are not level either: it rises slowly, so that they are told from jumps first.
+#: Sharpness of the preference of a pixel for neighbours at its own depth, for each solve of the first stage. It rises
+#: slowly, so that steep slopes are distinguished from jumps first.
 SHARPNESS = np.append(np.geomspace(1, 5, 10), np.full(10, 5.0))
-#: Solves of the second stage, at most. Either stage ends once steps change by less than SETTLED (px, root mean square).
+#: Maximum number of solves of the second stage, and the change of steps (px, root mean square) at which a stage ends.
 SETTLINGS, SETTLED = 10, 1e-4
-#: Misfit (px) at which an edge begins to lose its weight; noise adds its own, about 1 px for each radian.
+#: Misfit (px) from which on an edge loses its weight. The noise of the normals in radians is added to it.
 WIDTH = 0.05
 
 
 class _Accuracy(NamedTuple):
-    """Of a solution: root of the energy of its error, relative to that of the misfits or in pixels; steps at most."""
+    """Root of the energy of the error, relative to that of the misfits or in pixels, and maximum number of steps."""
 
     relative: float
     pixels: float
@@ -50,8 +50,8 @@ _ROUGH, _FINAL = _Accuracy(1e-1, 3e-5, 50), _Accuracy(1e-4, 1e-9, 300)
 
 
 def integrate_jumps(normal_map: NormalMap) -> Float:
-    """The unknown (H, W) of the camera, up to a constant for each component; finite and meaningless outside."""
-    # Normals are not averaged, unlike for meshes: at 2° to 10° of noise that makes depths of pixels worse, not better.
+    """Return the unknown (H, W) of the camera, up to a constant for each component; undefined outside the mask."""
+    # Unlike for meshes, normals are not averaged: with noise of 2° to 10° that makes the depths of pixels worse.
     noise = estimate_noise(normal_map)
     surface = _JumpingSurface(PixelPlanes.of(normal_map), normal_map.camera.pixel_length)
     with threads_for(surface.mask.size):
@@ -84,25 +84,25 @@ class _JumpingSurface:
             uprightness(planes.mobility, self.mask, planes.frame, self.upright)
 
     def weigh_evenly(self) -> None:
-        """To begin with: both sides of an edge count the same."""
+        """Set the initial weights: both sides of an edge count the same."""
         weights_of(self.mask, np.square(self.upright), self.right, self.down)
 
     def weigh_by_steps(self, sharpness: float) -> None:
-        """First stage: each pixel shares its weight out among its edges, more to neighbours at its own depth."""
+        """Set the weights of the first stage: pixels prefer neighbours at their own depth."""
         one_sided_weights(self.mask, self.upright, self.z, sharpness, MIN_SHARE, self.right, self.down)
 
     def weigh_by_misfits(self, width: float) -> None:
-        """Second stage: an edge loses weight as the square of its misfit, beyond a width."""
+        """Set the weights of the second stage: beyond a width, they fall as the square of the misfit."""
         cauchy_weights(self.mask, self.upright, self.z, self.half_steps, width, self.right, self.down)
 
     def solve(self) -> float:
-        """Fit z to the present weights, roughly; by how much steps changed (px, root mean square)."""
+        """Fit z to the weights approximately, and return the change of steps (px, root mean square)."""
         before = self.z.copy()
         self._improve(_ROUGH)
         return mean_change(self.mask, self.upright, before, self.z)
 
     def finish(self) -> None:
-        """Fit z to the present weights."""
+        """Fit z to the weights accurately."""
         taken = self._improve(_FINAL)
         if taken == _FINAL.steps:
             raise NormalMeshError(f"the integration did not converge within {taken} steps of conjugate gradients")

@@ -1,9 +1,9 @@
 """Multigrid by aggregation, for graphs of any shape: the preconditioner of large systems.
 
-Aggregates never join what is not connected, so cracks and holes of a mask do no harm. Constant interpolation makes
-coarse graphs too stiff, by a known factor where aggregates are whole 2×2 cells: there the correction is enlarged.
-Elsewhere, as far as the work allows, two steps of conjugate gradients find its length (the K-cycle of Notay, "An
-aggregation-based algebraic multigrid method", 2010).
+Aggregates are connected, so that cracks and holes of a mask do not matter. Constant interpolation makes coarse graphs
+too stiff. If aggregates are whole 2×2 cells, the factor is known, and corrections are enlarged by it. Otherwise, as far
+as the work allows, two steps of conjugate gradients determine their length (the K-cycle of Notay, "An aggregation-based
+algebraic multigrid method", 2010).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from normalmesh.solvers.gauge import Gauge
 Float32 = NDArray[np.float32]
 Int = NDArray[np.int32]
 
-#: By what corrections are enlarged. Constant interpolation over square cells overrates the energy of smooth ones by
-#: two; pairs by strength, on graphs of uneven weights, by no common factor.
+#: Factors by which corrections are enlarged. Constant interpolation over square cells doubles the energy of smooth
+#: corrections. For pairs by strength, on graphs with uneven weights, there is no common factor.
 _ENLARGED_CELLS, _ENLARGED_PAIRS = np.float32(1.9), np.float32(1.0)
 
 _REGULAR = 3.0  # unknowns an aggregate, on average, from which on cells count as whole
@@ -64,9 +64,9 @@ class Graph:
         beside = matrix - diags(diagonal, format="csr")
         beside.eliminate_zeros()
         excess = diagonal + np.asarray(beside.sum(axis=1)).ravel()
-        # What rounding left of a row that sums to zero would tie the coarse levels down.
+        # Rounding errors of rows that sum to zero would fix the constant of coarse levels.
         excess[np.abs(excess) < 1e-12 * diagonal] = 0
-        # Cotangents of obtuse angles are negative; without them the rest is still close, and safe to aggregate.
+        # Cotangents of obtuse angles are negative. They are left out: the rest is a good approximation.
         beside.data = np.minimum(beside.data, 0)
         beside.eliminate_zeros()
         return cls(beside.indptr, beside.indices, (-beside.data).astype(np.float32), excess.astype(np.float32))
@@ -82,18 +82,17 @@ class _Level:
 
 
 class Multigrid:
-    """Coarser and coarser graphs under a given one.
+    """Hierarchy of coarser graphs below a given one.
 
     Parameters
     ----------
     graph
         The finest graph.
     cells
-        (n, 2) row and column of the cell that each unknown lies in: aggregates are parts of 2×2 cells that strong
-        edges join.
-        Without it aggregates are pairs of pairs of strongly coupled unknowns.
+        (n, 2) row and column of the cell of each unknown. Aggregates are then parts of 2×2 cells that are connected by
+        strong edges. Without cells, aggregates are pairs of pairs of strongly coupled unknowns.
     finest
-        Number of unknowns that one step of the iteration costs, where ``graph`` is itself a coarse one.
+        Number of unknowns of the finest level, if ``graph`` is itself a coarse one.
     """
 
     def __init__(self, graph: Graph, cells: Int | None = None, finest: int | None = None) -> None:
@@ -116,14 +115,14 @@ class Multigrid:
         self._bottom = _bottom(graph, cells)
 
     def solve(self, b: Float32, depth: int = 0) -> Float32:
-        """An approximation (n,) of the solution for the right side b (n,) on the graph ``depth`` levels down."""
+        """Return an approximate solution (n,) for the right-hand side b (n,) on the graph ``depth`` levels down."""
         if depth == len(self.levels):
             return self._bottom.solve(b.astype(np.float64)).astype(np.float32)
         with threads_for(b.size):
             return self._solve_level(b, depth)
 
     def _solve_level(self, b: Float32, depth: int) -> Float32:
-        """One cycle, or two combined by conjugate gradients."""
+        """Run one cycle, or two combined by conjugate gradients."""
         level = self.levels[depth]
         x = self.cycle(b, depth)
         if not level.repeated:
@@ -147,7 +146,7 @@ class Multigrid:
         return np.float32(along_x) * x + np.float32(other_slope / other_energy) * y
 
     def cycle(self, b: Float32, depth: int = 0) -> Float32:
-        """One cycle: smooth, correct by the coarser graphs, smooth again."""
+        """Run one cycle: smooth, correct by the coarser graphs, smooth again."""
         if depth == len(self.levels):
             return self.solve(b, depth)
         level = self.levels[depth]
@@ -161,13 +160,13 @@ class Multigrid:
         return smoothed
 
     def factor(self, depth: int) -> np.float32:
-        """By what a correction from this depth is enlarged: not where conjugate gradients found its length."""
+        """Return the factor of corrections from this depth: one if conjugate gradients determine their length."""
         found = depth < len(self.levels) and self.levels[depth].repeated
         return np.float32(1) if found else self._enlarged
 
 
 def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]:
-    """Aggregates, the coarse graph, and its cells."""
+    """Return the aggregates, the coarse graph, and its cells."""
     if cells is not None:
         aggregate, cells = aggregate_cells(graph.indptr, graph.indices, graph.weights, cells)
         return aggregate, _galerkin(graph, aggregate, len(cells)), cells
@@ -184,7 +183,7 @@ def _galerkin(graph: Graph, aggregate: Int, count: int) -> Graph:
 
 
 def _bottom(graph: Graph, cells: Int | None) -> Cholesky:
-    """Factorisation of the coarsest graph, each floating component of which is pinned."""
+    """Factorise the coarsest graph, with one unknown of each floating component fixed."""
     n = graph.size
     weights = graph.weights.astype(np.float64)
     beside = csr_matrix((-weights, graph.indices, graph.indptr), (n, n))
@@ -196,7 +195,7 @@ def _bottom(graph: Graph, cells: Int | None) -> Cholesky:
 
 
 def dot(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
-    """⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
+    """Return ⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
     sums = np.empty(_PIECES)
     in_parallel(dots, _PIECES, a, b, sums, grain=1 if a.size >= PARALLEL_FROM else _PIECES)
     # In order; sum() would not be.
