@@ -84,7 +84,7 @@ def vase(along: int = 256, around: int = 512) -> trimesh.Trimesh:
     bottom[:, 1:] += (along - 1) * around
     faces = np.concatenate([_torus_faces(along, around)[: -2 * around], foot, bottom])
     model = trimesh.Trimesh(vertices, faces, process=False)
-    tilt = trimesh.transformations.rotation_matrix(np.radians(35), [1, 0, 0])  # type: ignore[no-untyped-call]
+    tilt = trimesh.transformations.rotation_matrix(np.radians(35), [1, 0, 0])
     model.apply_transform(tilt)
     return model
 
