@@ -323,8 +323,8 @@ def move_chunk(chosen, begin, end, search, mesh, values, normal_map, moved):
 def move_vertices(first_chunk, last_chunk, chosen, search, mesh, values, normal_map, moved):
     """Move vertices, in chunks, to the best of some places around them if that lowers the summed angle.
 
-    No two of the vertices ``chosen`` (K,) are neighbours. The places lie around a vertex as ``search`` says; the last
-    one is the lowest point of the bowl through the others. Write positions and unknowns in place, and set ``moved``
+    No two of the vertices ``chosen`` (K,) are neighbours. ``search`` describes the places around a vertex; the last one
+    is the lowest point of the bowl through the others. Write positions and unknowns in place, and set ``moved``
     (K,), False before, for the vertices that moved.
     """
     for chunk in range(first_chunk, last_chunk):

@@ -70,10 +70,10 @@ class EdgeLengths:
         return corners[np.argsort(-stretches[corners], kind="stable")]
 
     def reserve_for_splits(self, mesh: ClosedMesh, splits: int) -> tuple[int, int, int]:
-        """Make room in a mesh, and follow; see :meth:`ClosedMesh.reserve_for_splits`."""
-        room = np.zeros((2 * splits, 4), np.float32)
+        """Extend a mesh and the samples for ``splits`` splits; see :meth:`ClosedMesh.reserve_for_splits`."""
+        new = np.zeros((2 * splits, 4), np.float32)
         here = mesh.real_faces
-        self.samples = np.concatenate([self.samples[:here], room, self.samples[here:], room[:splits]])
+        self.samples = np.concatenate([self.samples[:here], new, self.samples[here:], new[:splits]])
         self.densities = np.concatenate([self.densities, np.zeros(splits, np.float32)])
         return mesh.reserve_for_splits(splits)
 
