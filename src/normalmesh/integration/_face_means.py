@@ -36,7 +36,7 @@ class Triangles(NamedTuple):
 class FaceSums(NamedTuple):
     """Sums over the samples of a face, in the order of the table's columns."""
 
-    count: float
+    number: float
     normal_x: float
     normal_y: float
     normal_z: float
@@ -102,7 +102,7 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     inverse = at_centre * both
     facing = weight * w
     return FaceSums(
-        sums.count + weight,
+        sums.number + weight,
         sums.normal_x + weight * nx,
         sums.normal_y + weight * ny,
         sums.normal_z + weight * nz,
@@ -160,7 +160,7 @@ def face_sums(a, b, c, fine, normal_map, pixels):
             pixels[SHARE + count] = owned
             count = list_pixel(row, column, normals, mask, pixels, count)
     sums = with_pixels(sums, pixels, count, centre_u, centre_v, frame)
-    if sums.count == 0.0:
+    if sums.number == 0.0:
         row, column = nearest_pixel(mask, centre_u, centre_v)
         if row >= 0:
             n = normal_at(normals, row, column)
@@ -184,8 +184,8 @@ def face_means(first, last, mesh, samples, normal_map, table):
         fine = samples if area < SMALL_FACE else 1
         a, b, c = (fine * a[0], fine * a[1]), (fine * b[0], fine * b[1]), (fine * c[0], fine * c[1])
         sums = face_sums(a, b, c, fine, normal_map, pixels)
-        scale = 1.0 / max(sums.count, 1.0)
-        table[f, COUNT] = sums.count
+        scale = 1.0 / max(sums.number, 1.0)
+        table[f, COUNT] = sums.number
         for n in range(1, SUMS):
             table[f, n] = sums[n] * scale
         rx, ry, rz = ray(u, v, normal_map.camera.frame)
