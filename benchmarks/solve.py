@@ -17,7 +17,7 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import LinearOperator, cg, splu
 from scipy.spatial import Delaunay
 
-from normalmesh.integration.pixel_grid import solve_grid
+from normalmesh.integration.pixel_grid import EdgeWeights, solve_grid
 from normalmesh.solvers.sparse_system import PreparedSystem
 
 MASKS = ("full", "disc", "20 % holes", "35 % holes", "comb", "spiral")
@@ -167,10 +167,11 @@ def grid_problem(name: str, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def measure_grid(job: tuple[str, int]) -> str:
     """Return one line of the second table."""
     name, size = job
-    solve_grid(*grid_problem(name, 64))
+    mask, right, down, b = grid_problem(name, 64)
+    solve_grid(mask, EdgeWeights(right, down), b)
     mask, right, down, b = grid_problem(name, size)
     before, start = forget_peak(), time.perf_counter()
-    z = solve_grid(mask, right, down, b)
+    z = solve_grid(mask, EdgeWeights(right, down), b)
     done = time.perf_counter()
     used = status_megabytes("VmHWM") - before
     flow_right, flow_down = right[:, :-1] * np.diff(z, axis=1), down[:-1] * np.diff(z, axis=0)

@@ -10,8 +10,8 @@ from scipy import ndimage
 
 import naive_pixels
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, integrate_pixels, read_normal_map
-from normalmesh.integration._pixel_integration import apply
-from normalmesh.integration.pixel_grid import solve_grid
+from normalmesh.integration._pixel_integration import multiply_grid
+from normalmesh.integration.pixel_grid import EdgeWeights, over_rows, solve_grid
 from normalmesh.runtime import threads as thread_rule
 
 CAMERAS = [Orthographic(0.7), Perspective(90.0, 80.0, 21.0, 14.0, skew=3.0)]
@@ -113,8 +113,9 @@ def test_uneven_weights(contrast):
     right[:, :-1] = (mask[:, 1:] & mask[:, :-1]) * drawn[0, :, 1:]
     down[:-1] = (mask[1:] & mask[:-1]) * drawn[1, 1:]
     b, product = np.empty(mask.shape), np.empty(mask.shape)
-    apply(right, down, rng.random(mask.shape), b)
-    apply(right, down, solve_grid(mask, right, down, b), product)
+    edges = EdgeWeights(right, down)
+    over_rows(multiply_grid, mask.shape, edges, rng.random(mask.shape), b)
+    over_rows(multiply_grid, mask.shape, edges, solve_grid(mask, edges, b), product)
     assert np.linalg.norm(product - b) <= 1e-8 * np.linalg.norm(b)
 
 

@@ -10,8 +10,9 @@ from scipy import ndimage
 import naive_pixels
 from normalmesh import NormalMap, NormalMeshWarning, Orthographic, Perspective, integrate_pixels, read_normal_map
 from normalmesh.integration import pixel_jumps
-from normalmesh.integration._pixel_integration import aggregate_pixels
-from normalmesh.integration._pixel_jumps import cauchy_weights, one_sided_weights
+from normalmesh.integration._pixel_jumps import PixelValues, cauchy_weights
+from normalmesh.integration.pixel_grid import EdgeWeights, aggregate_pixels, over_rows
+from normalmesh.integration.pixel_jumps import one_sided_weights
 from normalmesh.runtime import threads as thread_rule
 from normalmesh.solvers._multigrid import STRONG
 from surfaces import noisy
@@ -48,11 +49,12 @@ def test_weights_against_their_formulas():
     upright, z = rng.uniform(0.1, 1, mask.shape), rng.normal(0, 1, mask.shape)
     half_steps = rng.normal(0, 0.3, (*mask.shape, 4))
     z[3, 4] = 50.0  # far from all its neighbours: its weight still goes to the nearest of them
-    right, down = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, np.float32)
-    one_sided_weights(mask, upright, z, 5.0, 1e-6, right, down)
-    assert_weights(right, down, naive_pixels.one_sided_weights(mask, upright, z, 5.0, 1e-6))
-    cauchy_weights(mask, upright, z, half_steps, 0.05, right, down)
-    assert_weights(right, down, naive_pixels.cauchy_weights(mask, upright, z, half_steps, 0.05))
+    pixels = PixelValues(mask, upright, z, half_steps)
+    edges = EdgeWeights(np.zeros(mask.shape, np.float32), np.zeros(mask.shape, np.float32))
+    one_sided_weights(pixels, 5.0, 1e-6, edges)
+    assert_weights(*edges, naive_pixels.one_sided_weights(mask, upright, z, 5.0, 1e-6))
+    over_rows(cauchy_weights, mask.shape, pixels, 0.05, edges)
+    assert_weights(*edges, naive_pixels.cauchy_weights(mask, upright, z, half_steps, 0.05))
 
 
 def test_aggregates_are_joined_by_strong_edges():
@@ -62,7 +64,7 @@ def test_aggregates_are_joined_by_strong_edges():
         right, down = np.zeros(mask.shape, np.float32), np.zeros(mask.shape, np.float32)
         right[:, :-1] = (mask[:, 1:] & mask[:, :-1]) * 100 ** -rng.random((rows, columns - 1))
         down[:-1] = (mask[1:] & mask[:-1]) * 100 ** -rng.random((rows - 1, columns))
-        aggregate, cells = aggregate_pixels(mask, right, down)
+        aggregate, cells = aggregate_pixels(mask, EdgeWeights(right, down))
         parts = naive_pixels.strong_parts(mask, right, down, STRONG)
         assert len(parts) == len(cells)
         assert {frozenset(map(tuple, np.argwhere(aggregate == k))) for k in range(len(cells))} == parts

@@ -1,28 +1,45 @@
 """Kernels of the integration on the pixel grid. Arrays are (H, W); pixels outside the mask have no edges.
 
-``right[i, j]`` is the weight of the edge from pixel (i, j) to (i, j + 1), ``down[i, j]`` of that to (i + 1, j).
+Most are range kernels over rows of pixels.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import prange
+from numpy.typing import NDArray
 
 from normalmesh.normals._camera import along_tangents, ray
 from normalmesh.normals._normal_map import normal_at
 from normalmesh.runtime.kernels import inner, kernel
-from normalmesh.solvers._multigrid import STRONG, total_of
+from normalmesh.solvers._multigrid import STRONG
 
-#: Half a step may change the depth behind a pinhole by this share at most; only grazing normals reach it.
-_STEEPEST = 0.9
+#: Maximal relative change of the depth of a pinhole camera in half a step; only grazing normals reach it.
+_MAX_HALF_STEP = 0.9
 
 
-@kernel(parallel=True)
-def slopes(normals, mask, frame, is_central, half_steps, mobility):
-    """Per foreground pixel: what half a step changes the unknown by, and ⟨n, r⟩².
+class EdgeWeights(NamedTuple):
+    """The weights of edges between adjacent pixels.
+
+    Attributes
+    ----------
+    right : (H, W) float32
+        Of the edge from pixel (i, j) to (i, j + 1).
+    down : (H, W) float32
+        Of the edge from pixel (i, j) to (i + 1, j).
+    """
+
+    right: NDArray[np.float32]
+    down: NDArray[np.float32]
+
+
+@kernel
+def pixel_slopes(first, last, normals, mask, frame, is_central, half_steps, mobility):
+    """Fill the change of the unknown in half a step, and ⟨n, r⟩², of foreground pixels.
 
     ``half_steps`` (H, W, 4): from left edge to centre, centre to right edge, upper edge to centre, centre to lower
-    edge, on the plane through the pixel. The unknown is linear there for parallel rays, a logarithm behind a pinhole.
+    edge, on the plane through the pixel. The unknown is linear there for parallel rays, a logarithm for a pinhole.
     """
-    for i in prange(mask.shape[0]):
+    for i in range(first, last):
         for j in range(mask.shape[1]):
             if not mask[i, j]:
                 continue
@@ -34,7 +51,7 @@ def slopes(normals, mask, frame, is_central, half_steps, mobility):
             for k in range(2):
                 half = -0.5 * along[k] / along_ray
                 if is_central:
-                    half = min(max(half, -_STEEPEST), _STEEPEST)
+                    half = min(max(half, -_MAX_HALF_STEP), _MAX_HALF_STEP)
                     half_steps[i, j, 2 * k] = np.log1p(half)
                     half_steps[i, j, 2 * k + 1] = -np.log1p(-half)
                 else:
@@ -42,24 +59,25 @@ def slopes(normals, mask, frame, is_central, half_steps, mobility):
                     half_steps[i, j, 2 * k + 1] = half
 
 
-@kernel(parallel=True)
-def weights_of(mask, mobility, right, down):
-    """Weights of all edges between foreground pixels: the mean of ⟨n, r⟩² of the two."""
+@kernel
+def mean_weights(first, last, mask, mobility, edges):
+    """Fill the weights of edges between foreground pixels: the mean of ⟨n, r⟩² of the two."""
     rows, columns = mask.shape
-    for i in prange(rows):
+    for i in range(first, last):
         for j in range(columns):
             if mask[i, j]:
                 if j + 1 < columns and mask[i, j + 1]:
-                    right[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i, j + 1]))
+                    edges.right[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i, j + 1]))
                 if i + 1 < rows and mask[i + 1, j]:
-                    down[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i + 1, j]))
+                    edges.down[i, j] = np.float32(0.5 * (mobility[i, j] + mobility[i + 1, j]))
 
 
-@kernel(parallel=True)
-def divergence(half_steps, right, down, b):
-    """b = right side of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
+@kernel
+def divergence(first, last, half_steps, edges, b):
+    """Fill b (H, W), the right-hand side of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
+    right, down = edges
     rows, columns = right.shape
-    for i in prange(rows):
+    for i in range(first, last):
         for j in range(columns):
             total = 0.0
             if j + 1 < columns:
@@ -73,29 +91,27 @@ def divergence(half_steps, right, down, b):
             b[i, j] = total
 
 
-@kernel(parallel=True)
-def _least_of(right, down):
-    """Per pixel: the least weight of its edges that may lie within an aggregate."""
-    rows, columns = right.shape
-    least = np.empty((rows, columns), np.float32)
-    for i in prange(rows):
-        for j in range(columns):
-            most = max(right[i, j], down[i, j])
+@kernel
+def strong_weights(first, last, edges, strong):
+    """Fill the minimal weight (H, W) of edges of each pixel that may lie within an aggregate."""
+    right, down = edges
+    for i in range(first, last):
+        for j in range(right.shape[1]):
+            largest = max(right[i, j], down[i, j])
             if j > 0:
-                most = max(most, right[i, j - 1])
+                largest = max(largest, right[i, j - 1])
             if i > 0:
-                most = max(most, down[i - 1, j])
-            least[i, j] = STRONG * most
-    return least
-
-
-def aggregate_pixels(mask, right, down):
-    """Aggregates (H, W): parts of 2×2 blocks of pixels that strong edges join, −1 outside; and their blocks (m, 2)."""
-    return _aggregated(mask, right, down, _least_of(right, down))
+                largest = max(largest, down[i - 1, j])
+            strong[i, j] = STRONG * largest
 
 
 @kernel
-def _aggregated(mask, right, down, least):
+def aggregate_blocks(mask, edges, strong):
+    """Return aggregates (H, W), parts of 2×2 blocks of pixels that strong edges connect, and their blocks (m, 2).
+
+    Pixels outside the mask have no aggregate (−1).
+    """
+    right, down = edges
     rows, columns = mask.shape
     aggregate = np.full((rows, columns), -1, np.int32)
     cells = np.empty((rows * columns, 2), np.int32)
@@ -104,10 +120,10 @@ def _aggregated(mask, right, down, least):
         for j in range(0, columns, 2):
             a, b, c, d = (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1)
             wide, high = j + 1 < columns, i + 1 < rows
-            ab = wide and mask[a] and mask[b] and right[a] >= max(least[a], least[b])
-            ac = high and mask[a] and mask[c] and down[a] >= max(least[a], least[c])
-            bd = wide and high and mask[b] and mask[d] and down[b] >= max(least[b], least[d])
-            cd = wide and high and mask[c] and mask[d] and right[c] >= max(least[c], least[d])
+            ab = wide and mask[a] and mask[b] and right[a] >= max(strong[a], strong[b])
+            ac = high and mask[a] and mask[c] and down[a] >= max(strong[a], strong[c])
+            bd = wide and high and mask[b] and mask[d] and down[b] >= max(strong[b], strong[d])
+            cd = wide and high and mask[c] and mask[d] and right[c] >= max(strong[c], strong[d])
             before = count
             if mask[a]:
                 aggregate[a] = count
@@ -130,8 +146,9 @@ def _aggregated(mask, right, down, least):
 
 
 @inner
-def _neighbours(a, cell, aggregate, right, down, found, weights):
-    """Aggregates that a touches and the weights between them, at most 8; their number."""
+def _neighbours(a, cell, aggregate, edges, found, weights):
+    """Fill the aggregates that a touches, at most 8, and the weights between them; return their number."""
+    right, down = edges
     rows, columns = aggregate.shape
     count = 0
     for k in range(4):
@@ -161,31 +178,29 @@ def _neighbours(a, cell, aggregate, right, down, found, weights):
     return count
 
 
-@kernel(parallel=True)
-def coarse_graph(aggregate, cells, right, down):
-    """Graph of the aggregates: indptr, indices, weights."""
-    count = cells.shape[0]
-    pieces = min(64, count)
-    indptr = np.zeros(count + 1, np.int32)
-    for piece in prange(pieces):
-        found, between = np.empty(8, np.int32), np.empty(8, np.float32)
-        for a in range(piece * count // pieces, (piece + 1) * count // pieces):
-            indptr[a + 1] = _neighbours(a, cells[a], aggregate, right, down, found, between)
-    for a in range(count):
-        indptr[a + 1] += indptr[a]
-    indices, weights = np.empty(indptr[count], np.int32), np.empty(indptr[count], np.float32)
-    for piece in prange(pieces):
-        for a in range(piece * count // pieces, (piece + 1) * count // pieces):
-            low, high = indptr[a], indptr[a + 1]
-            _neighbours(a, cells[a], aggregate, right, down, indices[low:high], weights[low:high])
-    return indptr, indices, weights
+@kernel
+def count_neighbours(first, last, aggregate, cells, edges, counts):
+    """Fill the number of neighbours (m,) of each aggregate."""
+    found, between = np.empty(8, np.int32), np.empty(8, np.float32)
+    for a in range(first, last):
+        counts[a] = _neighbours(a, cells[a], aggregate, edges, found, between)
 
 
-@kernel(parallel=True, fastmath={"contract"}, error_model="numpy")
-def relax(right, down, b, z, colour):
-    """Gauss–Seidel on the pixels of one colour of the chequerboard, z float32."""
+@kernel
+def fill_neighbours(first, last, aggregate, cells, edges, graph):
+    """Fill the indices and weights of the graph (indptr, indices, weights) of the aggregates."""
+    indptr, indices, weights = graph
+    for a in range(first, last):
+        low, high = indptr[a], indptr[a + 1]
+        _neighbours(a, cells[a], aggregate, edges, indices[low:high], weights[low:high])
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def relax(first, last, edges, b, z, colour):
+    """Apply Gauss–Seidel to the pixels of one colour of the chequerboard; z is float32."""
+    right, down = edges
     rows, columns = z.shape
-    for i in prange(rows):
+    for i in range(first, last):
         for j in range((i + colour) % 2, columns, 2):
             total, diagonal = np.float32(b[i, j]), np.float32(0)
             if j + 1 < columns:
@@ -204,35 +219,33 @@ def relax(right, down, b, z, colour):
                 z[i, j] = total / diagonal
 
 
-@kernel(parallel=True, fastmath={"contract"})
-def restrict_residual(right, down, b, z, aggregate, coarse):
-    """coarse (m,) = sums of b − A z over the aggregates. A pair of rows holds its aggregates alone."""
+@kernel(fastmath={"contract"})
+def restrict_grid_residual(first, last, edges, b, z, aggregate, coarse):
+    """Add b − A z to ``coarse`` (m,), by aggregate, for pairs of rows: each pair has its own aggregates."""
+    right, down = edges
     rows, columns = z.shape
-    coarse[:] = 0
-    for pair in prange((rows + 1) // 2):
-        for i in range(2 * pair, min(2 * pair + 2, rows)):
-            for j in range(columns):
-                if aggregate[i, j] < 0:
-                    continue
-                total, here = np.float32(b[i, j]), z[i, j]
-                if j + 1 < columns:
-                    total += right[i, j] * (z[i, j + 1] - here)
-                if j > 0:
-                    total += right[i, j - 1] * (z[i, j - 1] - here)
-                if i + 1 < rows:
-                    total += down[i, j] * (z[i + 1, j] - here)
-                if i > 0:
-                    total += down[i - 1, j] * (z[i - 1, j] - here)
-                coarse[aggregate[i, j]] += total
+    for i in range(2 * first, min(2 * last, rows)):
+        for j in range(columns):
+            if aggregate[i, j] < 0:
+                continue
+            total, here = np.float32(b[i, j]), z[i, j]
+            if j + 1 < columns:
+                total += right[i, j] * (z[i, j + 1] - here)
+            if j > 0:
+                total += right[i, j - 1] * (z[i, j - 1] - here)
+            if i + 1 < rows:
+                total += down[i, j] * (z[i + 1, j] - here)
+            if i > 0:
+                total += down[i - 1, j] * (z[i - 1, j] - here)
+            coarse[aggregate[i, j]] += total
 
 
-@kernel(parallel=True)
-def apply(right, down, p, product):
-    """product = A p; returns ⟨p, A p⟩. Sums run along rows, then over them: the same for any number of threads."""
+@kernel
+def multiply_grid(first, last, edges, p, product):
+    """Fill ``product`` (H, W) with A p."""
+    right, down = edges
     rows, columns = p.shape
-    sums = np.zeros(rows)
-    for i in prange(rows):
-        energy = 0.0
+    for i in range(first, last):
         for j in range(columns):
             here, total = p[i, j], 0.0
             if j + 1 < columns:
@@ -244,41 +257,3 @@ def apply(right, down, p, product):
             if i > 0:
                 total += down[i - 1, j] * (here - p[i - 1, j])
             product[i, j] = total
-            energy += total * here
-        sums[i] = energy
-    return total_of(sums)
-
-
-@kernel(parallel=True)
-def advance(z, rest, p, product, length):
-    """z += length · p, rest −= length · A p; returns ‖rest‖²."""
-    sums = np.zeros(z.shape[0])
-    for i in prange(z.shape[0]):
-        total = 0.0
-        for j in range(z.shape[1]):
-            z[i, j] += length * p[i, j]
-            rest[i, j] -= length * product[i, j]
-            total += rest[i, j] * rest[i, j]
-        sums[i] = total
-    return total_of(sums)
-
-
-@kernel(parallel=True)
-def two_dots(rest, product, step):
-    """⟨rest, step⟩ and ⟨product, step⟩."""
-    sums = np.zeros((2, rest.shape[0]))
-    for i in prange(rest.shape[0]):
-        first, second = 0.0, 0.0
-        for j in range(rest.shape[1]):
-            first += rest[i, j] * step[i, j]
-            second += product[i, j] * step[i, j]
-        sums[0, i], sums[1, i] = first, second
-    return total_of(sums[0]), total_of(sums[1])
-
-
-@kernel(parallel=True)
-def turn(p, step, factor):
-    """p = step + factor · p."""
-    for i in prange(p.shape[0]):
-        for j in range(p.shape[1]):
-            p[i, j] = step[i, j] + factor * p[i, j]

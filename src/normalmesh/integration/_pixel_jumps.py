@@ -1,21 +1,60 @@
-"""Kernels of pixel integration with depth discontinuities. Arrays are (H, W), lengths count in pixels.
+"""Kernels of pixel integration with depth discontinuities. Arrays are (H, W), lengths are in pixels.
 
-``right`` and ``down`` hold the weights of edges as in :mod:`._pixel_integration`, ``half_steps`` what half a step on
-the plane of a pixel changes the unknown by.
+All kernels that Python calls are range kernels over rows of pixels.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import prange
+from numpy.typing import NDArray
 
 from normalmesh.normals._camera import ray
 from normalmesh.runtime.kernels import inner, kernel
-from normalmesh.solvers._multigrid import total_of
 
 
-@kernel(parallel=True)
-def uprightness(mobility, mask, frame, upright):
-    """ν = cosine between normal and viewing ray, from mobility = ⟨n, r⟩²; 1 outside."""
-    for i in prange(mask.shape[0]):
+class PixelValues(NamedTuple):
+    """Pixels and their values.
+
+    Attributes
+    ----------
+    mask : (H, W) bool
+    upright : (H, W) float64
+        ν: cosine between normal and viewing ray.
+    z : (H, W) float64
+        The unknown in pixels.
+    half_steps : (H, W, 4) float64
+        Change of the unknown in half a step on the plane of a pixel.
+    """
+
+    mask: NDArray[np.bool_]
+    upright: NDArray[np.float64]
+    z: NDArray[np.float64]
+    half_steps: NDArray[np.float64]
+
+
+class Preference(NamedTuple):
+    """The softmax by which each pixel distributes its weight among its edges.
+
+    Attributes
+    ----------
+    sharpness : float
+        Factor of the squared steps to the neighbours, px⁻².
+    minimum : float
+        Least weight of an edge.
+    highest, factor : (H, W) float64
+        The largest exponent of each pixel, and half its number of edges over the sum of the exponentials.
+    """
+
+    sharpness: float
+    minimum: float
+    highest: NDArray[np.float64]
+    factor: NDArray[np.float64]
+
+
+@kernel
+def uprightness(first, last, mobility, mask, frame, upright):
+    """Fill ν, the cosine between normal and viewing ray, from mobility = ⟨n, r⟩²; 1 outside the mask."""
+    for i in range(first, last):
         for j in range(mask.shape[1]):
             rx, ry, rz = ray(j + 0.5, i + 0.5, frame)
             squared = rx * rx + ry * ry + rz * rz
@@ -23,17 +62,19 @@ def uprightness(mobility, mask, frame, upright):
 
 
 @inner(forceinline=True)
-def _liking(upright, before, after, sharpness):
+def _exponent(upright, before, after, sharpness):
+    """Return the exponent of the softmax for a step from one depth to another."""
     step = upright * (after - before)
     return -sharpness * step * step
 
 
-@kernel(parallel=True)
-def _sums_of_likings(mask, upright, z, sharpness, highest, factor):
-    """Per pixel: the highest of its likings, and half its number of edges over the sum of exp(liking − highest)."""
+@kernel
+def normalise_preferences(first, last, pixels, preference):
+    """Fill the largest exponents and the factors of the softmax."""
+    mask, upright, z = pixels.mask, pixels.upright, pixels.z
     rows, columns = mask.shape
-    for i in prange(rows):
-        likings = np.empty(4)
+    exponents = np.empty(4)
+    for i in range(first, last):
         for j in range(columns):
             if not mask[i, j]:
                 continue
@@ -41,102 +82,100 @@ def _sums_of_likings(mask, upright, z, sharpness, highest, factor):
             for k in range(4):
                 y, x = i + (k == 2) - (k == 3), j + (k == 0) - (k == 1)
                 if 0 <= y < rows and 0 <= x < columns and mask[y, x]:
-                    likings[count] = _liking(upright[i, j], z[i, j], z[y, x], sharpness)
+                    exponents[count] = _exponent(upright[i, j], z[i, j], z[y, x], preference.sharpness)
                     count += 1
             if count == 0:
                 continue
-            most, total = likings[:count].max(), 0.0
+            largest, total = exponents[:count].max(), 0.0
             for k in range(count):
-                total += np.exp(likings[k] - most)
-            highest[i, j] = most
-            factor[i, j] = 0.5 * count / total
+                total += np.exp(exponents[k] - largest)
+            preference.highest[i, j] = largest
+            preference.factor[i, j] = 0.5 * count / total
 
 
 @inner(forceinline=True)
-def _share(p, q, upright, z, sharpness, least, highest, factor):
-    """What pixel p adds to the weight of its edge to q."""
-    share = factor[p] * np.exp(_liking(upright[p], z[p], z[q], sharpness) - highest[p])
-    return max(share, least) * upright[p] ** 2
+def _preferred_weight(p, q, pixels, preference):
+    """Return the contribution of pixel p to the weight of its edge to q."""
+    exponent = _exponent(pixels.upright[p], pixels.z[p], pixels.z[q], preference.sharpness)
+    share = preference.factor[p] * np.exp(exponent - preference.highest[p])
+    return max(share, preference.minimum) * pixels.upright[p] ** 2
 
 
-def one_sided_weights(mask, upright, z, sharpness, least, right, down):
-    """Each pixel shares its weight out among its edges by a softmax, more to those that it is level with."""
-    highest, factor = np.zeros(mask.shape), np.zeros(mask.shape)
-    _sums_of_likings(mask, upright, z, sharpness, highest, factor)
-    _shares(mask, upright, z, sharpness, least, highest, factor, right, down)
-
-
-@kernel(parallel=True)
-def _shares(mask, upright, z, sharpness, least, highest, factor, right, down):
+@kernel
+def preferred_weights(first, last, pixels, preference, edges):
+    """Fill the weights of edges: each pixel distributes its weight by the softmax."""
+    mask = pixels.mask
     rows, columns = mask.shape
-    for i in prange(rows):
+    for i in range(first, last):
         for j in range(columns):
             if not mask[i, j]:
                 continue
             p = i, j
             if j + 1 < columns and mask[i, j + 1]:
                 q = i, j + 1
-                there = _share(q, p, upright, z, sharpness, least, highest, factor)
-                right[p] = _share(p, q, upright, z, sharpness, least, highest, factor) + there
+                there = _preferred_weight(q, p, pixels, preference)
+                edges.right[p] = _preferred_weight(p, q, pixels, preference) + there
             if i + 1 < rows and mask[i + 1, j]:
                 q = i + 1, j
-                there = _share(q, p, upright, z, sharpness, least, highest, factor)
-                down[p] = _share(p, q, upright, z, sharpness, least, highest, factor) + there
+                there = _preferred_weight(q, p, pixels, preference)
+                edges.down[p] = _preferred_weight(p, q, pixels, preference) + there
 
 
 @inner(forceinline=True)
-def _misfit(z, half_steps, p, q, leaving):
-    """By how much the planes of pixels p and q miss each other at their common side; ``leaving``: 1 right, 3 down."""
+def _misfit(pixels, p, q, leaving):
+    """Return the gap between the planes of pixels p and q at their common side; ``leaving`` is 1 right, 3 down."""
+    z, half_steps = pixels.z, pixels.half_steps
     return z[q] - z[p] - half_steps[p[0], p[1], leaving] - half_steps[q[0], q[1], leaving - 1]
 
 
 @inner(forceinline=True)
 def _cauchy(upright, misfit, width):
+    """Return the weight of an edge by Cauchy's loss."""
     return upright**2 / ((upright * misfit) ** 2 + width**2)
 
 
-@kernel(parallel=True)
-def cauchy_weights(mask, upright, z, half_steps, width, right, down):
-    """An edge loses weight as the square of its misfit, beyond a width."""
+@kernel
+def cauchy_weights(first, last, pixels, width, edges):
+    """Fill the weights of edges: beyond a width, they fall with the square of the misfit."""
+    mask, upright = pixels.mask, pixels.upright
     rows, columns = mask.shape
-    for i in prange(rows):
+    for i in range(first, last):
         for j in range(columns):
             if not mask[i, j]:
                 continue
             if j + 1 < columns and mask[i, j + 1]:
-                misfit = _misfit(z, half_steps, (i, j), (i, j + 1), 1)
-                right[i, j] = _cauchy(min(upright[i, j], upright[i, j + 1]), misfit, width)
+                misfit = _misfit(pixels, (i, j), (i, j + 1), 1)
+                edges.right[i, j] = _cauchy(min(upright[i, j], upright[i, j + 1]), misfit, width)
             if i + 1 < rows and mask[i + 1, j]:
-                misfit = _misfit(z, half_steps, (i, j), (i + 1, j), 3)
-                down[i, j] = _cauchy(min(upright[i, j], upright[i + 1, j]), misfit, width)
+                misfit = _misfit(pixels, (i, j), (i + 1, j), 3)
+                edges.down[i, j] = _cauchy(min(upright[i, j], upright[i + 1, j]), misfit, width)
 
 
-@kernel(parallel=True)
-def misfit_energy(half_steps, right, down, z):
-    """Σ weight · misfit² and Σ weight over all edges."""
-    rows, columns = z.shape
-    sums = np.zeros((2, rows))
-    for i in prange(rows):
+@kernel
+def misfit_energies(first, last, pixels, edges, energies, weights):
+    """Fill Σ weight · misfit² and Σ weight (H,) over the edges of each row."""
+    right, down = edges
+    rows, columns = right.shape
+    for i in range(first, last):
         energy, total = 0.0, 0.0
         for j in range(columns):
             if j + 1 < columns:
-                misfit = _misfit(z, half_steps, (i, j), (i, j + 1), 1)
+                misfit = _misfit(pixels, (i, j), (i, j + 1), 1)
                 energy += right[i, j] * misfit**2
                 total += right[i, j]
             if i + 1 < rows:
-                misfit = _misfit(z, half_steps, (i, j), (i + 1, j), 3)
+                misfit = _misfit(pixels, (i, j), (i + 1, j), 3)
                 energy += down[i, j] * misfit**2
                 total += down[i, j]
-        sums[0, i], sums[1, i] = energy, total
-    return total_of(sums[0]), total_of(sums[1])
+        energies[i], weights[i] = energy, total
 
 
-@kernel(parallel=True)
-def mean_change(mask, upright, before, after):
-    """Root mean square over all edges of how much their step changed, times the smaller ν at both ends."""
+@kernel
+def squared_changes(first, last, pixels, before, squares, counts):
+    """Fill, for each row, the sum of the squared changes of steps times the smaller ν, and the number of edges."""
+    mask, upright, after = pixels.mask, pixels.upright, pixels.z
     rows, columns = mask.shape
-    sums = np.zeros((2, rows))
-    for i in prange(rows):
+    for i in range(first, last):
         total, count = 0.0, 0
         for j in range(columns):
             if not mask[i, j]:
@@ -150,5 +189,4 @@ def mean_change(mask, upright, before, after):
                 change = after[i + 1, j] - before[i + 1, j] - here
                 total += (min(upright[i, j], upright[i + 1, j]) * change) ** 2
                 count += 1
-        sums[0, i], sums[1, i] = total, count
-    return np.sqrt(total_of(sums[0]) / max(total_of(sums[1]), 1.0))
+        squares[i], counts[i] = total, count

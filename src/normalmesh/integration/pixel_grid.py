@@ -1,44 +1,55 @@
-"""The system of equations on the pixel grid, and its solver.
+"""The pixel grid as a system of equations, and its solver.
 
-Each foreground pixel is a plane through its centre, and each edge connects two adjacent pixels. The storage of the
-weights of edges is described in :mod:`normalmesh.integration._pixel_integration`.
+Each foreground pixel is a plane through its centre; each edge connects two adjacent pixels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration._pixel_integration import (
-    advance,
-    aggregate_pixels,
-    apply,
-    coarse_graph,
+    EdgeWeights,
+    aggregate_blocks,
+    count_neighbours,
+    divergence,
+    fill_neighbours,
+    mean_weights,
+    multiply_grid,
+    pixel_slopes,
     relax,
-    restrict_residual,
-    slopes,
-    turn,
-    two_dots,
+    restrict_grid_residual,
+    strong_weights,
 )
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.threads import threads_for
+from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._multigrid import prolong
+from normalmesh.solvers.conjugate_gradients import GRAIN, conjugate_gradients, norm
 from normalmesh.solvers.multigrid import Graph, Multigrid
 
 Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
 Bool = NDArray[np.bool_]
+Int = NDArray[np.int32]
 
-_TOLERANCE = 1e-8  # of the residual, relative to the right side
+_TOLERANCE = 1e-8  # of the residual, relative to the right-hand side
 _STEPS = 300  # of conjugate gradients; ordinary masks need ten, the worst known forty
+
+
+def over_rows(kernel: Callable[..., None], shape: tuple[int, ...], *arguments: Any) -> None:
+    """Run a range kernel over the rows of an image, on several threads if it is large."""
+    rows, columns = shape[:2]
+    in_parallel(kernel, rows, *arguments, grain=-(-GRAIN // columns))
 
 
 @dataclass(frozen=True, eq=False)
 class PixelPlanes:
-    """The planes of all pixels in the bounding box of the mask.
+    """The planes of all pixels within the bounding box of the mask.
 
     Attributes
     ----------
@@ -46,9 +57,9 @@ class PixelPlanes:
         Rows and columns of the bounding box in the map.
     mask : (h, w) bool
     frame : (5, 3)
-        Of the camera, with the window's corner as origin of the screen.
+        Frame of the camera, with the corner of the window as origin of the screen.
     half_steps : (h, w, 4)
-        Change of the unknown over half a step, see :func:`normalmesh.integration._pixel_integration.slopes`.
+        The change of the unknown in half a step, see :func:`normalmesh.integration._pixel_integration.pixel_slopes`.
     mobility : (h, w)
         ⟨n, r⟩².
     """
@@ -61,96 +72,122 @@ class PixelPlanes:
 
     @classmethod
     def of(cls, normal_map: NormalMap) -> PixelPlanes:
+        """Return the planes of a normal map."""
         rows, columns = (np.flatnonzero(normal_map.mask.any(axis=axis)) for axis in (1, 0))
         window = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
         mask = np.ascontiguousarray(normal_map.mask[window])
         frame = normal_map.camera.shifted_frame(columns[0], rows[0])
         half_steps, mobility = np.zeros((*mask.shape, 4)), np.zeros(mask.shape)
-        with threads_for(mask.size):
-            normals = np.ascontiguousarray(normal_map.normals[window])
-            slopes(normals, mask, frame, normal_map.camera.is_central, half_steps, mobility)
+        normals = np.ascontiguousarray(normal_map.normals[window])
+        is_central = normal_map.camera.is_central
+        over_rows(pixel_slopes, mask.shape, normals, mask, frame, is_central, half_steps, mobility)
         return cls(window, mask, frame, half_steps, mobility)
 
 
-class GridCycle:
-    """The multigrid cycle whose finest level is the pixel grid."""
+def no_edges(shape: tuple[int, int]) -> EdgeWeights:
+    """Return weights of zero."""
+    return EdgeWeights(np.zeros(shape, np.float32), np.zeros(shape, np.float32))
 
-    def __init__(self, mask: Bool, right: Float32, down: Float32) -> None:
-        self.right, self.down = right, down
-        self.aggregate, cells = aggregate_pixels(mask, right, down)
-        count = len(cells)
-        indptr, indices, weights = coarse_graph(self.aggregate, cells, right, down)
-        graph = Graph(indptr, indices, weights, excess=np.zeros(count, np.float32))
-        self.coarser = Multigrid(graph, cells, finest=mask.size)
-        self.coarse = np.empty(count, np.float32)
 
-    def __call__(self, rest: Float, step: Float32) -> None:
-        """Fill ``step`` (H, W) with an approximation of A⁻¹ rest."""
-        step[:] = 0
-        relax(self.right, self.down, rest, step, 0)
-        relax(self.right, self.down, rest, step, 1)
-        restrict_residual(self.right, self.down, rest, step, self.aggregate, self.coarse)
-        correction = self.coarser.solve(self.coarse)
-        prolong(self.aggregate.ravel(), correction, self.coarser.factor(0), step.ravel())
-        relax(self.right, self.down, rest, step, 1)
-        relax(self.right, self.down, rest, step, 0)
+def weigh_by_mobility(mask: Bool, mobility: Float, edges: EdgeWeights) -> None:
+    """Set the weights of edges to the means of ⟨n, r⟩² of their pixels."""
+    over_rows(mean_weights, mask.shape, mask, mobility, edges)
+
+
+def right_side(half_steps: Float, edges: EdgeWeights) -> Float:
+    """Return the right-hand side (H, W) of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
+    b = np.empty(edges.right.shape)
+    over_rows(divergence, b.shape, half_steps, edges, b)
+    return b
+
+
+def aggregate_pixels(mask: Bool, edges: EdgeWeights) -> tuple[Int, Int]:
+    """Return the aggregates (H, W) of pixels, −1 outside the mask, and their 2×2 blocks (m, 2)."""
+    strong = np.empty(mask.shape, np.float32)
+    over_rows(strong_weights, mask.shape, edges, strong)
+    aggregate, cells = aggregate_blocks(mask, edges, strong)
+    return aggregate, cells
+
+
+def aggregate_graph(aggregate: Int, cells: Int, edges: EdgeWeights) -> Graph:
+    """Return the graph of aggregates."""
+    count = len(cells)
+    indptr = np.zeros(count + 1, np.int32)
+    in_parallel(count_neighbours, count, aggregate, cells, edges, indptr[1:], grain=GRAIN)
+    np.cumsum(indptr, out=indptr)
+    indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+    in_parallel(fill_neighbours, count, aggregate, cells, edges, (indptr, indices, weights), grain=GRAIN)
+    return Graph(indptr, indices, weights, excess=np.zeros(count, np.float32))
+
+
+class GridSystem:
+    """The normal equations on the pixel grid, and a multigrid cycle as their preconditioner.
+
+    Methods take and return images as vectors (H · W,).
+    """
+
+    def __init__(self, mask: Bool, edges: EdgeWeights) -> None:
+        self.edges, self.shape = edges, mask.shape
+        self.aggregate, cells = aggregate_pixels(mask, edges)
+        self.coarser = Multigrid(aggregate_graph(self.aggregate, cells, edges), cells, finest=mask.size)
+        self.coarse = np.empty(len(cells), np.float32)
+        self.step = np.empty(self.shape, np.float32)
+        self.product = np.empty(self.shape)
+
+    def multiply(self, p: Float) -> Float:
+        """Return A p. The array is reused by the next call."""
+        over_rows(multiply_grid, self.shape, self.edges, p.reshape(self.shape), self.product)
+        return self.product.ravel()
+
+    def precondition(self, residual: Float) -> Float32:
+        """Return an approximation of A⁻¹ times the residual. The array is reused by the next call."""
+        rest = residual.reshape(self.shape)
+        self.step[:] = 0
+        self._relax(rest, 0)
+        self._relax(rest, 1)
+        self.coarse[:] = 0
+        rows, columns = self.shape
+        grid = (self.edges, rest, self.step, self.aggregate, self.coarse)
+        in_parallel(restrict_grid_residual, (rows + 1) // 2, *grid, grain=-(-GRAIN // (2 * columns)))
+        correction, factor = self.coarser.solve(self.coarse), self.coarser.factor(0)
+        flat = (self.aggregate.ravel(), correction, factor, self.step.ravel())
+        in_parallel(prolong, self.step.size, *flat, grain=GRAIN)
+        self._relax(rest, 1)
+        self._relax(rest, 0)
+        return self.step.ravel()
+
+    def _relax(self, rest: Float, colour: int) -> None:
+        over_rows(relax, self.shape, self.edges, rest, self.step, colour)
 
     def residual(self, b: Float, z: Float) -> Float:
         """Return b − A z."""
-        product = np.empty(b.shape)
-        apply(self.right, self.down, z, product)
-        return np.subtract(b, product, out=product)
+        return b - self.multiply(z)
 
 
-def solve_grid(mask: Bool, right: Float32, down: Float32, b: Float) -> Float:
-    """Solve ``Σ_q weight_pq (z_p − z_q) = b_p`` for z (H, W), to a residual of 1e-8 of ‖b‖.
+def solve_grid(mask: Bool, edges: EdgeWeights, b: Float) -> Float:
+    """Solve ``Σ_q weight_pq (z_p − z_q) = b_p`` to 1e-8 of ‖b‖.
 
-    The solver is conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
+    Conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
+
+    Returns
+    -------
+    (H, W) float64
     """
-    with threads_for(mask.size):
-        return _solve_grid(GridCycle(mask, right, down), b)
-
-
-def _solve_grid(cycle: GridCycle, b: Float) -> Float:
-    z, rest = np.zeros(b.shape), b.copy()
-    goal = _TOLERANCE * float(np.sqrt(np.square(b).sum()))
+    system = GridSystem(mask, edges)
+    b = b.ravel()
+    z, residual = np.zeros(b.size), b.copy()
+    goal = _TOLERANCE * norm(b)
     steps = 0
-    # The residual of the iteration drifts from the true one, so it is computed again and the iteration restarted.
+    # The residual that the iteration updates drifts from the true one: compute it again, and continue from there.
     for _ in range(4):
-        steps += conjugate_gradients(cycle, z, rest, _STEPS - steps, size=0.7 * goal)
-        rest = cycle.residual(b, z)
-        error = float(np.sqrt(np.square(rest).sum()))
+        steps += conjugate_gradients(
+            system.multiply, system.precondition, z, residual, max_steps=_STEPS - steps, max_residual=0.7 * goal
+        )
+        residual = system.residual(b, z)
+        error = norm(residual)
         if error <= goal:
-            return z
+            return z.reshape(mask.shape)
     raise NormalMeshError(
         f"the integration did not converge: residual {error / goal * _TOLERANCE:.1e} of the right side after "
         f"{steps} steps, {_TOLERANCE:.0e} was asked for"
     )
-
-
-def conjugate_gradients(
-    cycle: GridCycle, z: Float, rest: Float, limit: int, *, size: float = 0.0, energy: float = 0.0
-) -> int:
-    """Improve z until ‖rest‖ ≤ size or the error's energy ⟨rest, A⁻¹ rest⟩ ≤ energy, about; the number of steps.
-
-    Takes at most ``limit`` steps. ``rest`` stays b − A z.
-    """
-    step = np.empty(z.shape, np.float32)
-    p, product = np.zeros(z.shape), np.zeros(z.shape)
-    length, factor, slope = 0.0, 0.0, 1.0
-    reached = np.sqrt(np.square(rest).sum()) <= size
-    taken = 0
-    while not reached and taken < limit:
-        cycle(rest, step)
-        new_slope, change = two_dots(rest, product, step)
-        # Polak–Ribière: the cycle is not quite the same operator each time.
-        factor = -length * change / slope
-        slope = new_slope
-        turn(p, step, factor)
-        curvature = apply(cycle.right, cycle.down, p, product)
-        if not curvature > 0:
-            break
-        length = slope / curvature
-        reached = np.sqrt(advance(z, rest, p, product, length)) <= size or slope <= energy
-        taken += 1
-    return taken

@@ -1,4 +1,4 @@
-"""Integration on the pixel grid, with one unknown per foreground pixel: a reference for integration on meshes."""
+"""Integration on the pixel grid, with one unknown per foreground pixel: the baseline of integration on meshes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from normalmesh.arguments import checked_bool, checked_instance
-from normalmesh.integration._pixel_integration import divergence, weights_of
-from normalmesh.integration.pixel_grid import PixelPlanes, solve_grid
+from normalmesh.integration.pixel_grid import PixelPlanes, no_edges, right_side, solve_grid, weigh_by_mobility
 from normalmesh.integration.pixel_jumps import integrate_jumps
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.threads import threads_for
 
 Float = NDArray[np.float64]
 
 
 def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinuities: bool = False) -> Float:
-    """Compute the heights or distances of all pixels whose gradients fit the normals best.
+    """Integrate a normal map on the pixel grid: find the heights or distances whose gradients fit the normals best.
 
     Minimises ``Σ_pq m_pq (z_q − z_p − g_pq)²`` over edges between adjacent foreground pixels, the functional
     ``∫ ‖⟨n, r⟩ ∇z + (⟨n, τ_u⟩, ⟨n, τ_v⟩)‖²`` of the paper (equation E_Int). Each pixel is a plane through its centre.
@@ -33,20 +31,20 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
         Mean distance along the optical axis of each component behind a :class:`Perspective` camera. Unused for
         :class:`Orthographic`.
     discontinuities
-        Let the depth jump at occlusions. Instead of the squares, minimise ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` over the
-        misfits ``r_pq = z_q − z_p − g_pq`` in pixels, where ν is the smaller cosine between normal and viewing ray of
-        the two pixels and σ is 0.05 px plus the estimated noise (rad). Edges with large misfits lose their weight. The
-        initial weights prefer neighbours at the same depth, as in bilateral normal integration (Cao et al. 2022), so
-        that the iteration begins on the right side of each jump. Without occlusions the result is nearly the same as
-        without this option. It takes about ten times as long. The depth of a part that is connected to the rest only
-        across jumps is undetermined.
+        Whether the depth may jump where one part of the scene occludes another. Minimises
+        ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` instead of the squares, with the residuals ``r_pq = z_q − z_p − g_pq`` in
+        pixels, the smaller cosine ν between normal and viewing ray of the two pixels, and σ = 0.05 px plus the
+        estimated noise (rad): an edge loses weight with its residual. Initially, each pixel prefers the neighbours
+        closest to its own depth, as in bilateral normal integration (Cao et al. 2022). Without occlusions the result is
+        nearly the same; it takes about ten times as long. The depth of a part that is connected to the rest only across
+        jumps is not determined.
 
     Returns
     -------
     (H, W) float64
-        Orthographic: height towards the viewer, in the unit of the pixel size, with mean zero. Perspective: distance
-        along the optical axis, with mean ``distance``. The mean is that of each 4-connected component of the mask,
-        since normals do not determine the relative depth of components. NaN outside the mask.
+        Orthographic: height towards the viewer, in the unit of the pixel size, mean zero. Perspective: distance
+        along the optical axis, mean ``distance``. The means are those of each 4-connected component of the mask, because
+        normals do not determine the relative position of components. NaN outside the mask.
 
     Raises
     ------
@@ -71,15 +69,13 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
 
 
 def _integrated(normal_map: NormalMap) -> Float:
-    """Return the unknown (H, W) of the camera, up to a constant for each component; undefined outside the mask."""
+    """Return the unknown (H, W) of the camera, up to a constant per component; arbitrary finite values outside."""
     planes = PixelPlanes.of(normal_map)
-    shape = planes.mask.shape
-    right, down, b = np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.empty(shape)
-    with threads_for(planes.mask.size):
-        weights_of(planes.mask, planes.mobility, right, down)
-        divergence(planes.half_steps, right, down, b)
+    edges = no_edges(planes.mask.shape)
+    weigh_by_mobility(planes.mask, planes.mobility, edges)
+    b = right_side(planes.half_steps, edges)
     mask, window = planes.mask, planes.window
     del planes
     unknown = np.zeros(normal_map.shape)
-    unknown[window] = solve_grid(mask, right, down, b)
+    unknown[window] = solve_grid(mask, edges, b)
     return unknown

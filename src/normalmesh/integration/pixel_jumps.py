@@ -1,7 +1,7 @@
-"""Pixel integration with depth discontinuities: edges with large misfits lose their weight.
+"""Pixel integration with depth discontinuities: edges with a large residual lose their weight.
 
-It is comparable to bilateral normal integration (Cao et al. 2022); :mod:`.robust_weights` does the same on meshes. All
-lengths are in pixels, so that a step at a slope of 45° is one unit for both cameras.
+Comparable to bilateral normal integration (Cao et al. 2022); :mod:`.robust_weights` does the same on meshes. All
+lengths are in pixels, so that a step of 45° is one unit for both cameras.
 """
 
 from __future__ import annotations
@@ -13,33 +13,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
-from normalmesh.integration._pixel_integration import divergence, weights_of
+from normalmesh.integration._pixel_integration import EdgeWeights
 from normalmesh.integration._pixel_jumps import (
+    PixelValues,
+    Preference,
     cauchy_weights,
-    mean_change,
-    misfit_energy,
-    one_sided_weights,
+    misfit_energies,
+    normalise_preferences,
+    preferred_weights,
+    squared_changes,
     uprightness,
 )
-from normalmesh.integration.pixel_grid import GridCycle, PixelPlanes, conjugate_gradients
+from normalmesh.integration.pixel_grid import (
+    GridSystem,
+    PixelPlanes,
+    no_edges,
+    over_rows,
+    right_side,
+    weigh_by_mobility,
+)
 from normalmesh.integration.robust_weights import MIN_SHARE
 from normalmesh.normals.noise import estimate_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.runtime.threads import threads_for
+from normalmesh.solvers.conjugate_gradients import conjugate_gradients
 
 Float = NDArray[np.float64]
 
-#: Sharpness of the preference of a pixel for neighbours at its own depth, for each solve of the first stage. It rises
+#: Sharpness of the preference for neighbours at the same depth (px⁻²), for each solve of the first stage. It rises
 #: slowly, so that steep slopes are distinguished from jumps first.
 SHARPNESS = np.append(np.geomspace(1, 5, 10), np.full(10, 5.0))
-#: Maximum number of solves of the second stage, and the change of steps (px, root mean square) at which a stage ends.
+#: Maximal number of solves of the second stage. Either stage ends once steps change by less than SETTLED (px, RMS).
 SETTLINGS, SETTLED = 10, 1e-4
-#: Misfit (px) from which on an edge loses its weight. The noise of the normals in radians is added to it.
+#: Misfit (px) at which an edge begins to lose its weight; noise adds about 1 px per radian.
 WIDTH = 0.05
 
 
 class _Accuracy(NamedTuple):
-    """Root of the energy of the error, relative to that of the misfits or in pixels, and maximum number of steps."""
+    """Accuracy of a solution: root of the energy of its error, relative to the misfits or in pixels; maximal steps."""
 
     relative: float
     pixels: float
@@ -50,56 +60,64 @@ _ROUGH, _FINAL = _Accuracy(1e-1, 3e-5, 50), _Accuracy(1e-4, 1e-9, 300)
 
 
 def integrate_jumps(normal_map: NormalMap) -> Float:
-    """Return the unknown (H, W) of the camera, up to a constant for each component; undefined outside the mask."""
-    # Unlike for meshes, normals are not averaged: with noise of 2° to 10° that makes the depths of pixels worse.
+    """Return the unknown (H, W) of the camera, up to a constant per component; arbitrary finite values outside."""
+    # Normals are not averaged, unlike on meshes: at 2° to 10° of noise that makes the depths of pixels worse.
     noise = estimate_noise(normal_map)
     surface = _JumpingSurface(PixelPlanes.of(normal_map), normal_map.camera.pixel_length)
-    with threads_for(surface.mask.size):
-        surface.weigh_evenly()
-        surface.solve()
-        for sharpness in SHARPNESS:
-            surface.weigh_by_steps(sharpness)
-            if surface.solve() < SETTLED:
-                break
-        for _ in range(SETTLINGS):
-            surface.weigh_by_misfits(WIDTH + math.radians(noise))
-            if surface.solve() < SETTLED:
-                break
-        surface.finish()
+    surface.weigh_evenly()
+    surface.solve()
+    for sharpness in SHARPNESS:
+        surface.weigh_by_steps(sharpness)
+        if surface.solve() < SETTLED:
+            break
+    for _ in range(SETTLINGS):
+        surface.weigh_by_misfits(WIDTH + math.radians(noise))
+        if surface.solve() < SETTLED:
+            break
+    surface.finish()
     unknown = np.zeros(normal_map.shape)
-    unknown[surface.planes.window] = surface.z * normal_map.camera.pixel_length
+    unknown[surface.window] = surface.pixels.z * normal_map.camera.pixel_length
     return unknown
 
 
+def one_sided_weights(pixels: PixelValues, sharpness: float, minimum: float, edges: EdgeWeights) -> None:
+    """Set the weights of edges: each pixel prefers the neighbours closest to its own depth, by a softmax."""
+    shape = pixels.mask.shape
+    preference = Preference(float(sharpness), minimum, np.zeros(shape), np.zeros(shape))
+    over_rows(normalise_preferences, shape, pixels, preference)
+    over_rows(preferred_weights, shape, pixels, preference, edges)
+
+
 class _JumpingSurface:
-    """Planes of pixels, the weights of the edges between them, and values z (h, w) at their centres."""
+    """The planes of pixels, the weights of the edges between them, and the values z (h, w) at their centres."""
 
     def __init__(self, planes: PixelPlanes, pixel_length: float) -> None:
-        self.planes, self.mask = planes, planes.mask
-        self.half_steps = np.divide(planes.half_steps, pixel_length, out=planes.half_steps)
-        shape = self.mask.shape
-        self.z, self.upright = np.zeros(shape), np.zeros(shape)
-        self.right, self.down = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        with threads_for(self.mask.size):
-            uprightness(planes.mobility, self.mask, planes.frame, self.upright)
+        self.window, self.shape = planes.window, planes.mask.shape
+        half_steps = np.divide(planes.half_steps, pixel_length, out=planes.half_steps)
+        upright = np.zeros(self.shape)
+        over_rows(uprightness, self.shape, planes.mobility, planes.mask, planes.frame, upright)
+        self.pixels = PixelValues(planes.mask, upright, np.zeros(self.shape), half_steps)
+        self.edges = no_edges(self.shape)
 
     def weigh_evenly(self) -> None:
-        """Set the initial weights: both sides of an edge count the same."""
-        weights_of(self.mask, np.square(self.upright), self.right, self.down)
+        """Give both pixels of an edge the same say, as a start."""
+        weigh_by_mobility(self.pixels.mask, np.square(self.pixels.upright), self.edges)
 
     def weigh_by_steps(self, sharpness: float) -> None:
-        """Set the weights of the first stage: pixels prefer neighbours at their own depth."""
-        one_sided_weights(self.mask, self.upright, self.z, sharpness, MIN_SHARE, self.right, self.down)
+        """First stage: each pixel prefers the neighbours closest to its own depth."""
+        one_sided_weights(self.pixels, sharpness, MIN_SHARE, self.edges)
 
     def weigh_by_misfits(self, width: float) -> None:
-        """Set the weights of the second stage: beyond a width, they fall as the square of the misfit."""
-        cauchy_weights(self.mask, self.upright, self.z, self.half_steps, width, self.right, self.down)
+        """Second stage: beyond a width, an edge loses weight with the square of its misfit."""
+        over_rows(cauchy_weights, self.shape, self.pixels, width, self.edges)
 
     def solve(self) -> float:
-        """Fit z to the weights approximately, and return the change of steps (px, root mean square)."""
-        before = self.z.copy()
+        """Fit z to the present weights, roughly; return the change of the steps (px, root mean square)."""
+        before = self.pixels.z.copy()
         self._improve(_ROUGH)
-        return mean_change(self.mask, self.upright, before, self.z)
+        squares, counts = np.empty(self.shape[0]), np.empty(self.shape[0])
+        over_rows(squared_changes, self.shape, self.pixels, before, squares, counts)
+        return math.sqrt(_ordered_sum(squares) / max(_ordered_sum(counts), 1.0))
 
     def finish(self) -> None:
         """Fit z to the weights accurately."""
@@ -108,9 +126,22 @@ class _JumpingSurface:
             raise NormalMeshError(f"the integration did not converge within {taken} steps of conjugate gradients")
 
     def _improve(self, accuracy: _Accuracy) -> int:
-        b = np.empty(self.mask.shape)
-        divergence(self.half_steps, self.right, self.down, b)
-        cycle = GridCycle(self.mask, self.right, self.down)
-        energy, weight = misfit_energy(self.half_steps, self.right, self.down, self.z)
-        goal = accuracy.relative**2 * energy + accuracy.pixels**2 * weight
-        return conjugate_gradients(cycle, self.z, cycle.residual(b, self.z), accuracy.steps, energy=goal)
+        """Improve z to an accuracy; return the number of steps."""
+        system = GridSystem(self.pixels.mask, self.edges)
+        energies, weights = np.empty(self.shape[0]), np.empty(self.shape[0])
+        over_rows(misfit_energies, self.shape, self.pixels, self.edges, energies, weights)
+        goal = accuracy.relative**2 * _ordered_sum(energies) + accuracy.pixels**2 * _ordered_sum(weights)
+        z, b = self.pixels.z.ravel(), right_side(self.pixels.half_steps, self.edges).ravel()
+        return conjugate_gradients(
+            system.multiply,
+            system.precondition,
+            z,
+            system.residual(b, z),
+            max_steps=accuracy.steps,
+            max_energy=goal,
+        )
+
+
+def _ordered_sum(values: Float) -> float:
+    """Return a sum that is computed in order."""
+    return float(np.cumsum(values)[-1])

@@ -1,27 +1,48 @@
 """Kernels of the multigrid on graphs: aggregates, Galerkin matrices, smoothing and transfers, in float32.
 
-A graph is (indptr, indices, weights, diagonal): the matrix with −weights beside the diagonal. An aggregate is a
-connected set of unknowns that share one unknown of the next coarser graph; −1 marks unknowns without neighbours, which
-need none.
+An aggregate is a connected set of unknowns that share one unknown of the next coarser graph; −1 marks unknowns without
+neighbours, which need none.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import prange
+from numpy.typing import NDArray
 
-from normalmesh.runtime.kernels import inner, kernel
+from normalmesh.runtime.kernels import kernel
 
-#: Unknowns are smoothed one after the other within so many pieces, and side by side across them.
-_PIECES = 64
-_SMALLEST_PIECE = 2048
-
-#: Edges lie within an aggregate of a cell only if they are at least this share of the strongest at either end: a
-#: correction must not be carried across a jump that the weights leave open.
+#: Edges lie within an aggregate of a cell only if they have at least this fraction of the largest weight at either end:
+#: a correction must not be carried across a jump that the weights leave open.
 STRONG = np.float32(0.1)
+
+
+class GraphArrays(NamedTuple):
+    """A symmetric matrix with −weights beside the diagonal, as CSR arrays.
+
+    Attributes
+    ----------
+    indptr : (n + 1,) int32
+    indices : (nnz,) int32
+    weights : (nnz,) float32
+    diagonal : (n,) float32
+    """
+
+    indptr: NDArray[np.int32]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    diagonal: NDArray[np.float32]
+
+
+class Aggregates(NamedTuple):
+    """The members of aggregates: those of a are ``members[indptr[a]:indptr[a + 1]]``."""
+
+    indptr: NDArray[np.int32]
+    members: NDArray[np.int32]
 
 
 @kernel
 def diagonal_of(indptr, weights, excess):
-    """Diagonal (n,): excess plus the weights of the row. One for an unknown that nothing determines."""
+    """Return the diagonal (n,): excess plus the weights of the row, or one for an unknown that nothing determines."""
     diagonal = np.empty(excess.size, np.float32)
     for v in range(excess.size):
         total = excess[v]
@@ -33,7 +54,7 @@ def diagonal_of(indptr, weights, excess):
 
 @kernel
 def aggregate_cells(indptr, indices, weights, cells):
-    """Aggregates (n,): parts of 2×2 blocks of cells that strong edges join; and their own cells (m, 2)."""
+    """Return aggregates (n,), parts of 2×2 blocks of cells that strong edges connect, and their own cells (m, 2)."""
     n = cells.shape[0]
     weakest = np.zeros(n, np.float32)
     for v in range(n):
@@ -68,10 +89,10 @@ def aggregate_cells(indptr, indices, weights, cells):
 
 @kernel
 def aggregate_pairs(indptr, indices, weights, excess):
-    """Aggregates (n,) of two: each unknown with the most strongly coupled neighbour that is still free; their count.
+    """Return aggregates (n,) of two, and their number: each unknown with its most strongly coupled free neighbour.
 
-    One that has no free neighbour of at least a quarter of its strongest coupling stays alone. So does one without
-    neighbours, if it is tied by its excess.
+    An unknown stays alone if no free neighbour has at least a quarter of its strongest coupling, or if it has no
+    neighbours but an excess.
     """
     n = indptr.size - 1
     aggregate = np.full(n, -1, np.int32)
@@ -93,7 +114,7 @@ def aggregate_pairs(indptr, indices, weights, excess):
 
 @kernel
 def members_of(aggregate, count):
-    """Members of each aggregate as CSR arrays (m + 1,) and (n,)."""
+    """Return the members of each aggregate as CSR arrays (m + 1,) and (n,)."""
     indptr = np.zeros(count + 1, np.int32)
     for a in aggregate:
         if a >= 0:
@@ -107,13 +128,13 @@ def members_of(aggregate, count):
         if a >= 0:
             members[at[a]] = v
             at[a] += 1
-    return indptr, members
+    return Aggregates(indptr, members)
 
 
 @kernel
-def galerkin(indptr, indices, weights, excess, aggregate, first, members):
-    """The coarse graph: weights between aggregates and excess within them are summed."""
-    count = first.size - 1
+def galerkin(indptr, indices, weights, excess, aggregate, aggregates):
+    """Return the coarse graph: weights between aggregates and excess within them are summed."""
+    count = aggregates.indptr.size - 1
     slot = np.full(count, -1, np.int32)
     coarse_indptr = np.zeros(count + 1, np.int32)
     coarse_indices = np.empty(indices.size, np.int32)
@@ -122,8 +143,8 @@ def galerkin(indptr, indices, weights, excess, aggregate, first, members):
     end = 0
     for a in range(count):
         begin = end
-        for q in range(first[a], first[a + 1]):
-            v = members[q]
+        for q in range(aggregates.indptr[a], aggregates.indptr[a + 1]):
+            v = aggregates.members[q]
             coarse_excess[a] += excess[v]
             for e in range(indptr[v], indptr[v + 1]):
                 b = aggregate[indices[e]]
@@ -140,80 +161,57 @@ def galerkin(indptr, indices, weights, excess, aggregate, first, members):
     return coarse_indptr, coarse_indices[:end].copy(), coarse_weights[:end].copy(), coarse_excess
 
 
-@kernel(parallel=True, fastmath={"contract"}, error_model="numpy")
-def smooth(graph, b, before, x, backwards):
-    """One Gauss–Seidel sweep x (n,) from ``before`` (n,): newest values within a piece, old ones across pieces.
+@kernel(fastmath={"contract"}, error_model="numpy")
+def smooth(first, last, pieces, graph, b, before, x, backwards):
+    """Fill pieces of x (n,) by a Gauss–Seidel sweep from ``before`` (n,): new values within a piece, old ones across.
 
-    The pieces do not depend on the number of threads. Backwards is the transpose of forwards.
+    The number of pieces does not depend on the number of threads. A backward sweep is the transpose of a forward one.
     """
-    indptr, indices, weights, diagonal = graph
     n = b.size
-    pieces = max(1, min(_PIECES, n // _SMALLEST_PIECE))
-    for piece in prange(pieces):
+    for piece in range(first, last):
         low, high = piece * n // pieces, (piece + 1) * n // pieces
         x[low:high] = before[low:high]
         for k in range(high - low):
             v = high - 1 - k if backwards else low + k
-            total, scale = b[v] - diagonal[v] * x[v], diagonal[v]
-            for e in range(indptr[v], indptr[v + 1]):
-                w = indices[e]
+            total, scale = b[v] - graph.diagonal[v] * x[v], graph.diagonal[v]
+            for e in range(graph.indptr[v], graph.indptr[v + 1]):
+                w = graph.indices[e]
                 if low <= w < high:
                     # Unknowns of the piece hold the old value until their turn, then the new one.
-                    total += weights[e] * x[w]
+                    total += graph.weights[e] * x[w]
                 else:
-                    total += weights[e] * before[w]
-                    # Old values on both sides of an edge overshoot; so much damping makes the sweep converge always.
-                    scale += np.float32(0.5) * weights[e]
+                    total += graph.weights[e] * before[w]
+                    # Old values at both ends of an edge overshoot; this damping makes every sweep converge.
+                    scale += np.float32(0.5) * graph.weights[e]
             x[v] += total / scale
 
 
-@kernel(parallel=True, fastmath={"contract"})
-def restrict_residual(graph, b, x, first, members, coarse):
-    """coarse (m,) = sums of b − A x over the aggregates."""
-    indptr, indices, weights, diagonal = graph
-    for a in prange(coarse.size):
+@kernel(fastmath={"contract"})
+def restrict_residual(first, last, graph, b, x, aggregates, coarse):
+    """Fill ``coarse`` (m,) with the sums of b − A x over the aggregates."""
+    for a in range(first, last):
         total = np.float32(0)
-        for q in range(first[a], first[a + 1]):
-            v = members[q]
-            total += b[v] - diagonal[v] * x[v]
-            for e in range(indptr[v], indptr[v + 1]):
-                total += weights[e] * x[indices[e]]
+        for q in range(aggregates.indptr[a], aggregates.indptr[a + 1]):
+            v = aggregates.members[q]
+            total += b[v] - graph.diagonal[v] * x[v]
+            for e in range(graph.indptr[v], graph.indptr[v + 1]):
+                total += graph.weights[e] * x[graph.indices[e]]
         coarse[a] = total
 
 
-@kernel(parallel=True, fastmath={"contract"})
-def prolong(aggregate, coarse, factor, x):
-    """x (n,) += factor · the value of its aggregate."""
-    for v in prange(x.size):
+@kernel(fastmath={"contract"})
+def prolong(first, last, aggregate, coarse, factor, x):
+    """Add factor · the value of its aggregate to each unknown x (n,)."""
+    for v in range(first, last):
         if aggregate[v] >= 0:
             x[v] += factor * coarse[aggregate[v]]
 
 
-@kernel(parallel=True, fastmath={"contract"})
-def apply(graph, x, product):
-    """product (n,) = A x."""
-    indptr, indices, weights, diagonal = graph
-    for v in prange(x.size):
-        total = diagonal[v] * x[v]
-        for e in range(indptr[v], indptr[v + 1]):
-            total -= weights[e] * x[indices[e]]
+@kernel(fastmath={"contract"})
+def multiply_graph(first, last, graph, x, product):
+    """Fill ``product`` (n,) with A x."""
+    for v in range(first, last):
+        total = graph.diagonal[v] * x[v]
+        for e in range(graph.indptr[v], graph.indptr[v + 1]):
+            total -= graph.weights[e] * x[graph.indices[e]]
         product[v] = total
-
-
-@inner
-def total_of(sums):
-    """Sum in order. Inside a parallel kernel ``sums.sum()`` would be split among the threads."""
-    total = 0.0
-    for value in sums:
-        total += value
-    return total
-
-
-@kernel
-def dots(first, last, a, b, sums):
-    """Fill ``sums`` (P,) with ⟨a, b⟩ in float64 over pieces of the two."""
-    for piece in range(first, last):
-        total = 0.0
-        for v in range(piece * a.size // sums.size, (piece + 1) * a.size // sums.size):
-            total += np.float64(a[v]) * np.float64(b[v])
-        sums[piece] = total

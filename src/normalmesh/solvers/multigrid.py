@@ -14,20 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
-from normalmesh.runtime.threads import PARALLEL_FROM, in_parallel, threads_for
+from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._multigrid import (
+    Aggregates,
+    GraphArrays,
     aggregate_cells,
     aggregate_pairs,
-    apply,
     diagonal_of,
-    dots,
     galerkin,
     members_of,
+    multiply_graph,
     prolong,
     restrict_residual,
     smooth,
 )
 from normalmesh.solvers.cholesky import Cholesky
+from normalmesh.solvers.conjugate_gradients import GRAIN, dot
 from normalmesh.solvers.gauge import Gauge
 
 Float32 = NDArray[np.float32]
@@ -38,7 +40,8 @@ Int = NDArray[np.int32]
 _ENLARGED_CELLS, _ENLARGED_PAIRS = np.float32(1.9), np.float32(1.0)
 
 _REGULAR = 3.0  # unknowns an aggregate, on average, from which on cells count as whole
-_PIECES = 64  # of a dot product, whatever the number of threads
+_MAX_PIECES = 64  # of a sweep: unknowns are smoothed in sequence within a piece, in parallel across pieces
+_MIN_PIECE = 2048  # unknowns of a piece
 _BOTTOM = 4000  # unknowns that are solved directly
 _REPEATED_WORK = 0.35  # a level is visited twice if that costs at most this share of a sweep over the finest one
 
@@ -59,14 +62,14 @@ class Graph:
 
     @classmethod
     def of(cls, matrix: csr_matrix) -> Graph:
-        """Graph of a symmetric matrix (n, n)."""
+        """Return the graph of a symmetric matrix (n, n)."""
         diagonal = matrix.diagonal()
         beside = matrix - diags(diagonal, format="csr")
         beside.eliminate_zeros()
         excess = diagonal + np.asarray(beside.sum(axis=1)).ravel()
-        # Rounding errors of rows that sum to zero would fix the constant of coarse levels.
+        # Rounding errors of rows that sum to zero would tie down the coarse levels.
         excess[np.abs(excess) < 1e-12 * diagonal] = 0
-        # Cotangents of obtuse angles are negative. They are left out: the rest is a good approximation.
+        # Cotangents of obtuse angles are negative. Without them the graph is still close, and safe to aggregate.
         beside.data = np.minimum(beside.data, 0)
         beside.eliminate_zeros()
         return cls(beside.indptr, beside.indices, (-beside.data).astype(np.float32), excess.astype(np.float32))
@@ -74,25 +77,44 @@ class Graph:
 
 @dataclass(frozen=True)
 class _Level:
-    arrays: tuple[Int, Int, Float32, Float32]  # indptr, indices, weights, diagonal
+    graph: GraphArrays
     aggregate: Int
-    first: Int
-    members: Int
+    aggregates: Aggregates
     repeated: bool  # whether this level is solved by two steps of conjugate gradients
+
+    def smooth(self, b: Float32, before: Float32, *, backwards: bool) -> Float32:
+        """Return the result (n,) of a Gauss–Seidel sweep."""
+        x = np.empty_like(b)
+        pieces = max(1, min(_MAX_PIECES, b.size // _MIN_PIECE))
+        grain = max(1, pieces * GRAIN // b.size)
+        in_parallel(smooth, pieces, pieces, self.graph, b, before, x, backwards, grain=grain)
+        return x
+
+    def restrict_residual(self, b: Float32, x: Float32) -> Float32:
+        """Return the sums (m,) of b − A x over the aggregates."""
+        coarse = np.empty(self.aggregates.indptr.size - 1, np.float32)
+        in_parallel(restrict_residual, coarse.size, self.graph, b, x, self.aggregates, coarse, grain=GRAIN)
+        return coarse
+
+    def multiply(self, x: Float32) -> Float32:
+        """Return A x (n,)."""
+        product = np.empty_like(x)
+        in_parallel(multiply_graph, x.size, self.graph, x, product, grain=GRAIN)
+        return product
 
 
 class Multigrid:
-    """Hierarchy of coarser graphs below a given one.
+    """A hierarchy of coarser and coarser graphs.
 
     Parameters
     ----------
     graph
         The finest graph.
     cells
-        (n, 2) row and column of the cell of each unknown. Aggregates are then parts of 2×2 cells that are connected by
-        strong edges. Without cells, aggregates are pairs of pairs of strongly coupled unknowns.
+        (n, 2) row and column of the cell of each unknown: aggregates are parts of 2×2 cells that strong edges connect.
+        By default, aggregates are pairs of pairs of strongly coupled unknowns.
     finest
-        Number of unknowns of the finest level, if ``graph`` is itself a coarse one.
+        Number of unknowns of the system that is solved, if ``graph`` is itself a coarse one.
     """
 
     def __init__(self, graph: Graph, cells: Int | None = None, finest: int | None = None) -> None:
@@ -108,9 +130,8 @@ class Multigrid:
             repeated = not regular and 2 * visits * graph.size <= _REPEATED_WORK * work
             visits *= 2 if repeated else 1
             diagonal = diagonal_of(graph.indptr, graph.weights, graph.excess)
-            arrays = (graph.indptr, graph.indices, graph.weights, diagonal)
-            first, members = members_of(aggregate, coarse.size)
-            self.levels.append(_Level(arrays, aggregate, first, members, repeated))
+            arrays = GraphArrays(graph.indptr, graph.indices, graph.weights, diagonal)
+            self.levels.append(_Level(arrays, aggregate, members_of(aggregate, coarse.size), repeated))
             graph, cells = coarse, coarse_cells
         self._bottom = _bottom(graph, cells)
 
@@ -118,17 +139,12 @@ class Multigrid:
         """Return an approximate solution (n,) for the right-hand side b (n,) on the graph ``depth`` levels down."""
         if depth == len(self.levels):
             return self._bottom.solve(b.astype(np.float64)).astype(np.float32)
-        with threads_for(b.size):
-            return self._solve_level(b, depth)
-
-    def _solve_level(self, b: Float32, depth: int) -> Float32:
-        """Run one cycle, or two combined by conjugate gradients."""
+        # One cycle, or two combined by conjugate gradients.
         level = self.levels[depth]
         x = self.cycle(b, depth)
         if not level.repeated:
             return x
-        first_product = np.empty_like(x)
-        apply(level.arrays, x, first_product)
+        first_product = level.multiply(x)
         energy, slope = dot(x, first_product), dot(x, b)
         if energy <= 0:
             return x
@@ -136,8 +152,7 @@ class Multigrid:
         if dot(rest, rest) <= 0.0625 * dot(b, b):
             return np.float32(slope / energy) * x
         y = self.cycle(rest, depth)
-        product = np.empty_like(y)
-        apply(level.arrays, y, product)
+        product = level.multiply(y)
         mixed, other_slope = dot(y, first_product), dot(y, rest)
         other_energy = dot(y, product) - mixed**2 / energy
         if other_energy <= 0:
@@ -146,27 +161,23 @@ class Multigrid:
         return np.float32(along_x) * x + np.float32(other_slope / other_energy) * y
 
     def cycle(self, b: Float32, depth: int = 0) -> Float32:
-        """Run one cycle: smooth, correct by the coarser graphs, smooth again."""
+        """Return the result of one cycle: smooth, correct by the coarser graphs, smooth again."""
         if depth == len(self.levels):
             return self.solve(b, depth)
         level = self.levels[depth]
-        x = np.empty_like(b)
-        smooth(level.arrays, b, np.zeros_like(b), x, False)
-        coarse = np.empty(level.first.size - 1, np.float32)
-        restrict_residual(level.arrays, b, x, level.first, level.members, coarse)
-        prolong(level.aggregate, self.solve(coarse, depth + 1), self.factor(depth + 1), x)
-        smoothed = np.empty_like(b)
-        smooth(level.arrays, b, x, smoothed, True)
-        return smoothed
+        x = level.smooth(b, np.zeros_like(b), backwards=False)
+        correction = self.solve(level.restrict_residual(b, x), depth + 1)
+        in_parallel(prolong, x.size, level.aggregate, correction, self.factor(depth + 1), x, grain=GRAIN)
+        return level.smooth(b, x, backwards=True)
 
     def factor(self, depth: int) -> np.float32:
-        """Return the factor of corrections from this depth: one if conjugate gradients determine their length."""
+        """Return the factor of a correction from this depth; one if conjugate gradients determined its length."""
         found = depth < len(self.levels) and self.levels[depth].repeated
         return np.float32(1) if found else self._enlarged
 
 
 def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]:
-    """Return the aggregates, the coarse graph, and its cells."""
+    """Return aggregates, the coarse graph, and its cells."""
     if cells is not None:
         aggregate, cells = aggregate_cells(graph.indptr, graph.indices, graph.weights, cells)
         return aggregate, _galerkin(graph, aggregate, len(cells)), cells
@@ -178,12 +189,13 @@ def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]
 
 
 def _galerkin(graph: Graph, aggregate: Int, count: int) -> Graph:
-    first, members = members_of(aggregate, count)
-    return Graph(*galerkin(graph.indptr, graph.indices, graph.weights, graph.excess, aggregate, first, members))
+    """Return the coarse graph of ``count`` aggregates."""
+    members = members_of(aggregate, count)
+    return Graph(*galerkin(graph.indptr, graph.indices, graph.weights, graph.excess, aggregate, members))
 
 
 def _bottom(graph: Graph, cells: Int | None) -> Cholesky:
-    """Factorise the coarsest graph, with one unknown of each floating component fixed."""
+    """Factorise the coarsest graph, with one unknown of each floating component pinned."""
     n = graph.size
     weights = graph.weights.astype(np.float64)
     beside = csr_matrix((-weights, graph.indices, graph.indptr), (n, n))
@@ -192,11 +204,3 @@ def _bottom(graph: Graph, cells: Int | None) -> Cholesky:
     factor = Cholesky(matrix, None if cells is None else cells.astype(np.float64))
     factor.factorise(matrix, Gauge.of(matrix).pins(diagonal, factor.last))
     return factor
-
-
-def dot(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
-    """Return ⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
-    sums = np.empty(_PIECES)
-    in_parallel(dots, _PIECES, a, b, sums, grain=1 if a.size >= PARALLEL_FROM else _PIECES)
-    # In order; sum() would not be.
-    return float(np.cumsum(sums)[-1])

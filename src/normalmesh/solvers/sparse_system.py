@@ -16,11 +16,11 @@ from scipy.sparse import csr_matrix, issparse
 
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.runtime.memory import installed_memory
-from normalmesh.runtime.threads import threads_for
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.cholesky import Cholesky
+from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm
 from normalmesh.solvers.gauge import Gauge
-from normalmesh.solvers.multigrid import Graph, Multigrid, dot
+from normalmesh.solvers.multigrid import Graph, Multigrid
 
 Float = NDArray[np.float64]
 METHODS = ("auto", "cholesky", "multigrid")
@@ -145,15 +145,13 @@ class PreparedSystem:
         """
         b = self._consistent(right_side)
         x = np.zeros(b.size) if guess is None else self._vector(guess, "guess").copy()
-        with threads_for(b.size):
-            if self._stale:
-                steps = _STALE_STEPS if self.method == "cholesky" else 0
-                reached = _conjugate_gradients(self._matrix, b, x, self._precondition, steps, hurry=True)
-                if reached.accepted:
-                    return self._solution(x, reached)
-                self._prepare()
-            reached = _conjugate_gradients(self._matrix, b, x, self._precondition, _STEPS[self.method])
-        return self._solution(x, reached)
+        if self._stale:
+            steps = _STALE_STEPS if self.method == "cholesky" else 0
+            reached = _improved(self._matrix, b, x, self._precondition, steps, hurry=True)
+            if reached.accepted:
+                return self._solution(x, reached)
+            self._prepare()
+        return self._solution(x, _improved(self._matrix, b, x, self._precondition, _STEPS[self.method]))
 
     def _solution(self, x: Float, reached: _Reached) -> Solution:
         if not reached.accepted:
@@ -186,7 +184,7 @@ class PreparedSystem:
         """Check that the right-hand side sums to zero over each floating component, and remove rounding errors."""
         b = self._vector(right_side, "right side")
         consistent = self._gauge.centred(b)
-        if _norm(b - consistent) > TOLERANCE * _norm(b):
+        if norm(b - consistent) > TOLERANCE * norm(b):
             raise NormalMeshError(
                 "the system has no solution: the right side must sum to zero over each connected component "
                 "whose rows of the matrix sum to zero"
@@ -216,46 +214,28 @@ def solve_spd(
     return PreparedSystem(matrix, coordinates=coordinates, method=method).solve(right_side, guess)
 
 
-def _conjugate_gradients(
-    matrix: csr_matrix, b: Float, x: Float, precondition: Callable[[Float], Float], limit: int, hurry: bool = False
+def _improved(
+    matrix: csr_matrix, b: Float, x: Float, precondition: Callable[[Float], Float], max_steps: int, hurry: bool = False
 ) -> _Reached:
-    """Improve x in place; the residual is measured afresh at the end.
-
-    In a hurry it gives up once the steps so far, repeated, would not be enough.
-    """
-    size = _norm(b)
+    """Improve x in place by conjugate gradients; the residual is computed from x at the end."""
+    size = norm(b)
     if size == 0:
         x[:] = 0
         return _Reached(0, 0.0, True)
-    rest = b - matrix @ x
-    enough, first = 0.5 * TOLERANCE * size, _norm(rest)
-    p, product, length, slope = np.zeros(b.size), np.zeros(b.size), 0.0, 1.0
-    taken = 0
-    while taken < limit and (now := _norm(rest)) > enough:
-        if hurry and now > first * (enough / first) ** (taken / limit):
-            break
-        step = precondition(rest)
-        # Polak–Ribière: the preconditioner is not quite the same operator each time.
-        factor = -length * dot(step, product) / slope
-        slope = dot(step, rest)
-        p = step + factor * p
-        product = matrix @ p
-        energy = dot(p, product)
-        if not energy > 0:
-            break
-        length = slope / energy
-        x += length * p
-        rest = rest - length * product
-        taken += 1
-    error = _norm(b - matrix @ x)
+    taken = conjugate_gradients(
+        lambda p: matrix @ p,
+        precondition,
+        x,
+        b - matrix @ x,
+        max_steps=max_steps,
+        max_residual=0.5 * TOLERANCE * size,
+        hurry=hurry,
+    )
+    error = norm(b - matrix @ x)
     goal = TOLERANCE * size
     if goal < error < np.inf:
-        goal = max(goal, _ROUNDING * _norm(abs(matrix) @ np.abs(x)))
+        goal = max(goal, _ROUNDING * norm(abs(matrix) @ np.abs(x)))
     return _Reached(taken, error / size, error <= goal)
-
-
-def _norm(vector: Float) -> float:
-    return float(np.sqrt(dot(vector, vector)))
 
 
 def _checked_matrix(matrix: csr_matrix) -> csr_matrix:

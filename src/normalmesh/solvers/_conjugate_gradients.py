@@ -1,0 +1,30 @@
+"""Kernels of :mod:`normalmesh.solvers.conjugate_gradients`. All are range kernels on vectors."""
+
+import numpy as np
+
+from normalmesh.runtime.kernels import kernel
+
+
+@kernel
+def dots(first, last, a, b, sums):
+    """Fill ``sums`` (P,) with ⟨a, b⟩ in float64 over P pieces of the two vectors."""
+    for piece in range(first, last):
+        total = 0.0
+        for v in range(piece * a.size // sums.size, (piece + 1) * a.size // sums.size):
+            total += np.float64(a[v]) * np.float64(b[v])
+        sums[piece] = total
+
+
+@kernel
+def new_direction(first, last, direction, step, factor):
+    """Set ``direction`` to step + factor · direction."""
+    for v in range(first, last):
+        direction[v] = step[v] + factor * direction[v]
+
+
+@kernel
+def advance(first, last, x, residual, direction, product, length):
+    """Add length · direction to x, and subtract length · product from the residual."""
+    for v in range(first, last):
+        x[v] += length * direction[v]
+        residual[v] -= length * product[v]

@@ -1,0 +1,91 @@
+"""Preconditioned conjugate gradients for symmetric positive semidefinite systems A x = b."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.runtime.threads import in_parallel
+from normalmesh.solvers._conjugate_gradients import advance, dots, new_direction
+
+Float = NDArray[np.float64]
+
+#: Minimal number of elements of a vector that a thread works on.
+GRAIN = 1 << 18
+#: Number of pieces of a dot product, whatever the number of threads.
+PIECES = 64
+
+
+def conjugate_gradients(
+    multiply: Callable[[Float], Float],
+    precondition: Callable[[Float], NDArray[np.floating[Any]]],
+    x: Float,
+    residual: Float,
+    *,
+    max_steps: int,
+    max_residual: float = 0.0,
+    max_energy: float = 0.0,
+    hurry: bool = False,
+) -> int:
+    """Improve x (n,) in place until the residual or the energy of the error is small enough.
+
+    Parameters
+    ----------
+    multiply
+        Returns A p for a vector p (n,).
+    precondition
+        Returns an approximation of A⁻¹ r for a vector r (n,). It may change from step to step.
+    x, residual
+        The solution so far, and b − A x. Both are updated; the residual drifts from the true one by rounding.
+    max_steps
+        Maximal number of steps.
+    max_residual
+        Stop at this norm of the residual.
+    max_energy
+        Stop at about this energy ⟨r, A⁻¹ r⟩ of the error.
+    hurry
+        Give up as soon as the rate of convergence so far would not suffice within ``max_steps``.
+
+    Returns
+    -------
+    int
+        The number of steps taken.
+    """
+    direction, product = np.zeros(x.size), np.zeros(x.size)
+    length, slope = 0.0, 1.0
+    first = norm(residual)
+    for taken in range(max_steps):
+        now = norm(residual)
+        if now <= max_residual or (taken > 0 and slope <= max_energy):
+            return taken
+        if hurry and now > first * (max_residual / first) ** (taken / max_steps):
+            return taken
+        step = precondition(residual)
+        # Polak–Ribière, because the preconditioner may change from step to step.
+        factor = -length * dot(step, product) / slope
+        slope = dot(step, residual)
+        in_parallel(new_direction, x.size, direction, step, factor, grain=GRAIN)
+        product = multiply(direction)
+        curvature = dot(direction, product)
+        if not curvature > 0:
+            return taken
+        length = slope / curvature
+        in_parallel(advance, x.size, x, residual, direction, product, length, grain=GRAIN)
+    return max_steps
+
+
+def dot(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float:
+    """Return ⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
+    sums = np.empty(PIECES)
+    in_parallel(dots, PIECES, a, b, sums, grain=max(1, PIECES * GRAIN // max(a.size, 1)))
+    # In order; sum() would not be.
+    return float(np.cumsum(sums)[-1])
+
+
+def norm(vector: Float) -> float:
+    """Return the Euclidean norm of a vector."""
+    return math.sqrt(dot(vector, vector))
