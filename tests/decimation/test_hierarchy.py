@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +16,7 @@ from normalmesh.decimation.start_mesh import start_mesh
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.raster import pixel_faces
+from thread_counts import on_one_and_on_several
 
 
 def naive_error(corners, normal_map):
@@ -162,15 +162,14 @@ def test_flat_maps_become_large_triangles_at_any_size():
 
 def test_same_mesh_for_any_number_of_threads():
     normal_map = Medallion(300).normal_map
-    found = []
-    allowed = numba.get_num_threads()
-    for threads in (1, allowed):
-        numba.set_num_threads(threads)
+
+    def mesh():
         hierarchy = Hierarchy.of(normal_map)
-        found.append(hierarchy.mesh(hierarchy.level(3000)))
-    numba.set_num_threads(allowed)
-    assert np.array_equal(found[0].vertices, found[1].vertices)
-    assert np.array_equal(found[0].faces, found[1].faces)
+        return hierarchy.mesh(hierarchy.level(3000))
+
+    alone, together = on_one_and_on_several(mesh)
+    assert np.array_equal(alone.vertices, together.vertices)
+    assert np.array_equal(alone.faces, together.faces)
 
 
 def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():

@@ -1,6 +1,5 @@
 """The whole decimation: what it promises, on anything."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.stopping import THRESHOLD_FACTOR
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.closed_mesh import ClosedMesh
+from thread_counts import on_one_and_on_several
 
 
 @settings(max_examples=40)
@@ -175,13 +175,7 @@ def test_everything_locked_is_the_start_mesh():
 
 def test_any_number_of_threads():
     normal_map = Medallion(90).normal_map
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        alone = decimate(normal_map, vertices=200)
-    finally:
-        numba.set_num_threads(before)
-    together = decimate(normal_map, vertices=200)
+    alone, together = on_one_and_on_several(lambda: decimate(normal_map, vertices=200))
     assert np.array_equal(alone.vertices, together.vertices)
     assert np.array_equal(alone.faces, together.faces)
 

@@ -1,6 +1,5 @@
 """Check isotropic remeshing: validity on any map, lengths and counts, kernels, and its limits."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,6 +28,7 @@ from normalmesh.evaluation.isotropic.isotropic import collapse, split
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from surfaces import angle_error, plane_map, sphere, waves
+from thread_counts import on_one_and_on_several
 
 
 def stretches(mesh, normal_map, error):
@@ -98,13 +98,7 @@ def test_a_rectangle_keeps_its_area_and_corners():
 
 def test_any_number_of_threads():
     normal_map = Medallion(90).normal_map
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        alone = remesh_isotropic(normal_map, vertices=400)
-    finally:
-        numba.set_num_threads(before)
-    together = remesh_isotropic(normal_map, vertices=400)
+    alone, together = on_one_and_on_several(lambda: remesh_isotropic(normal_map, vertices=400))
     assert np.array_equal(alone.vertices, together.vertices)
     assert np.array_equal(alone.faces, together.faces)
 

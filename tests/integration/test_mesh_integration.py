@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as arrays
 
 import naive_integration
 from meshes import bumpy_map, disc, point_mesh
+from thread_counts import on_one_and_on_several
 from normalmesh import (
     NormalMap,
     NormalMeshError,
@@ -189,17 +190,10 @@ def test_place_in_the_image_does_not_matter(options):
 def test_any_number_of_threads():
     normal_map = Medallion(100).normal_map
     mesh = decimate(normal_map, vertices=250)
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        alone = integrate(mesh, normal_map, noise=2)
-    finally:
-        numba.set_num_threads(before)
-    for _ in range(2):
-        together = integrate(mesh, normal_map, noise=2)
-        assert np.array_equal(alone.vertices, together.vertices)
-        assert np.array_equal(alone.faces, together.faces)
-        assert alone.integration.refinements == together.integration.refinements
+    alone, together = on_one_and_on_several(lambda: integrate(mesh, normal_map, noise=2))
+    assert np.array_equal(alone.vertices, together.vertices)
+    assert np.array_equal(alone.faces, together.faces)
+    assert alone.integration.refinements == together.integration.refinements
 
 
 @pytest.mark.parametrize("options", FORMULATIONS, ids=str)

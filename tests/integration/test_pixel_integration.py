@@ -1,6 +1,5 @@
 """Check integration on the pixel grid: exact on planes, second order on curved surfaces, any mask."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ import naive_pixels
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, integrate_pixels, read_normal_map
 from normalmesh.integration._pixel_integration import multiply_grid
 from normalmesh.integration.pixel_grid import EdgeWeights, over_rows, solve_grid
-from normalmesh.runtime import threads as thread_rule
+from thread_counts import on_one_and_on_several
 
 CAMERAS = [Orthographic(0.7), Perspective(90.0, 80.0, 21.0, 14.0, skew=3.0)]
 
@@ -119,20 +118,12 @@ def test_uneven_weights(contrast):
     assert np.linalg.norm(product - b) <= 1e-8 * np.linalg.norm(b)
 
 
-def test_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(thread_rule, "PARALLEL_FROM", 0)
+def test_the_same_for_any_number_of_threads():
     mask = _cracked("20 % holes", 150)
     normals = np.random.default_rng(1).normal((0, 0, 1), 0.2, (150, 150, 3))
     given_map = _map(normals, mask, Perspective(200.0, 200.0, 75.0, 75.0))
-    most = numba.get_num_threads()
-    results = []
-    try:
-        for count in (1, most):
-            numba.set_num_threads(count)
-            results.append(integrate_pixels(given_map))
-    finally:
-        numba.set_num_threads(most)
-    assert np.array_equal(results[0], results[1], equal_nan=True)
+    alone, together = on_one_and_on_several(lambda: integrate_pixels(given_map))
+    assert np.array_equal(alone, together, equal_nan=True)
 
 
 @pytest.mark.parametrize("distance", [0.0, -1.0, np.nan, np.inf])

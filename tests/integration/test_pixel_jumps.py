@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 
-import numba
 import numpy as np
 import pytest
 from scipy import ndimage
@@ -13,9 +12,9 @@ from normalmesh.integration import pixel_jumps
 from normalmesh.integration._pixel_jumps import PixelValues, cauchy_weights
 from normalmesh.integration.pixel_grid import EdgeWeights, aggregate_pixels, over_rows
 from normalmesh.integration.pixel_jumps import one_sided_weights
-from normalmesh.runtime import threads as thread_rule
 from normalmesh.solvers._multigrid import STRONG
 from surfaces import noisy
+from thread_counts import on_one_and_on_several
 
 CAMERAS = [Orthographic(0.7), Perspective(900.0, 800.0, 41.0, 34.0, skew=3.0)]
 
@@ -106,19 +105,11 @@ def test_random_normals_converge():
 
 
 def test_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(thread_rule, "PARALLEL_FROM", 0)
     monkeypatch.setattr(pixel_jumps, "SHARPNESS", pixel_jumps.SHARPNESS[-3:])
     monkeypatch.setattr(pixel_jumps, "SETTLINGS", 3)
     _, given_map = flap(CAMERAS[1])
-    most = numba.get_num_threads()
-    results = []
-    try:
-        for count in (1, most):
-            numba.set_num_threads(count)
-            results.append(integrate_pixels(given_map, discontinuities=True))
-    finally:
-        numba.set_num_threads(most)
-    assert np.array_equal(results[0], results[1])
+    alone, together = on_one_and_on_several(lambda: integrate_pixels(given_map, discontinuities=True))
+    assert np.array_equal(alone, together)
 
 
 def test_ground_truth(cases):

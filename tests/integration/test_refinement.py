@@ -1,6 +1,5 @@
 """Check that refinement lowers the angle between pixels and faces, and keeps meshes valid."""
 
-import numba
 import numpy as np
 import pytest
 
@@ -27,6 +26,7 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CUT, CutMesh, following, preceding
 from normalmesh.normals.noise import without_noise
 from surfaces import angle_error, noisy, plane_map, rmse, sphere, waves
+from thread_counts import on_one_and_on_several
 
 CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 12.0, 11.0, skew=1.0)]
 
@@ -224,14 +224,9 @@ def test_a_vertex_of_very_many_faces_stays():
 def test_threads_make_no_difference():
     normal_map = waves((96, 96))[0]
     mesh = point_mesh((96, 96), 600)
-    before = numba.get_num_threads()
-    surfaces = []
-    for threads in (1, numba.config.NUMBA_NUM_THREADS):
-        numba.set_num_threads(threads)
-        surfaces.append(integrate(mesh, normal_map, refine=2))
-    numba.set_num_threads(before)
-    assert np.array_equal(surfaces[0].screen, surfaces[1].screen)
-    assert np.array_equal(surfaces[0].faces, surfaces[1].faces)
+    alone, together = on_one_and_on_several(lambda: integrate(mesh, normal_map, refine=2))
+    assert np.array_equal(alone.screen, together.screen)
+    assert np.array_equal(alone.faces, together.faces)
 
 
 def test_boundary_and_locked_vertices_stay():

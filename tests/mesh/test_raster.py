@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ import naive
 from normalmesh import NormalMeshError, ScreenMesh, pixel_faces
 from normalmesh.mesh._predicates import orientation
 from normalmesh.mesh._raster import edge, first_column, first_row
+from thread_counts import on_one_and_on_several
 
 coordinates = st.one_of(
     st.floats(-1, 7).map(lambda x: x if abs(x) > 1e-100 else 0.0),
@@ -148,13 +148,7 @@ def test_inverted_faces_own_nothing():
 
 def test_any_number_of_threads():
     mesh = ScreenMesh.from_mask(np.ones((50, 50)))
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        alone = pixel_faces(mesh, (50, 50))
-    finally:
-        numba.set_num_threads(before)
-    assert np.array_equal(alone, pixel_faces(mesh, (50, 50)))
+    assert np.array_equal(*on_one_and_on_several(lambda: pixel_faces(mesh, (50, 50))))
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3,), (3, -1)])

@@ -1,12 +1,12 @@
 """Test the pipeline: presets and options, and the accuracy from end to end."""
 
-import numba
 import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError, decimate, integrate, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.runtime.threads import MAX_THREADS, allowed_threads
 from surfaces import angle_error, noisy, rmse, waves
 
 
@@ -110,17 +110,16 @@ def test_invalid_options_are_refused(options, message):
 
 
 def test_the_number_of_threads_is_limited_and_restored():
-    before = numba.get_num_threads()
     seen = []
     normal_map = Medallion(48).normal_map
-    surface = reconstruct(normal_map, vertices=100, threads=1, progress=lambda _: seen.append(numba.get_num_threads()))
+    surface = reconstruct(normal_map, vertices=100, threads=1, progress=lambda _: seen.append(allowed_threads()))
     assert set(seen) == {1}
-    assert numba.get_num_threads() == before
+    assert allowed_threads() == MAX_THREADS
     assert_same(surface, reconstruct(normal_map, vertices=100))
-    with pytest.raises(NormalMeshError, match=r"threads is 1000, but there are at most \d+ here; NUMBA_NUM_THREADS"):
+    with pytest.raises(NormalMeshError, match=r"threads is 1000, but there are at most \d+ here; set "):
         reconstruct(normal_map, vertices=100, threads=1000)
     with pytest.raises(NormalMeshError, match="threads must be a whole number of at least 1, not 0"):
         reconstruct(normal_map, vertices=100, threads=0)
     with pytest.raises(ZeroDivisionError):
         reconstruct(normal_map, vertices=100, threads=1, progress=lambda _: 1 / 0)
-    assert numba.get_num_threads() == before
+    assert allowed_threads() == MAX_THREADS

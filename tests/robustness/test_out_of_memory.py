@@ -64,7 +64,7 @@ def test_results_are_the_same_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_raised_from_a_thread_of_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("normalmesh.runtime.threads._allowed", lambda: 3)
+    monkeypatch.setattr("normalmesh.runtime.threads.allowed_threads", lambda: 3)
     caller, begun = threading.get_ident(), threading.Event()
 
     def work(first: int, last: int) -> None:
@@ -88,7 +88,7 @@ def test_the_caller_does_all_work_if_no_thread_can_be_started(
         def submit(self, *_: object) -> None:
             raise error
 
-    monkeypatch.setattr("normalmesh.runtime.threads._allowed", lambda: 3)
+    monkeypatch.setattr("normalmesh.runtime.threads.allowed_threads", lambda: 3)
     monkeypatch.setattr("normalmesh.runtime.threads._pool", Full())
     done = np.zeros(100, bool)
     in_parallel(lambda first, last: done[first:last].fill(True), 100, grain=1)

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import njit
 from numba.core.errors import NumbaError
 from numba.core.runtime import _nrt_python, rtsys
 
@@ -48,11 +48,10 @@ def shared_out(whole, parts):
     return whole // parts
 
 
-@pytest.mark.parametrize("parallel", [False, True])
-def test_kernels_call_inner_kernels_that_call_others(parallel):
-    @kernel(cache=False, parallel=parallel)
+def test_kernels_call_inner_kernels_that_call_others():
+    @kernel(cache=False)
     def all_rows(table):
-        for row in prange(len(table)):
+        for row in range(len(table)):
             doubled_row(table, row)
 
     table = np.arange(6.0).reshape(2, 3)

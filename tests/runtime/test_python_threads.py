@@ -12,14 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
 from normalmesh import decimate, integrate, integrate_pixels, read_normal_map, reconstruct, remesh_isotropic
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_normals
-from normalmesh.runtime.threads import limited_threads
+from normalmesh.runtime.threads import MAX_THREADS, allowed_threads, limited_threads
 
 SIZES = (40, 56, 72)
 
@@ -78,18 +77,17 @@ def test_threads_at_once_on_the_baseline() -> None:
 
 
 def test_each_python_thread_has_its_own_limit_of_threads() -> None:
-    most = numba.config.NUMBA_NUM_THREADS
     entered, checked = threading.Barrier(2), threading.Barrier(2)
 
     def work(number: int) -> int:
         with limited_threads(1 if number else None):
             entered.wait()
-            seen = numba.get_num_threads()
+            seen = allowed_threads()
             checked.wait()
-        assert numba.get_num_threads() == most
+        assert allowed_threads() == MAX_THREADS
         return seen
 
-    assert at_once(2, work) == [most, 1]
+    assert at_once(2, work) == [MAX_THREADS, 1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

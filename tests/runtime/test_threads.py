@@ -4,13 +4,12 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 import pytest
 from numba import njit
 
 from normalmesh import NormalMeshError
-from normalmesh.runtime.threads import in_parallel, limited_threads
+from normalmesh.runtime.threads import MAX_THREADS, in_parallel, limited_threads
 
 
 @njit(nogil=True)
@@ -21,7 +20,7 @@ def squares(first, last, filled):
 
 @pytest.fixture
 def four_threads(monkeypatch):
-    monkeypatch.setattr("normalmesh.runtime.threads._allowed", lambda: 4)
+    monkeypatch.setattr("normalmesh.runtime.threads.allowed_threads", lambda: 4)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 1000, 1001])
@@ -96,5 +95,5 @@ def test_a_forked_process_has_threads_of_its_own(four_threads):
 
 
 def test_more_threads_than_available_are_refused():
-    with pytest.raises(NormalMeshError, match="at most"), limited_threads(numba.config.NUMBA_NUM_THREADS + 1):
+    with pytest.raises(NormalMeshError, match="at most"), limited_threads(MAX_THREADS + 1):
         pass

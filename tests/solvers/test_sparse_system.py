@@ -1,6 +1,5 @@
 """Check that all methods give the same, verified solution, and that unsolvable systems are refused."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,12 +9,12 @@ from scipy.spatial import Delaunay
 
 import naive
 from normalmesh import NormalMeshError
-from normalmesh.runtime import threads as thread_rule
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers import cholesky, multigrid
 from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import PreparedSystem, solve_spd
+from thread_counts import on_one_and_on_several
 
 METHODS = ("cholesky", "multigrid")
 
@@ -185,22 +184,12 @@ def test_degenerate_coordinates():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_for_any_number_of_threads(method, monkeypatch):
-    for module in (thread_rule, multigrid):
-        monkeypatch.setattr(module, "PARALLEL_FROM", 0)
     monkeypatch.setattr(cholesky, "_FACTORISED", 0)
     monkeypatch.setattr(cholesky, "_SUBSTITUTED", 0)
     monkeypatch.setattr(cholesky, "_PARALLEL_FROM", 0)
     matrix, places = _mesh_system("cotangent", 3000)
     b = matrix @ np.random.default_rng(5).normal(size=len(places))
-    most = numba.get_num_threads()
-    results = []
-    try:
-        for count in (1, most):
-            numba.set_num_threads(count)
-            results.append(solve_spd(matrix, b, coordinates=places, method=method).x)
-    finally:
-        numba.set_num_threads(most)
-    assert np.array_equal(*results)
+    assert np.array_equal(*on_one_and_on_several(lambda: solve_spd(matrix, b, coordinates=places, method=method).x))
 
 
 def _laplacian(n, ends, weights):

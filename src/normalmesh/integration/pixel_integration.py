@@ -43,7 +43,7 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
     -------
     (H, W) float64
         Orthographic: height towards the viewer, in the unit of the pixel size, mean zero. Perspective: distance
-        along the optical axis, mean ``distance``. The means are those of each 4-connected component of the mask, because
+        along the optical axis, mean ``distance``. The means are those of each 4-connected component of the mask:
         normals do not determine the relative position of components. NaN outside the mask.
 
     Raises

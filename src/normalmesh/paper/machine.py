@@ -7,9 +7,8 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-import numba
-
 from normalmesh import __version__
+from normalmesh.runtime.threads import allowed_threads
 
 
 def machine() -> dict[str, str]:
@@ -21,7 +20,7 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": str(os.cpu_count()),
-        "threads": str(numba.get_num_threads()),
+        "threads": str(allowed_threads()),
     }
 
 

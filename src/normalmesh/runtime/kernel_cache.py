@@ -31,10 +31,10 @@ from normalmesh.runtime.temporary_files import replace_content
 HASH = hashlib.sha256().digest_size
 
 
-def cache_of(dispatcher: Any, options: str = "") -> KernelCache | NoCache:
-    """Return where compiled versions of a kernel are kept; ``options`` tells apart two kernels of one function."""
+def cache_of(dispatcher: Any) -> KernelCache | NoCache:
+    """Return where compiled versions of a kernel are kept."""
     try:
-        return KernelCache(dispatcher, options)
+        return KernelCache(dispatcher)
     except RuntimeError:  # Numba finds no folder
         return NoCache()
 
@@ -63,9 +63,9 @@ class KernelCache(FunctionCache):
 
     _impl_class = _Places
 
-    def __init__(self, dispatcher: Any, options: str) -> None:
+    def __init__(self, dispatcher: Any) -> None:
         super().__init__(dispatcher.py_func)
-        self._files = _KernelFiles(Path(self.cache_path), self._impl.filename_base + options, dispatcher)
+        self._files = _KernelFiles(Path(self.cache_path), self._impl.filename_base, dispatcher)
         self._cache_file = self._files  # type: ignore[assignment]
 
     @cached_property

@@ -7,7 +7,6 @@ becomes part of theirs.
 from __future__ import annotations
 
 import gc
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +15,9 @@ from threading import Lock, current_thread, main_thread
 from typing import Any
 from weakref import WeakSet
 
-import numba
 from numba import njit, types
 from numba.core import event
 from numba.extending import models, register_model, typeof_impl
-from numba.np.ufunc import parallel
 
 from normalmesh.runtime.kernel_cache import KernelCache, cache_of, names_used
 
@@ -32,20 +29,13 @@ OPTIONS = {"nogil": True, "no_cfunc_wrapper": True, "fastmath": False, "error_mo
 _kernels: WeakSet[Any] = WeakSet()
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a kernel that Python calls, with options as of :func:`numba.njit`, and keep it for later runs."""
+def kernel(function: Callable[..., Any] | None = None, *, cache: bool = True, **options: Any) -> Any:
+    """Compile a kernel that Python calls, with options of :func:`numba.njit`, and keep it on disk for later runs."""
     if function is None:
-        return partial(kernel, **options)
-    if options.get("parallel"):
-        return ParallelKernel(function, options)
-    return _kept(function, {**OPTIONS, "_nrt": True, **options})
-
-
-def _kept(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
-    """Compile as :func:`numba.njit`, but with our cache on disk."""
-    compiled = njit(**{**settings, "cache": False})(function)
-    if settings.get("cache", True):
-        compiled._cache = cache_of(compiled, ".parallel" if settings.get("parallel") else "")
+        return partial(kernel, cache=cache, **options)
+    compiled = njit(**{**OPTIONS, "_nrt": True, **options})(function)
+    if cache:
+        compiled._cache = cache_of(compiled)
     _kernels.add(compiled)
     return compiled
 
@@ -111,55 +101,6 @@ def _widened(kind: types.Type) -> types.Type:
     """int64 for whole numbers, and no type that stands for one value only."""
     kind = types.unliteral(kind)
     return types.int64 if isinstance(kind, types.Integer) else kind
-
-
-class ParallelKernel:
-    """A kernel with parallel loops of Numba, for any thread and any process; kernels must not call it.
-
-    Numba's threads abort the process where they are used after a fork, or, by the layer called workqueue, from two
-    Python threads at once. So loops of a forked process run on one thread, and those of workqueue one after another.
-    """
-
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self._options = {"nogil": True, **options}
-        self._parallel = _kept(function, self._options)
-        update_wrapper(self, function)
-
-    def __call__(self, *arguments: Any) -> Any:
-        if _numba_threads.lost:
-            return self._alone(*arguments)
-        if _numba_threads.shareable:
-            return self._parallel(*arguments)
-        with _numba_threads.lock:
-            return self._parallel(*arguments)
-
-    @cached_property
-    def _alone(self) -> Any:
-        return _kept(self.__wrapped__, {**self._options, "parallel": False})  # type: ignore[attr-defined]
-
-
-class _NumbaThreads:
-    """Whether a fork has left Numba's threads behind, and how several callers may use them."""
-
-    def __init__(self) -> None:
-        self.lost = False
-        self.lock = Lock()
-
-    @property
-    def shareable(self) -> bool:
-        try:
-            return numba.threading_layer() in ("omp", "tbb")
-        except ValueError:  # nobody has used them yet
-            return False
-
-    def forked(self) -> None:
-        self.lock = Lock()
-        self.lost = self.lost or getattr(parallel, "_is_initialized", True)
-
-
-_numba_threads = _NumbaThreads()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_numba_threads.forked)
 
 
 @contextmanager
