@@ -1,6 +1,5 @@
 """Check integration: exact on planes, second order elsewhere; sign, scale and gauge on any mesh."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +8,6 @@ from hypothesis.extra import numpy as arrays
 
 import naive_integration
 from meshes import bumpy_map, disc, point_mesh
-from thread_counts import on_one_and_on_several
 from normalmesh import (
     NormalMap,
     NormalMeshError,
@@ -21,6 +19,7 @@ from normalmesh import (
 )
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from surfaces import grid_mesh, plane_map, rmse, sphere, waves
+from thread_counts import on_one_and_on_several
 
 FORMULATIONS = [
     {"formulation": "facets"},

@@ -146,18 +146,18 @@ def outline_within(vertex, other, u, v, tile, mesh):
     """Check whether the outline changes only within the tile's square when an edge becomes the vertex (u, v)."""
     if tile.number < 0 or not mesh.flags[vertex] & mesh.flags[other] & BOUNDARY:
         return True
-    if not _inside(u, v, tile):
+    if not is_in_square(u, v, tile):
         return False
     for end in (np.int64(vertex), np.int64(other)):
         before, after = boundary_neighbours(end, mesh)
         for near in (end, np.int64(before), np.int64(after)):
-            if not _inside(mesh.vertices[near, 0], mesh.vertices[near, 1], tile):
+            if not is_in_square(mesh.vertices[near, 0], mesh.vertices[near, 1], tile):
                 return False
     return True
 
 
 @inner
-def _inside(u, v, tile):
+def is_in_square(u, v, tile):
     """Check whether (u, v) lies in the square of a tile."""
     return tile.left <= u <= tile.left + tile.side and tile.top <= v <= tile.top + tile.side
 

@@ -41,7 +41,7 @@ def cross(ax, ay, az, bx, by, bz):
 
 
 @inner
-def unit(x, y, z):
+def unit_vector(x, y, z):
     """Scale a vector to length one, without overflow or underflow of its squares; zero stays zero."""
     largest = max(abs(x), abs(y), abs(z))
     if largest == 0.0:
@@ -70,7 +70,7 @@ def face_normals(first, last, vertices, faces, normals):
     """Fill unit normals (M, 3) of faces, zero for those without area."""
     for f in range(first, last):
         x, y, z = face_cross(vertices, faces, f)
-        normals[f, 0], normals[f, 1], normals[f, 2] = unit(x, y, z)
+        normals[f, 0], normals[f, 1], normals[f, 2] = unit_vector(x, y, z)
 
 
 @kernel
@@ -85,7 +85,7 @@ def vertex_normals(vertices, faces):
             normals[v, 1] += y
             normals[v, 2] += z
     for v in range(len(normals)):
-        normals[v, 0], normals[v, 1], normals[v, 2] = unit(normals[v, 0], normals[v, 1], normals[v, 2])
+        normals[v, 0], normals[v, 1], normals[v, 2] = unit_vector(normals[v, 0], normals[v, 1], normals[v, 2])
     return normals
 
 
@@ -155,7 +155,7 @@ def box_sum(normals, u, v, width, height):
 @inner
 def mix(vectors, a, b, c, first, second, third):
     """Mix row vectors a, b, c linearly and normalise the result, as a fragment shader does."""
-    return unit(
+    return unit_vector(
         first * vectors[a, 0] + second * vectors[b, 0] + third * vectors[c, 0],
         first * vectors[a, 1] + second * vectors[b, 1] + third * vectors[c, 1],
         first * vectors[a, 2] + second * vectors[b, 2] + third * vectors[c, 2],
@@ -175,7 +175,7 @@ def in_frame(tangent, bitangent, normal, n):
     if determinant < MIN_DETERMINANT:
         return 0.0, 0.0, 0.0
     x, y, z = n
-    return unit(x * px + y * py + z * pz, x * qx + y * qy + z * qz, max(x * rx + y * ry + z * rz, 0.0))
+    return unit_vector(x * px + y * py + z * pz, x * qx + y * qy + z * qz, max(x * rx + y * ry + z * rz, 0.0))
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 import math
 
+from normalmesh.mesh._surface import unit_vector
 from normalmesh.normals._camera import offset_from_ray, to_viewer
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -29,7 +30,7 @@ def weights(face, vertices, faces, u, v, camera):
 
 
 @kernel
-def fill_depth(first, last, hits, vertices, faces, camera, depth):
+def fill_hit_depths(first, last, hits, vertices, faces, camera, depth):
     """Fill rows of ``depth`` (H, W) with that of the faces ``hits`` (H, W), NaN where there is none.
 
     Faces may have been found in single precision: just outside its border, a face is extrapolated, but not beyond the
@@ -45,7 +46,7 @@ def fill_depth(first, last, hits, vertices, faces, camera, depth):
 
 
 @kernel
-def fill_normals(first, last, hits, vertices, faces, vertex_normals, camera, normals):
+def fill_hit_normals(first, last, hits, vertices, faces, vertex_normals, camera, normals):
     """Fill rows of ``normals`` (H, W, 3) with unit normals of the faces ``hits`` towards the viewer, else with zero.
 
     Normals are interpolated between ``vertex_normals`` (N, 3). Face normals are used if there are none (0, 3) or if the
@@ -82,7 +83,7 @@ def face_normal(face, vertices, faces):
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
     px, py, pz = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
     qx, qy, qz = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1], vertices[c, 2] - vertices[a, 2]
-    return unit(py * qz - pz * qy, pz * qx - px * qz, px * qy - py * qx)
+    return unit_vector(py * qz - pz * qy, pz * qx - px * qz, px * qy - py * qx)
 
 
 @inner
@@ -91,17 +92,8 @@ def smooth_normal(face, vertices, faces, vertex_normals, u, v, camera):
     wa, wb, wc, _, _, _ = weights(face, vertices, faces, u, v, camera)
     wa, wb, wc = max(wa, 0.0), max(wb, 0.0), max(wc, 0.0)
     a, b, c = faces[face, 0], faces[face, 1], faces[face, 2]
-    return unit(
+    return unit_vector(
         wa * vertex_normals[a, 0] + wb * vertex_normals[b, 0] + wc * vertex_normals[c, 0],
         wa * vertex_normals[a, 1] + wb * vertex_normals[b, 1] + wc * vertex_normals[c, 1],
         wa * vertex_normals[a, 2] + wb * vertex_normals[b, 2] + wc * vertex_normals[c, 2],
     )
-
-
-@inner
-def unit(x, y, z):
-    """Return the vector scaled to unit length; zero is unchanged."""
-    length = math.sqrt(x * x + y * y + z * z)
-    if length == 0.0:
-        return 0.0, 0.0, 0.0
-    return x / length, y / length, z / length
