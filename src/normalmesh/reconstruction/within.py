@@ -236,7 +236,7 @@ class _Search:
     def _stride(trial: _Trial) -> float:
         """Return the factor to the next trial: angles fall with the root of the number of vertices, depths faster."""
         off = min(trial.ratio, _MAX_RATIO) if trial.ratio > 1 else 1 / max(trial.ratio, 1e-6)
-        return min(max(off**1.5, _MIN_STRIDE), _MAX_STRIDE)
+        return float(min(max(off**1.5, _MIN_STRIDE), _MAX_STRIDE))
 
     def _between(self, enough: _Trial, too_few: _Trial) -> float:
         """Return the number of vertices between two trials at which the ratio should be one."""
