@@ -181,10 +181,11 @@ def greedy_collapse(vertices, faces, quadrics, locked, target):
             else:
                 cost, position = best_on_segment(quadric[a], quadric[b], place[a], place[b])
             options.append((cost, a, b, position))
-        allowed = [option for option in options if stays_valid(*option[1:], place, faces)]
-        if not allowed:
+        options.sort(key=lambda option: option[:3])
+        allowed = (option for option in options if stays_valid(*option[1:], place, faces))
+        if (cheapest := next(allowed, None)) is None:
             break
-        cost, a, b, position = min(allowed, key=lambda option: option[:3])
+        cost, a, b, position = cheapest
         keep, drop = (a, b) if locked[a] or not locked[b] else (b, a)
         quadric[keep] = sum(moved_quadric(quadric[k], position - place[k]) for k in (a, b))
         place[keep] = position
