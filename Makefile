@@ -35,7 +35,7 @@ imports: $(READY)  ## check that no room imports from a room above it
 codespell: $(READY)  ## check spelling
 	$(BIN)/codespell
 
-format: $(READY)  ## mend layout, and what else ruff can mend
+format: $(READY)  ## fix layout, and what else ruff can fix
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 

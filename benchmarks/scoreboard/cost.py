@@ -60,10 +60,10 @@ def speed_rounds(folder: Path, rounds: int) -> tuple[list[float], float, float]:
 
     ratios, taken = [], []
     for _ in range(rounds):
-        yardstick = [seconds(transform)[0] for _ in range(TRANSFORMS)]
+        reference = [seconds(transform)[0] for _ in range(TRANSFORMS)]
         taken.append(seconds(ours))
-        yardstick += [seconds(transform)[0] for _ in range(TRANSFORMS)]
-        ratios.append(taken[-1][0] / median(yardstick))
+        reference += [seconds(transform)[0] for _ in range(TRANSFORMS)]
+        ratios.append(taken[-1][0] / median(reference))
     cpu, wall = map(min, zip(*taken, strict=True))
     return ratios, wall, cpu
 

@@ -181,9 +181,9 @@ def test_any_number_of_threads():
 
 
 def test_report_and_progress():
-    told = []
+    reported = []
     normal_map = Medallion(80).normal_map
-    mesh = decimate(normal_map, vertices=150, progress=told.append)
+    mesh = decimate(normal_map, vertices=150, progress=reported.append)
     report = mesh.report
     assert [each.vertices for each in report.rounds] == [600, 378, 238, 150]
     assert report.collapses == len(ScreenMesh.from_mask(normal_map.mask).vertices) - 150
@@ -192,11 +192,11 @@ def test_report_and_progress():
     assert report.largest_cost == report.rounds[-1].largest_cost > 0
     assert set(report.seconds) == {"start", "collapse", "evaluate", "flip", "move"}
     assert set(report.cpu_seconds) == set(report.seconds)
-    shares = [step.share for step in told]
+    shares = [step.share for step in reported]
     assert shares == sorted(shares)
     assert shares[0] == 0
-    assert told[-1] == Step(1.0, "done", 150)
-    assert {step.stage for step in told} == {"start", "collapse", "align", "done"}
+    assert reported[-1] == Step(1.0, "done", 150)
+    assert {step.stage for step in reported} == {"start", "collapse", "align", "done"}
 
 
 def test_only_rounds_before_alignment_are_exact():

@@ -70,7 +70,7 @@ def test_a_fold_is_spread_over_the_window():
 
 @pytest.mark.parametrize("camera", [Orthographic(0.5), Perspective(30, 33, 6, 5, 0.4)], ids=str)
 @pytest.mark.parametrize(
-    "mask", [disc(11, 4.6), np.random.default_rng(2).random((9, 12)) > 0.4], ids=["disc", "specks"]
+    "mask", [disc(11, 4.6), np.random.default_rng(2).random((9, 12)) > 0.4], ids=["disc", "fragments"]
 )
 def test_naive_twin(camera, mask):
     normal_map = bumpy_map(mask.shape, mask=mask, camera=camera)

@@ -191,9 +191,9 @@ def test_targets_out_of_reach():
 
 
 def test_report_and_progress():
-    told, searched = [], []
+    reported, searched = [], []
     normal_map = Medallion(80).normal_map
-    mesh = remesh_isotropic(normal_map, error=1.0, progress=told.append)
+    mesh = remesh_isotropic(normal_map, error=1.0, progress=reported.append)
     report = mesh.report
     assert report.error == 1.0
     assert report.target is None
@@ -204,7 +204,7 @@ def test_report_and_progress():
     assert min(report.splits, report.collapses, report.flips, report.moves) > 0
     assert set(report.seconds) == {"start", "split", "collapse", "flip", "move"}
     remesh_isotropic(normal_map, vertices=200, progress=searched.append)
-    for calls in (told, searched):
+    for calls in (reported, searched):
         assert [step.share for step in calls] == sorted(step.share for step in calls)
         assert (calls[-1].share, calls[-1].stage) == (1.0, "done")
 

@@ -150,10 +150,10 @@ def test_points_off_the_foreground_are_left_out_once():
     normal_map = waves((64, 64), mask=disc(64, 25))[0]
     mesh = decimate(normal_map, vertices=100)
     points = [[32.0, 32.0, 4.0], [2.0, 2.0, 50.0], [-30.0, 1e12, 50.0]]
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         surface = integrate(mesh, normal_map, prior=points)
-    assert [str(each.message) for each in told if each.category is NormalMeshWarning] == [
+    assert [str(each.message) for each in caught if each.category is NormalMeshWarning] == [
         "2 control points lie off the foreground and are left out"
     ]
     assert np.array_equal(surface.vertices, integrate(mesh, normal_map, prior=points[:1]).vertices)

@@ -27,9 +27,10 @@ from normalmesh.runtime.monitor import Monitor, OnProgress
 
 Float = NDArray[np.float64]
 
-#: Rounds of refinement between two solves, and the fraction of vertices that must change for more rounds to follow.
-ROUNDS_A_SOLVE = 2
-LEAST_CHANGE = 0.005
+#: Rounds of refinement between two solves.
+ROUNDS_PER_SOLVE = 2
+#: Fraction of vertices that must change in a round for more rounds to follow.
+MIN_CHANGE = 0.005
 
 #: Work of a round of refinement, of a later solve, and of the noise estimate, in first solves, for the progress.
 _REFINE, _RESOLVE, _NOISE = 3.0, 2.0, 2.0
@@ -112,7 +113,7 @@ def integrate_with(
         _check_mesh(mesh)
     prior = None if options.prior is None else Prior.of(options.prior, options.prior_weight, normal_map)
     solved = _NOISE + _SOLVES
-    work = solved + options.refine * _REFINE + -(-options.refine // ROUNDS_A_SOLVE) * _RESOLVE
+    work = solved + options.refine * _REFINE + -(-options.refine // ROUNDS_PER_SOLVE) * _RESOLVE
     monitor = Monitor(on_progress, work, ("noise", "solve", "refine"))
     monitor.vertices = len(mesh.vertices)
     with monitor.stage("noise", _NOISE):
@@ -134,7 +135,7 @@ def integrate_with(
         cut, unknown, rounds = _refined(closed, cut, unknown, solver, options.refine, noise, monitor)
     shift = _gauge(cut, unknown, solver.fixed, normal_map, options.distance)
     unknown = unknown - shift[cut.mesh.components[cut.origin]]
-    _refuse_out_of_range(unknown, normal_map)
+    _check_range(unknown, normal_map)
     surface = Surface.from_unknown(
         cut.screen(),
         unknown,
@@ -168,10 +169,10 @@ def _refined(
     last = False
     while not last:
         corners = unknown[cut.faces.ravel()]
-        for _ in range(ROUNDS_A_SOLVE):
+        for _ in range(ROUNDS_PER_SOLVE):
             with monitor.stage("refine", _REFINE):
                 rounds.append(refine_once(mesh, corners, cut.strain, solver.normal_map, len(rounds), noise))
-            last = len(rounds) == max_rounds or sum(rounds[-1]) < LEAST_CHANGE * len(mesh.vertices)
+            last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * len(mesh.vertices)
             if last:
                 break
         with monitor.timed("solve"):
@@ -181,32 +182,33 @@ def _refined(
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:
+    """Raise an error for a mesh that cannot be integrated."""
     faults = [fault for fault in mesh.check().problems if "without a face" not in fault]
     if faults or len(mesh.faces) == 0:
         raise NormalMeshError(f"the mesh cannot be integrated: {', '.join(faults) or 'it has no faces'}")
 
 
-def _refuse_out_of_range(unknown: Float, normal_map: NormalMap) -> None:
-    """Raise where points would not be finite: a prior whose points contradict each other can ask for any depth."""
+def _check_range(unknown: Float, normal_map: NormalMap) -> None:
+    """Raise an error if points would not be finite: a contradictory prior can lead to any depth."""
     if not np.abs(unknown).max() < normal_map.camera.max_unknown:
         raise NormalMeshError(
-            "the surface would reach farther than numbers do: points of the prior contradict each other, or the "
-            "normals, by far; check their depths and units, or lower prior_weight"
+            "the depths would exceed the range of numbers: the points of the prior contradict each other, or the "
+            "normals; check their depths and units, or lower prior_weight"
         )
 
 
 def _gauge(
     cut: CutMesh, unknown: Float, fixed: NDArray[np.int32] | None, normal_map: NormalMap, distance: float
 ) -> Float:
-    """What to take from the unknown of each component (C,), as it was before it was cut, for its documented mean.
+    """Return the shift (C,) of the unknown of each component that gives it its documented mean.
 
-    Nothing where a prior holds one of its faces.
+    Components are those of the mesh before it was cut. The shift is zero if a prior fixes a face of the component.
     """
     mesh, component = cut.mesh, cut.mesh.components
     count = int(component.max()) + 1
     of_face = component[mesh.faces[:, 0]]
     area = np.bincount(of_face, mesh.areas, count)
-    # A vertex without faces is a component without area, and gets the mean itself.
+    # A vertex without faces is a component without area; its value becomes the mean itself.
     bare = area == 0
 
     def means(values: Float) -> Float:
