@@ -56,12 +56,12 @@ def test_weights_against_their_formulas():
         assert np.isclose(cauchy[edge], trust * nu**2 / (1 + (nu * misfit / 0.05) ** 2))
         expected = 0.0
         for face in (f, g):
-            likings = {}
+            preferences = {}
             for other, pair in enumerate(system.pairs):
                 if face in pair:
                     distance = np.linalg.norm(np.subtract(*system.means.centroids[pair]))
                     step = (offsets[pair[1]] - offsets[pair[0]]) / distance
-                    likings[other] = np.exp(-5 * upright[face] ** 2 * step**2)
-            share = 0.5 * degree[face] * likings[edge] / sum(likings.values())
+                    preferences[other] = np.exp(-5 * upright[face] ** 2 * step**2)
+            share = 0.5 * degree[face] * preferences[edge] / sum(preferences.values())
             expected += max(share, 1e-6) * upright[face] ** 2
         assert np.isclose(one_sided[edge], trust * expected)
