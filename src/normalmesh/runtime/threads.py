@@ -18,7 +18,7 @@ from typing import Any
 import numba
 
 from normalmesh.arguments import checked_int
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, repr_for_error
 
 #: Number of ranges per thread: some take longer than others.
 RANGES = 32
@@ -91,7 +91,7 @@ def limited_threads(threads: int | None) -> Iterator[None]:
         return
     if checked_int(threads, 1, "threads") > MAX_THREADS:
         raise NormalMeshError(
-            f"threads is {threads}, but there are at most {MAX_THREADS} here; "
+            f"threads is {repr_for_error(threads)}, but there are at most {MAX_THREADS} here; "
             "set NUMBA_NUM_THREADS before Python starts to change that"
         )
     before = _limit.set(int(threads))
