@@ -16,9 +16,11 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import CANDIDATES, Diagnosis, diagnose
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 
 Float32 = NDArray[np.float32]
 Mask = NDArray[np.bool_] | None

@@ -16,10 +16,12 @@ from .mesh.origin import Discontinuities, Integration
 from .mesh.raster import pixel_faces
 from .mesh.screen_mesh import MeshCheck, ScreenMesh
 from .mesh.surface import Surface
-from .normals.camera import Camera, Orthographic, Perspective
+from .normals.camera import Camera
 from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
 from .normals.normal_map import NormalMap, Repairs
+from .normals.orthographic import Orthographic
+from .normals.perspective import Perspective
 from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
 from .reconstruction.levels import reconstruct_levels

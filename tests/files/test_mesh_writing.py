@@ -17,8 +17,10 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.files import mesh_formats, normal_texture
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 
 SHAPE = (60, 80)
 TOP = (27, 21)

@@ -11,7 +11,9 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 
 SHAPE = (24, 32)
 CAMERAS = [

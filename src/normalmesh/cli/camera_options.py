@@ -51,7 +51,7 @@ def reject_two_cameras(camera: str | None, focal_px: float | None) -> None:
 def selected_camera(camera: str | None, focal_px: float | None, shape: tuple[int, int]) -> Camera:
     """Return the camera that the options select, for an image of shape (rows, columns)."""
     from normalmesh.evaluation.synthetic.image_geometry import chosen_camera
-    from normalmesh.normals.camera import Perspective
+    from normalmesh.normals.perspective import Perspective
 
     if focal_px is not None:
         return Perspective.centred(focal_px, shape)

@@ -68,7 +68,8 @@ class Settings:
 
     def camera_of(self) -> Camera | str | Callable[[tuple[int, int]], Camera] | None:
         """Return the argument ``camera`` of `read_normal_map`."""
-        from normalmesh.normals.camera import Orthographic, Perspective
+        from normalmesh.normals.orthographic import Orthographic
+        from normalmesh.normals.perspective import Perspective
 
         if self.focal_px is not None:
             focal_length = self.focal_px

@@ -20,9 +20,11 @@ from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import reaches_half, read_mask
 from normalmesh.files.size_limits import limited_pixels
-from normalmesh.normals.camera import Camera, Orthographic, Perspective, checked_camera
+from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:

@@ -20,9 +20,10 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error
 from normalmesh.files.lights import read_lights, read_rows
 from normalmesh.files.masks import read_mask
 from normalmesh.files.photographs import Photograph, photographs
-from normalmesh.normals.camera import Camera, Orthographic, checked_camera
+from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
+from normalmesh.normals.orthographic import Orthographic
 from normalmesh.runtime.row_blocks import row_blocks
 
 #: Value of 27 det / trace³ of Σ l lᵀ below which lights count as coplanar; it is 1 for lights from all sides.

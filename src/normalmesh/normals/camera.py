@@ -2,7 +2,7 @@
 
 What differs between cameras is asked of the camera: nothing outside this module looks at its class. A new kind of
 camera derives from :class:`ParallelCamera`, whose unknown is a height, or from :class:`CentralCamera`, whose unknown is
-the logarithm of a depth, and defines its frame and its points.
+the logarithm of a depth, in a module of its own beside :mod:`.orthographic` and :mod:`.perspective`.
 
 Space is right-handed: x right, y up, z towards the viewer. The screen is u right, v down; the pixel in row i and column
 j covers [j, j+1] × [i, i+1]. The mathematics needs three things of a camera:
@@ -10,14 +10,14 @@ j covers [j, j+1] × [i, i+1]. The mathematics needs three things of a camera:
 - the tangents ``τ_u``, ``τ_v``: derivative of the base point with respect to u and v, constant over the image;
 - the ray ``r(u, v)``: the direction along which the unknown z moves the surface, affine in u and v.
 
-Everything else follows from ``⟨n, r⟩ ∂_i z + ⟨n, τ_i⟩ = 0`` for a normal n of the surface and i ∈ {u, v}.
+Everything else follows from ``⟨n, r⟩ ∂_i z + ⟨n, τ_i⟩ = 0`` for a normal n of the surface and i ∈ {u, v}. Kernels take
+both as one :attr:`Camera.frame`. A lens that bends straight lines, such as a fisheye, has other tangents at each pixel:
+it needs a ray and tangents by position in :mod:`normalmesh.normals._camera` and its callers, too.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import (
     checked_array,
     checked_choice,
-    checked_finite,
-    checked_image_shape,
-    checked_path,
     checked_positive,
     checked_vectors,
 )
@@ -38,8 +35,6 @@ Float = NDArray[np.float64]
 
 #: Lengths in pixels, and of pixels, whose squares and quotients stay far from the limits of float32 and float64.
 MIN_LENGTH, MAX_LENGTH = 1e-12, 1e12
-#: Shortest focal length (px), and how many of them the principal point may be away; beyond, rays run along the image.
-MIN_FOCAL_LENGTH, MAX_OFFSET = 1e-3, 1e6
 #: Added to the principal point of a matrix, by where the matrix puts the centre of the first pixel: (0, 0) or (½, ½).
 PIXEL_CENTRES = {"integer": 0.5, "half": 0.0}
 #: Largest coordinate that float32, and so most files, can hold.
@@ -232,7 +227,7 @@ class CentralCamera(Camera):
     max_unknown = MAX_LOGARITHM
 
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        u, v, logarithm = _lifted(screen, unknown)
+        u, v, logarithm = checked_screen_and_unknown(screen, unknown)
         return np.exp(logarithm)[..., None] * self.rays(u, v)
 
     def depth(self, points: ArrayLike) -> Float:
@@ -271,7 +266,7 @@ class CentralCamera(Camera):
 def checked_distance(distance: object) -> float:
     """Return a distance from a camera as a float, or raise :class:`NormalMeshError`."""
     number = checked_positive(distance, "distance")
-    _refuse_extreme(number, "distance", MIN_LENGTH)
+    check_magnitude(number, "distance", MIN_LENGTH)
     return number
 
 
@@ -282,144 +277,8 @@ def checked_camera(camera: object, expected: str = "Orthographic(...) or Perspec
     return camera
 
 
-@dataclass(frozen=True)
-class Orthographic(ParallelCamera):
-    """Parallel rays. The unknown is the height z; a point is ``(s·u, −s·v, z)``.
-
-    Parameters
-    ----------
-    pixel_size
-        Side s of a pixel in the unit of the surface.
-    """
-
-    pixel_size: float = 1.0
-
-    def __post_init__(self) -> None:
-        size = checked_positive(self.pixel_size, "pixel_size")
-        _refuse_extreme(size, "pixel_size", MIN_LENGTH)
-        object.__setattr__(self, "pixel_size", size)
-
-    @property
-    def frame(self) -> Float:
-        s = self.pixel_size
-        return np.array([[s, 0, 0], [0, -s, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]], np.float64)
-
-    def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
-        u, v, height = _lifted(screen, unknown)
-        return np.stack([self.pixel_size * u, -self.pixel_size * v, height], axis=-1)
-
-    def describe(self) -> str:
-        return "orthographic" + f", pixels of side {self.pixel_size:g}" * (self.pixel_size != 1)
-
-
-@dataclass(frozen=True)
-class Perspective(CentralCamera):
-    """A pinhole. The unknown is the logarithm of the depth; a point is ``exp(z)·r(u, v)``.
-
-    Parameters
-    ----------
-    fx, fy
-        Focal lengths in pixels.
-    cx, cy
-        Principal point on the screen, where the first pixel's *centre* is (½, ½). Matrices of computer vision put
-        it at (0, 0): use :meth:`from_matrix`.
-    skew
-        K[0, 1] of the camera matrix.
-    """
-
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-    skew: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("fx", "fy", "cx", "cy", "skew"):
-            number = checked_finite(getattr(self, name), name)
-            if name in ("fx", "fy") and number <= 0:
-                raise NormalMeshError(
-                    f"{name} must be a positive focal length in pixels, not {number:g}; "
-                    "flip the image or its convention instead"
-                )
-            _refuse_extreme(number, name, MIN_FOCAL_LENGTH if name in ("fx", "fy") else 0.0)
-            object.__setattr__(self, name, number)
-        if np.abs(self.frame).max() > MAX_OFFSET:
-            raise NormalMeshError(
-                f"cx, cy and skew ({self.cx:g}, {self.cy:g}, {self.skew:g}) are more than {MAX_OFFSET:g} focal lengths "
-                "away from the image; check the unit of the camera matrix"
-            )
-
-    @classmethod
-    def from_matrix(cls, K: ArrayLike, pixel_centre: str = "integer") -> Perspective:
-        """Return the camera of a 3×3 matrix of intrinsics.
-
-        Parameters
-        ----------
-        K
-            (3, 3), ``[[fx, skew, cx], [0, fy, cy], [0, 0, 1]]`` up to scale.
-        pixel_centre
-            Where K puts the centre of the first pixel: ``"integer"`` (0, 0), as OpenCV and Matlab tools do after
-            subtracting one, or ``"half"`` (½, ½), as graphics does. Half a pixel is visible in metrology.
-        """
-        checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
-        matrix = checked_array(K, "the camera matrix").astype(np.float64)
-        if matrix.shape != (3, 3):
-            raise NormalMeshError(f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")
-        if not np.all(np.isfinite(matrix)) or matrix[2, 2] == 0 or np.any(matrix[[1, 2, 2], [0, 0, 1]] != 0):
-            raise NormalMeshError(
-                "the camera matrix must read [[fx, skew, cx], [0, fy, cy], [0, 0, 1]]; "
-                f"got {matrix.tolist()} (transposed, or not the intrinsics?)"
-            )
-        (fx, skew, cx), (_, fy, cy), _ = (matrix / matrix[2, 2]).tolist()
-        shift = PIXEL_CENTRES[pixel_centre]
-        return cls(fx, fy, cx + shift, cy + shift, skew)
-
-    @classmethod
-    def from_file(cls, path: str | PathLike[str], pixel_centre: str = "integer") -> Perspective:
-        """Return the camera of a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
-        from normalmesh.files.cameras import read_camera_matrix
-
-        K = read_camera_matrix(checked_path(path))
-        try:
-            return cls.from_matrix(K, pixel_centre)
-        except NormalMeshError as error:
-            raise NormalMeshError(f"{path}: {error}") from error
-
-    @classmethod
-    def centred(cls, focal_length: float, shape: tuple[int, int]) -> Perspective:
-        """Return a camera with square pixels and its principal point in the middle of an image.
-
-        Parameters
-        ----------
-        focal_length
-            In pixels.
-        shape
-            Rows and columns of the image.
-        """
-        rows, columns = checked_image_shape(shape)
-        focal_length = checked_positive(focal_length, "focal_length")
-        _refuse_extreme(focal_length, "focal_length", MIN_FOCAL_LENGTH)
-        return cls(focal_length, focal_length, columns / 2, rows / 2)
-
-    @property
-    def frame(self) -> Float:
-        tau_u = [1 / self.fx, 0, 0]
-        tau_v = [-self.skew / (self.fx * self.fy), -1 / self.fy, 0]
-        origin = [-(self.cx - self.skew * self.cy / self.fy) / self.fx, self.cy / self.fy, -1]
-        return np.array([tau_u, tau_v, origin, tau_u, tau_v], np.float64)
-
-    def matrix(self, pixel_centre: str = "integer") -> Float:
-        checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
-        shift = PIXEL_CENTRES[pixel_centre]
-        return np.array([[self.fx, self.skew, self.cx - shift], [0, self.fy, self.cy - shift], [0, 0, 1]], np.float64)
-
-    def describe(self) -> str:
-        focal = f"{self.fx:.6g}" if self.fx == self.fy else f"{self.fx:.6g} × {self.fy:.6g}"
-        skew = f", skew {self.skew:.4g}" * (self.skew != 0)
-        return f"perspective, focal length {focal} px, principal point ({self.cx:.6g}, {self.cy:.6g}){skew}"
-
-
-def _refuse_extreme(number: float, name: str, least: float) -> None:
+def check_magnitude(number: float, name: str, least: float) -> None:
+    """Raise :class:`NormalMeshError` if a number is larger than :data:`MAX_LENGTH`, or smaller than ``least``."""
     if not least <= abs(number) <= MAX_LENGTH:
         raise NormalMeshError(f"{name} must lie between {least or -MAX_LENGTH:g} and {MAX_LENGTH:g}, not {number:g}")
 
@@ -431,7 +290,7 @@ def _positions(u: ArrayLike, v: ArrayLike) -> tuple[Float, Float]:
     return columns, rows
 
 
-def _lifted(screen: ArrayLike, unknown: ArrayLike) -> tuple[Float, Float, Float]:
+def checked_screen_and_unknown(screen: ArrayLike, unknown: ArrayLike) -> tuple[Float, Float, Float]:
     """Return u, v and the unknown, of the same shape."""
     u, v = np.moveaxis(checked_vectors(screen, 2, "screen"), -1, 0)
     values = np.asarray(checked_array(unknown, "unknown"), np.float64)

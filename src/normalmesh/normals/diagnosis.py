@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.normals.camera import Camera, Orthographic, checked_camera
+from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.integrability import (
     CANDIDATES,
@@ -29,6 +29,7 @@ from normalmesh.normals.integrability import (
     undo_srgb,
 )
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.silhouette import Silhouette, silhouette
 
 _OVERVIEW = 2**19  # number of pixels sampled for lengths, directions and the outline

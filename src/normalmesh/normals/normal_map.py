@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.normals._normal_map import NormalMapArrays, clean_normals
-from normalmesh.normals.camera import Camera, Orthographic, checked_camera
+from normalmesh.normals.camera import Camera, checked_camera
+from normalmesh.normals.orthographic import Orthographic
 from normalmesh.runtime.threads import in_parallel
 
 

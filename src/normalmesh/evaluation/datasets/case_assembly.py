@@ -17,8 +17,10 @@ from normalmesh.evaluation.metrics import angles_between, normals_of_depth
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.formats import unusable
 from normalmesh.files.normal_maps import read_normal_map
-from normalmesh.normals.camera import Camera, Orthographic, Perspective
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 
 Float = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset, first_file
-from normalmesh.normals.camera import Perspective
+from normalmesh.normals.perspective import Perspective
 
 #: Intrinsics of all objects, 612 × 512 pixels, centre of the first pixel at (0, 0), as public code uses them. The data
 #: set itself does not contain them.

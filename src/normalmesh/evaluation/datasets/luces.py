@@ -9,7 +9,7 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.files.formats import unusable
-from normalmesh.normals.camera import Perspective
+from normalmesh.normals.perspective import Perspective
 
 
 class Luces(Dataset):

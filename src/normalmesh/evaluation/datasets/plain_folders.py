@@ -9,7 +9,7 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset, first_file
-from normalmesh.normals.camera import Perspective
+from normalmesh.normals.perspective import Perspective
 
 NORMALS = [f"normals.{suffix}" for suffix in ("png", "exr", "tif", "tiff", "npy", "npz", "mat", "jpg")]
 DEPTHS = [f"depth.{suffix}" for suffix in ("npz", "npy", "exr", "tif", "tiff", "mat")]

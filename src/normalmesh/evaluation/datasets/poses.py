@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import rq
 
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.normals.camera import Perspective
+from normalmesh.normals.perspective import Perspective
 
 Float = NDArray[np.float64]
 

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_image_shape
 from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.normals.camera import Camera, Orthographic, Perspective, checked_camera
+from normalmesh.normals.camera import Camera, checked_camera
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 
 #: Focal length of ``"perspective"`` as a fraction of the longer side of the image: a field of view of 37°.
 FOCAL = 1.5

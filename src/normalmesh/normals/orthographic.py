@@ -1,0 +1,43 @@
+"""The orthographic camera."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import checked_positive
+from normalmesh.normals.camera import MIN_LENGTH, ParallelCamera, check_magnitude, checked_screen_and_unknown
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Orthographic(ParallelCamera):
+    """Parallel rays. The unknown is the height z; a point is ``(s·u, −s·v, z)``.
+
+    Parameters
+    ----------
+    pixel_size
+        Side s of a pixel in the unit of the surface.
+    """
+
+    pixel_size: float = 1.0
+
+    def __post_init__(self) -> None:
+        size = checked_positive(self.pixel_size, "pixel_size")
+        check_magnitude(size, "pixel_size", MIN_LENGTH)
+        object.__setattr__(self, "pixel_size", size)
+
+    @property
+    def frame(self) -> Float:
+        s = self.pixel_size
+        return np.array([[s, 0, 0], [0, -s, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]], np.float64)
+
+    def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
+        u, v, height = checked_screen_and_unknown(screen, unknown)
+        return np.stack([self.pixel_size * u, -self.pixel_size * v, height], axis=-1)
+
+    def describe(self) -> str:
+        return "orthographic" + f", pixels of side {self.pixel_size:g}" * (self.pixel_size != 1)

@@ -1,0 +1,132 @@
+"""The perspective camera: a pinhole with the intrinsics of computer vision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import (
+    checked_array,
+    checked_choice,
+    checked_finite,
+    checked_image_shape,
+    checked_path,
+    checked_positive,
+)
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.normals.camera import PIXEL_CENTRES, CentralCamera, check_magnitude
+
+Float = NDArray[np.float64]
+
+#: Shortest focal length (px), and how many of them the principal point may be away; beyond, rays run along the image.
+MIN_FOCAL_LENGTH, MAX_OFFSET = 1e-3, 1e6
+
+
+@dataclass(frozen=True)
+class Perspective(CentralCamera):
+    """A pinhole. The unknown is the logarithm of the depth; a point is ``exp(z)·r(u, v)``.
+
+    Parameters
+    ----------
+    fx, fy
+        Focal lengths in pixels.
+    cx, cy
+        Principal point on the screen, where the first pixel's *centre* is (½, ½). Matrices of computer vision put
+        it at (0, 0): use :meth:`from_matrix`.
+    skew
+        K[0, 1] of the camera matrix.
+    """
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    skew: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("fx", "fy", "cx", "cy", "skew"):
+            number = checked_finite(getattr(self, name), name)
+            if name in ("fx", "fy") and number <= 0:
+                raise NormalMeshError(
+                    f"{name} must be a positive focal length in pixels, not {number:g}; "
+                    "flip the image or its convention instead"
+                )
+            check_magnitude(number, name, MIN_FOCAL_LENGTH if name in ("fx", "fy") else 0.0)
+            object.__setattr__(self, name, number)
+        if np.abs(self.frame).max() > MAX_OFFSET:
+            raise NormalMeshError(
+                f"cx, cy and skew ({self.cx:g}, {self.cy:g}, {self.skew:g}) are more than {MAX_OFFSET:g} focal lengths "
+                "away from the image; check the unit of the camera matrix"
+            )
+
+    @classmethod
+    def from_matrix(cls, K: ArrayLike, pixel_centre: str = "integer") -> Perspective:
+        """Return the camera of a 3×3 matrix of intrinsics.
+
+        Parameters
+        ----------
+        K
+            (3, 3), ``[[fx, skew, cx], [0, fy, cy], [0, 0, 1]]`` up to scale.
+        pixel_centre
+            Where K puts the centre of the first pixel: ``"integer"`` (0, 0), as OpenCV and Matlab tools do after
+            subtracting one, or ``"half"`` (½, ½), as graphics does. Half a pixel is visible in metrology.
+        """
+        checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
+        matrix = checked_array(K, "the camera matrix").astype(np.float64)
+        if matrix.shape != (3, 3):
+            raise NormalMeshError(f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")
+        if not np.all(np.isfinite(matrix)) or matrix[2, 2] == 0 or np.any(matrix[[1, 2, 2], [0, 0, 1]] != 0):
+            raise NormalMeshError(
+                "the camera matrix must read [[fx, skew, cx], [0, fy, cy], [0, 0, 1]]; "
+                f"got {matrix.tolist()} (transposed, or not the intrinsics?)"
+            )
+        (fx, skew, cx), (_, fy, cy), _ = (matrix / matrix[2, 2]).tolist()
+        shift = PIXEL_CENTRES[pixel_centre]
+        return cls(fx, fy, cx + shift, cy + shift, skew)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str], pixel_centre: str = "integer") -> Perspective:
+        """Return the camera of a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
+        from normalmesh.files.cameras import read_camera_matrix
+
+        K = read_camera_matrix(checked_path(path))
+        try:
+            return cls.from_matrix(K, pixel_centre)
+        except NormalMeshError as error:
+            raise NormalMeshError(f"{path}: {error}") from error
+
+    @classmethod
+    def centred(cls, focal_length: float, shape: tuple[int, int]) -> Perspective:
+        """Return a camera with square pixels and its principal point in the middle of an image.
+
+        Parameters
+        ----------
+        focal_length
+            In pixels.
+        shape
+            Rows and columns of the image.
+        """
+        rows, columns = checked_image_shape(shape)
+        focal_length = checked_positive(focal_length, "focal_length")
+        check_magnitude(focal_length, "focal_length", MIN_FOCAL_LENGTH)
+        return cls(focal_length, focal_length, columns / 2, rows / 2)
+
+    @property
+    def frame(self) -> Float:
+        tau_u = [1 / self.fx, 0, 0]
+        tau_v = [-self.skew / (self.fx * self.fy), -1 / self.fy, 0]
+        origin = [-(self.cx - self.skew * self.cy / self.fy) / self.fx, self.cy / self.fy, -1]
+        return np.array([tau_u, tau_v, origin, tau_u, tau_v], np.float64)
+
+    def matrix(self, pixel_centre: str = "integer") -> Float:
+        checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
+        shift = PIXEL_CENTRES[pixel_centre]
+        return np.array([[self.fx, self.skew, self.cx - shift], [0, self.fy, self.cy - shift], [0, 0, 1]], np.float64)
+
+    def describe(self) -> str:
+        focal = f"{self.fx:.6g}" if self.fx == self.fy else f"{self.fx:.6g} × {self.fy:.6g}"
+        skew = f", skew {self.skew:.4g}" * (self.skew != 0)
+        return f"perspective, focal length {focal} px, principal point ({self.cx:.6g}, {self.cy:.6g}){skew}"
