@@ -22,7 +22,7 @@ DRAWS = 3
 
 
 def reference() -> Iterator[Figure | Skipped]:
-    """Errors over those of the authors' program, at as many vertices."""
+    """Measure errors over those of the authors' program, at as many vertices."""
     rows: list[Compared] = []
     for name in (names := case_names()):
         if not (CASES / name).is_dir():
@@ -46,7 +46,7 @@ def reference() -> Iterator[Figure | Skipped]:
 
 
 def thresholds() -> Iterator[Figure | Skipped]:
-    """Vertices over those of the authors' program at the same threshold."""
+    """Count vertices over those of the authors' program at the same threshold."""
     ratios: dict[int, dict[str, float]] = {threshold: {} for threshold in THRESHOLDS}
     for name in case_names():
         if not (CASES / name).is_dir():
@@ -68,7 +68,7 @@ def thresholds() -> Iterator[Figure | Skipped]:
 
 
 def diligent() -> Iterator[Figure | Skipped]:
-    """MADE at four percent: of the maps as they are, and the spread where they change by the rounding of the file.
+    """Measure MADE at four percent: of the maps as they are, and its spread if they change by the rounding of the file.
 
     A spread far above 1 means that where parts of an object end up is decided by chance.
     """
@@ -103,7 +103,7 @@ def _made(case: Case, normal_map: nm.NormalMap) -> float:
 
 
 def _noise(values: list[float]) -> float:
-    """Relative distance of the draws from their mean, and two percent at least."""
+    """Return the relative distance of the draws from their mean, at least two percent."""
     return max(0.02, (max(values) - min(values)) / 2 / fmean(values))
 
 

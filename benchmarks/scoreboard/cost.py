@@ -30,7 +30,7 @@ WARM_STARTS = 3
 
 
 def speed() -> Iterator[Figure | Skipped]:
-    """Processor seconds of a reconstruction to one percent over those of a solve by cosine transforms, one thread."""
+    """Measure CPU seconds of a reconstruction to one percent over those of a solve by cosine transforms, one thread."""
     with tempfile.TemporaryDirectory() as folder:
         for megapixels, rounds in ROUNDS.items():
             place = Path(folder) / str(megapixels)
@@ -45,7 +45,7 @@ def speed() -> Iterator[Figure | Skipped]:
 
 
 def speed_rounds(folder: Path, rounds: int) -> tuple[list[float], float, float]:
-    """Ratio of processor seconds in each round, and the least wall and processor seconds of a reconstruction.
+    """Return the ratio of CPU seconds in each round, and the least wall and CPU seconds of a reconstruction.
 
     Other processes slow the reconstruction and the transforms right before and after it alike.
     """
@@ -69,7 +69,7 @@ def speed_rounds(folder: Path, rounds: int) -> tuple[list[float], float, float]:
 
 
 def memory() -> Iterator[Figure | Skipped]:
-    """Peak bytes above the normal map: for each pixel, and for each further vertex."""
+    """Measure peak bytes above the normal map: for each pixel, and for each further vertex."""
     if sys.platform != "linux":
         yield Skipped("peak memory is read from /proc, which Linux alone has")
         return
@@ -86,7 +86,7 @@ def _peak(task: tuple[int, float, int]) -> Peak:
 
 
 def start() -> Iterator[Figure | Skipped]:
-    """Seconds of ``normalmesh reconstruct`` on a map of 512² pixels: with no kernel compiled, and with all cached."""
+    """Time ``normalmesh reconstruct`` on a map of 512² pixels: with no kernel compiled, and with all cached."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         compilation.write_medallion(folder / "medallion.png", 512)

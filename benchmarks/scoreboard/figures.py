@@ -44,7 +44,7 @@ class Figure:
     note: str = ""
 
     def kept(self) -> dict[str, Any]:
-        """What a kept run holds of the figure."""
+        """Return what a kept run holds of the figure."""
         note = {"note": self.note} if self.note else {}
         return {"value": float(f"{self.value:.4g}"), "noise": float(f"{self.noise:.2g}"), **note}
 
@@ -70,7 +70,7 @@ def verdict(figure: Figure, kept: dict[str, Any]) -> str:
 
 
 def _loss(value: float, better: Better) -> float:
-    """A measure of a figure that is lower where the figure is better, and changes by the same ratio."""
+    """Return a measure that is lower where the figure is better, and changes by the same ratio."""
     if better is Better.LOWER:
         return value
     inverse = 1 / value if value > 0 else math.inf

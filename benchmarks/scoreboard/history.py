@@ -41,7 +41,7 @@ class Run:
 
 
 def new_run() -> Run:
-    """A run of the package as it is now, without figures."""
+    """Return a run of the package as it is now, without figures."""
     commit = _git("rev-parse", "--short=7", "HEAD")
     changed = "+" if _git("status", "--porcelain", "--", "src") else ""
     machine = (
@@ -56,6 +56,7 @@ def _git(*arguments: str) -> str:
 
 
 def read_runs(path: Path = RUNS) -> list[Run]:
+    """Return the kept runs, oldest first."""
     return [Run(**run) for run in json.loads(path.read_text())] if path.exists() else []
 
 
@@ -71,5 +72,5 @@ def keep(run: Run, path: Path = RUNS) -> None:
 
 
 def last_kept(runs: list[Run], name: str) -> tuple[str, dict[str, Any]] | None:
-    """Commit and figure of the newest run that has it."""
+    """Return the commit and the figure of the newest run that has it."""
     return next(((run.commit, run.figures[name]) for run in reversed(runs) if name in run.figures), None)

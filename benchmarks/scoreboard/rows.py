@@ -23,5 +23,5 @@ GROUPS: dict[str, Callable[[], Iterator[Figure | Skipped]]] = {
 
 
 def collect(name: str) -> list[Figure | Skipped]:
-    """All rows of a group."""
+    """Return all rows of a group."""
     return list(GROUPS[name]())

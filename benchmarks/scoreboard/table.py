@@ -11,7 +11,7 @@ HEAD = ("figure", "now", "unit", "better", "kept", "commit", "change", "noise", 
 
 
 def table(figures: Sequence[Figure], runs: list[Run]) -> str:
-    """One line for each figure, compared with the newest kept run that has it, as Markdown."""
+    """Return a Markdown table: one line for each figure, compared with the newest kept run that has it."""
     lines = [HEAD, *(_cells(figure, runs) for figure in figures)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(HEAD))]
     texts = [
@@ -33,7 +33,7 @@ def _cells(figure: Figure, runs: list[Run]) -> tuple[str, ...]:
 
 
 def summary(figures: Sequence[Figure], runs: list[Run]) -> str:
-    """How many figures got better, worse, or stayed the same, and which got worse."""
+    """Return how many figures got better, got worse or stayed the same, and which got worse."""
     verdicts: dict[str, list[str]] = {"better": [], "worse": [], "same": []}
     for figure in figures:
         kept = last_kept(runs, figure.name)
