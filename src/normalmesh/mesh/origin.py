@@ -35,7 +35,39 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Decimation:
+class RemeshingRound:
+    """Report on one round of remeshing: the vertices left after it, and the numbers of its operations."""
+
+    vertices: int
+    splits: int
+    collapses: int
+    flips: int
+    moves: int
+
+
+class _Totals:
+    """Sums over the rounds of a report."""
+
+    rounds: tuple[Round, ...] | tuple[RemeshingRound, ...]
+
+    @property
+    def collapses(self) -> int:
+        """Number of edge collapses in all rounds."""
+        return sum(each.collapses for each in self.rounds)
+
+    @property
+    def flips(self) -> int:
+        """Number of edge flips in all rounds."""
+        return sum(each.flips for each in self.rounds)
+
+    @property
+    def moves(self) -> int:
+        """Number of vertex moves in all rounds."""
+        return sum(each.moves for each in self.rounds)
+
+
+@dataclass(frozen=True)
+class Decimation(_Totals):
     """Report on a decimation.
 
     Attributes
@@ -60,39 +92,13 @@ class Decimation:
     cpu_seconds: dict[str, float]
 
     @property
-    def collapses(self) -> int:
-        """Number of edge collapses in all rounds."""
-        return sum(each.collapses for each in self.rounds)
-
-    @property
-    def flips(self) -> int:
-        """Number of edge flips in all rounds."""
-        return sum(each.flips for each in self.rounds)
-
-    @property
-    def moves(self) -> int:
-        """Number of vertex moves in all rounds."""
-        return sum(each.moves for each in self.rounds)
-
-    @property
     def largest_cost(self) -> float:
         """Largest cost of a collapse, px⁴."""
         return max(each.largest_cost for each in self.rounds)
 
 
 @dataclass(frozen=True)
-class RemeshingRound:
-    """Report on one round of remeshing: the vertices left after it, and the numbers of its operations."""
-
-    vertices: int
-    splits: int
-    collapses: int
-    flips: int
-    moves: int
-
-
-@dataclass(frozen=True)
-class Remeshing:
+class Remeshing(_Totals):
     """Report on a remeshing.
 
     Attributes
@@ -123,21 +129,6 @@ class Remeshing:
     def splits(self) -> int:
         """Number of edge splits in all rounds."""
         return sum(each.splits for each in self.rounds)
-
-    @property
-    def collapses(self) -> int:
-        """Number of edge collapses in all rounds."""
-        return sum(each.collapses for each in self.rounds)
-
-    @property
-    def flips(self) -> int:
-        """Number of edge flips in all rounds."""
-        return sum(each.flips for each in self.rounds)
-
-    @property
-    def moves(self) -> int:
-        """Number of vertex moves in all rounds."""
-        return sum(each.moves for each in self.rounds)
 
 
 @dataclass(frozen=True)
