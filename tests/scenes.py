@@ -98,12 +98,6 @@ class Scene:
         return np.concatenate(middles), np.concatenate(jumps)
 
 
-def smoothstep(t: Float) -> Float:
-    """Return a smooth step from 0 at 0 to 1 at 1."""
-    t = np.clip(t, 0, 1)
-    return t * t * (3 - 2 * t)
-
-
 def bump(t: Float) -> Float:
     """Return a smooth bump: 1 at 0, fading to 0 at ±1."""
     return np.clip(1 - t * t, 0, None) ** 2

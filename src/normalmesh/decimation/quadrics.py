@@ -19,7 +19,7 @@ Float = NDArray[np.float64]
 #: Weight of the outline relative to the shape: px of outline × px² of distance, as px⁴.
 OUTLINE_WEIGHT = 1.0
 
-#: Vertices, at least, that a thread works on at once.
+#: Minimal number of vertices or faces that a thread works on.
 GRAIN = 4096
 
 
@@ -56,7 +56,7 @@ class FaceRecords:
             pixels.normal_map.arrays,
             pixels.regularisation,
             self.table,
-            grain=4096,
+            grain=GRAIN,
         )
         self.changed[:] = False
 

@@ -211,10 +211,11 @@ class Decimator:
     def round(self, goal: Goal, last: bool) -> Round:
         """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""
         collapsed = self._collapse(goal, exact=last or self.options.align == "each")
+        # A round without a target that collapses nothing is the last one, too.
+        passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
         self.records = records = FaceRecords(self.mesh)
         self.monitor.begin("align", len(self.mesh.vertices))
         flips = moves = 0
-        passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
         for _ in range(passes):
             self._evaluate(records)
             flips += self._flip(records)
