@@ -37,7 +37,7 @@ class StoppingRule:
         named = [name for name in RULES if getattr(self, name) is not None]
         if len(named) != 1:
             raise NormalMeshError(
-                f"give exactly one of vertices, threshold and compression, not {' and '.join(named) or 'none'}"
+                f"give exactly one of {', '.join(RULES[:-1])} and {RULES[-1]}, not {' and '.join(named) or 'none'}"
             )
         if self.vertices is not None:
             checked_int(self.vertices, 3, "vertices", MAX_VERTICES)
