@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -36,11 +38,12 @@ def demo(output: Path, size: int, compression: float) -> None:
     path = output / "normals.png"
     write_atomically({path: encode_normals(path, truth.normal_map.normals, truth.normal_map.mask)})
 
-    normal_map = read_normal_map(path)
-    click.echo("reconstructing (the first run compiles the kernels)")
-    surface = reconstruct(normal_map, compression=compression)
-    surface.save(output / "medallion.ply")
-    surface.save(output / "medallion.glb", normals=normal_map)
+    console = Console()
+    with progress_line_removed(console), compilation_announced(console):
+        normal_map = read_normal_map(path)
+        surface = reconstruct(normal_map, compression=compression, progress=console.progress)
+        surface.save(output / "medallion.ply")
+        surface.save(output / "medallion.glb", normals=normal_map)
     error = _report(surface, truth)
     pictures = {
         "input": normal_colours(normal_map.normals),
