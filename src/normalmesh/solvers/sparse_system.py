@@ -2,13 +2,15 @@
 
 ``"cholesky"``, the default, is a direct factorisation by nested dissection. ``"multigrid"`` needs memory in proportion
 to the system, and is used if a factor would not fit into memory. Both are preconditioners of the same conjugate
-gradients, which with the factor of the same matrix are iterative refinement and stop after one or two steps.
+gradients, which with the factor of the same matrix are iterative refinement and stop after one or two steps. A further
+solver is one more :class:`Preconditioner`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,8 +34,61 @@ TOLERANCE = 1e-8
 UNKNOWN_MEMORY = 8 << 30
 
 _ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
-_STALE_STEPS = 4  # with the factor of an earlier matrix; more cost as much as a new one
-_STEPS = {"cholesky": 20, "multigrid": 500}
+
+
+class Preconditioner(Protocol):
+    """An approximate inverse of a matrix, for conjugate gradients.
+
+    Attributes
+    ----------
+    method
+        One of :data:`METHODS`.
+    max_steps
+        Maximal number of steps of conjugate gradients.
+    max_stale_steps
+        Maximal number of steps after the matrix has changed, before it is prepared again.
+    """
+
+    method: str
+    max_steps: int
+    max_stale_steps: int
+
+    def prepare(self, matrix: csr_matrix, gauge: Gauge) -> None:
+        """Prepare for a matrix with these free constants."""
+
+    def apply(self, residual: Float) -> Float:
+        """Return an approximation of A⁻¹ times the residual (n,)."""
+
+
+class _Factor:
+    """The Cholesky factor of a matrix."""
+
+    method, max_steps = "cholesky", 20
+    # More steps cost as much as a new factor.
+    max_stale_steps = 4
+
+    def __init__(self, matrix: csr_matrix, coordinates: Float | None, workspace: Workspace | None) -> None:
+        self.cholesky = Cholesky(matrix, coordinates, workspace)
+
+    def prepare(self, matrix: csr_matrix, gauge: Gauge) -> None:
+        self.cholesky.factorise(matrix, gauge.pins(matrix.diagonal(), self.cholesky.last))
+
+    def apply(self, residual: Float) -> Float:
+        return self.cholesky.solve(residual)
+
+
+class _Hierarchy:
+    """One multigrid cycle in float32."""
+
+    method, max_steps, max_stale_steps = "multigrid", 500, 0
+
+    def prepare(self, matrix: csr_matrix, gauge: Gauge) -> None:
+        self.multigrid = Multigrid(Graph.of(matrix))
+
+    def apply(self, residual: Float) -> Float:
+        # The scale is taken out first, because the range of float32 is small.
+        scale = float(np.abs(residual).max()) or 1.0
+        return scale * self.multigrid.cycle((residual / scale).astype(np.float32)).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -107,14 +162,12 @@ class PreparedSystem:
             raise NormalMeshError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
         self._matrix = _checked_matrix(matrix) if gauge is None else matrix
         self._gauge = gauge or Gauge.of(self._matrix)
-        self._factor: Cholesky | None = None
-        self._multigrid: Multigrid | None = None
-        self._stale = False
+        self._preconditioner: Preconditioner = _Hierarchy()
         if method != "multigrid":
-            self._factor = Cholesky(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), workspace)
-            if method == "auto" and self._factor.bytes > (installed_memory() or UNKNOWN_MEMORY) / 2:
-                self._factor = None
-        self.method = "multigrid" if self._factor is None else "cholesky"
+            factor = _Factor(self._matrix, _checked_coordinates(coordinates, self._matrix.shape[0]), workspace)
+            if method == "cholesky" or factor.cholesky.bytes <= (installed_memory() or UNKNOWN_MEMORY) / 2:
+                self._preconditioner = factor
+        self.method = self._preconditioner.method
         self._prepare()
 
     def reweigh(self, matrix: csr_matrix) -> None:
@@ -146,12 +199,18 @@ class PreparedSystem:
         b = self._consistent(right_side)
         x = np.zeros(b.size) if guess is None else self._vector(guess, "guess").copy()
         if self._stale:
-            steps = _STALE_STEPS if self.method == "cholesky" else 0
-            reached = _improved(self._matrix, b, x, self._precondition, steps, hurry=True)
+            reached = self._improve(x, b, self._preconditioner.max_stale_steps, hurry=True)
             if reached.accepted:
                 return self._solution(x, reached)
             self._prepare()
-        return self._solution(x, _improved(self._matrix, b, x, self._precondition, _STEPS[self.method]))
+        return self._solution(x, self._improve(x, b, self._preconditioner.max_steps))
+
+    def _prepare(self) -> None:
+        self._stale = False
+        self._preconditioner.prepare(self._matrix, self._gauge)
+
+    def _improve(self, x: Float, b: Float, max_steps: int, hurry: bool = False) -> _Reached:
+        return _improved(self._matrix, b, x, self._preconditioner.apply, max_steps, hurry)
 
     def _solution(self, x: Float, reached: _Reached) -> Solution:
         if not reached.accepted:
@@ -162,23 +221,6 @@ class PreparedSystem:
             )
         free = int(np.count_nonzero(self._gauge.floating))
         return Solution(self._gauge.centred(x), self.method, reached.iterations, reached.residual, free)
-
-    def _prepare(self) -> None:
-        """Compute the factor or the hierarchy of the matrix."""
-        self._stale = False
-        diagonal = self._matrix.diagonal()
-        if self._factor is None:
-            self._multigrid = Multigrid(Graph.of(self._matrix))
-            return
-        self._factor.factorise(self._matrix, self._gauge.pins(diagonal, self._factor.last))
-
-    def _precondition(self, rest: Float) -> Float:
-        if self._factor is not None:
-            return self._factor.solve(rest)
-        assert self._multigrid is not None
-        # The scale is taken out first, because the range of float32 is small.
-        scale = float(np.abs(rest).max()) or 1.0
-        return scale * self._multigrid.cycle((rest / scale).astype(np.float32)).astype(np.float64)
 
     def _consistent(self, right_side: ArrayLike) -> Float:
         """Check that the right-hand side sums to zero over each floating component, and remove rounding errors."""
