@@ -13,6 +13,9 @@ from normalmesh.normals._normal_map import normal_at
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._multigrid import STRONG
 
+#: Columns of the half steps of a pixel: from its left side to its centre, on to its right side, and likewise down.
+FROM_LEFT, TO_RIGHT, FROM_TOP, TO_BOTTOM = range(4)
+
 #: Maximal relative change of the depth of a pinhole camera in half a step; only grazing normals reach it.
 _MAX_HALF_STEP = 0.9
 
@@ -36,8 +39,8 @@ class EdgeWeights(NamedTuple):
 def pixel_slopes(first, last, normals, mask, frame, is_central, half_steps, mobility):
     """Fill the change of the unknown in half a step, and ⟨n, r⟩², of foreground pixels.
 
-    ``half_steps`` (H, W, 4): from left edge to centre, centre to right edge, upper edge to centre, centre to lower
-    edge, on the plane through the pixel. The unknown is linear there for parallel rays, a logarithm for a pinhole.
+    ``half_steps`` (H, W, 4) are those on the plane through the pixel. The unknown is linear there for parallel rays, a
+    logarithm for a pinhole.
     """
     for i in range(first, last):
         for j in range(mask.shape[1]):
@@ -49,14 +52,15 @@ def pixel_slopes(first, last, normals, mask, frame, is_central, half_steps, mobi
             along = along_tangents(nx, ny, nz, frame)
             mobility[i, j] = along_ray * along_ray
             for k in range(2):
+                before, after = (FROM_LEFT, TO_RIGHT) if k == 0 else (FROM_TOP, TO_BOTTOM)
                 half = -0.5 * along[k] / along_ray
                 if is_central:
                     half = min(max(half, -_MAX_HALF_STEP), _MAX_HALF_STEP)
-                    half_steps[i, j, 2 * k] = np.log1p(half)
-                    half_steps[i, j, 2 * k + 1] = -np.log1p(-half)
+                    half_steps[i, j, before] = np.log1p(half)
+                    half_steps[i, j, after] = -np.log1p(-half)
                 else:
-                    half_steps[i, j, 2 * k] = half
-                    half_steps[i, j, 2 * k + 1] = half
+                    half_steps[i, j, before] = half
+                    half_steps[i, j, after] = half
 
 
 @kernel
@@ -81,13 +85,13 @@ def divergence(first, last, half_steps, edges, b):
         for j in range(columns):
             total = 0.0
             if j + 1 < columns:
-                total -= right[i, j] * (half_steps[i, j, 1] + half_steps[i, j + 1, 0])
+                total -= right[i, j] * (half_steps[i, j, TO_RIGHT] + half_steps[i, j + 1, FROM_LEFT])
             if j > 0:
-                total += right[i, j - 1] * (half_steps[i, j - 1, 1] + half_steps[i, j, 0])
+                total += right[i, j - 1] * (half_steps[i, j - 1, TO_RIGHT] + half_steps[i, j, FROM_LEFT])
             if i + 1 < rows:
-                total -= down[i, j] * (half_steps[i, j, 3] + half_steps[i + 1, j, 2])
+                total -= down[i, j] * (half_steps[i, j, TO_BOTTOM] + half_steps[i + 1, j, FROM_TOP])
             if i > 0:
-                total += down[i - 1, j] * (half_steps[i - 1, j, 3] + half_steps[i, j, 2])
+                total += down[i - 1, j] * (half_steps[i - 1, j, TO_BOTTOM] + half_steps[i, j, FROM_TOP])
             b[i, j] = total
 
 

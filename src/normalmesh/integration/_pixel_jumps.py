@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.integration._pixel_integration import FROM_LEFT, FROM_TOP, TO_BOTTOM, TO_RIGHT
 from normalmesh.normals._camera import ray
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -122,10 +123,10 @@ def preferred_weights(first, last, pixels, preference, edges):
 
 
 @inner(forceinline=True)
-def _misfit(pixels, p, q, leaving):
-    """Return the gap between the planes of pixels p and q at their common side; ``leaving`` is 1 right, 3 down."""
+def _misfit(pixels, p, q, leaving, entering):
+    """Return the gap between the planes of pixels p and q at their common side, by the columns of the half steps."""
     z, half_steps = pixels.z, pixels.half_steps
-    return z[q] - z[p] - half_steps[p[0], p[1], leaving] - half_steps[q[0], q[1], leaving - 1]
+    return z[q] - z[p] - half_steps[p[0], p[1], leaving] - half_steps[q[0], q[1], entering]
 
 
 @inner(forceinline=True)
@@ -144,10 +145,10 @@ def cauchy_weights(first, last, pixels, width, edges):
             if not mask[i, j]:
                 continue
             if j + 1 < columns and mask[i, j + 1]:
-                misfit = _misfit(pixels, (i, j), (i, j + 1), 1)
+                misfit = _misfit(pixels, (i, j), (i, j + 1), TO_RIGHT, FROM_LEFT)
                 edges.right[i, j] = _cauchy(min(upright[i, j], upright[i, j + 1]), misfit, width)
             if i + 1 < rows and mask[i + 1, j]:
-                misfit = _misfit(pixels, (i, j), (i + 1, j), 3)
+                misfit = _misfit(pixels, (i, j), (i + 1, j), TO_BOTTOM, FROM_TOP)
                 edges.down[i, j] = _cauchy(min(upright[i, j], upright[i + 1, j]), misfit, width)
 
 
@@ -160,11 +161,11 @@ def misfit_energies(first, last, pixels, edges, energies, weights):
         energy, total = 0.0, 0.0
         for j in range(columns):
             if j + 1 < columns:
-                misfit = _misfit(pixels, (i, j), (i, j + 1), 1)
+                misfit = _misfit(pixels, (i, j), (i, j + 1), TO_RIGHT, FROM_LEFT)
                 energy += right[i, j] * misfit**2
                 total += right[i, j]
             if i + 1 < rows:
-                misfit = _misfit(pixels, (i, j), (i + 1, j), 3)
+                misfit = _misfit(pixels, (i, j), (i + 1, j), TO_BOTTOM, FROM_TOP)
                 energy += down[i, j] * misfit**2
                 total += down[i, j]
         energies[i], weights[i] = energy, total
