@@ -270,7 +270,7 @@ def test_no_rounds_leave_the_mesh_alone():
 
 
 def test_it_stops_when_few_vertices_improve(monkeypatch):
-    monkeypatch.setattr(mesh_integration, "LEAST_CHANGE", 0.3)
+    monkeypatch.setattr(mesh_integration, "MIN_CHANGE", 0.3)
     normal_map = noisy(waves((48, 48))[0], 5)
     mesh = point_mesh((48, 48), 100)
     surface = integrate(mesh, normal_map, refine=100)
