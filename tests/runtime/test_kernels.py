@@ -1,5 +1,7 @@
 """Test that kernels compute what they should, release what they allocate, and reject wrong options."""
 
+import importlib
+import pkgutil
 import sys
 
 import numpy as np
@@ -8,7 +10,8 @@ from numba import njit
 from numba.core.errors import NumbaError
 from numba.core.runtime import _nrt_python, rtsys
 
-from normalmesh.runtime.kernels import compilation_reported, inner, kernel
+import normalmesh
+from normalmesh.runtime.kernels import InnerKernel, compilation_reported, inner, kernel
 
 
 @inner
@@ -181,6 +184,27 @@ def test_kernels_are_compiled_for_each_combination_of_types():
 
     assert total(np.array([1]), np.array([3])) == (2.5, 3)
     assert total(np.array([1j]), np.array([3.0])) == (1.5 + 1j, 3j)
+
+
+def test_inner_kernels_with_fast_arithmetic_are_inlined():
+    """Else a process that compiles them and one that loads them could run different versions, which round differently.
+
+    A process has the versions of all kernels that call an inner kernel and, if it compiles, one more; all calls run the
+    first that it has loaded.
+    """
+    for module in pkgutil.walk_packages(normalmesh.__path__, "normalmesh."):
+        if module.name.rpartition(".")[2].startswith("_") and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    inner_kernels = {
+        value
+        for name, module in list(sys.modules.items())
+        if name.startswith("normalmesh.")
+        for value in vars(module).values()
+        if isinstance(value, InnerKernel)
+    }
+    fast = [each for each in inner_kernels if each.dispatcher.targetoptions["fastmath"]]
+    assert len(fast) > 10
+    assert [each.__qualname__ for each in fast if not each.dispatcher.targetoptions["forceinline"]] == []
 
 
 def test_compilations_are_reported():

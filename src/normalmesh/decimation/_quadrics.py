@@ -137,7 +137,7 @@ def _finished_record(at_a, at_b, at_c, normal, j, sums, pixels):
     )  # fmt: skip
 
 
-@inner(fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST, error_model="numpy", forceinline=True)
 def _with_normals(sum_x, sum_y, sum_z, buffer, count):
     """Add the normals of a list of pixels to a sum of normals."""
     for i in range(count):
@@ -147,7 +147,7 @@ def _with_normals(sum_x, sum_y, sum_z, buffer, count):
     return sum_x, sum_y, sum_z
 
 
-@inner(fastmath=FAST, error_model="numpy")
+@inner(fastmath=FAST, error_model="numpy", forceinline=True)
 def _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation):
     """Add the quadrics of a list of pixels to the quadric of a face."""
     for i in range(count):

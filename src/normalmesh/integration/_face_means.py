@@ -115,7 +115,7 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     )
 
 
-@inner(error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST, forceinline=True)
 def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
     """Add a list of pixels to the sums of a face."""
     for i in range(count):

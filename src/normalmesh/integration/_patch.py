@@ -137,7 +137,7 @@ def as_float32(vector):
     return np.float32(vector[0]), np.float32(vector[1]), np.float32(vector[2])
 
 
-@inner(error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST, forceinline=True)
 def fill_slopes(origin, camera, pixels, count):
     """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
     frame = camera.frame
@@ -158,7 +158,7 @@ def fill_slopes(origin, camera, pixels, count):
         inverses[i] = inverses[i] * inverses[i]
 
 
-@inner(error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST, forceinline=True)
 def sector_sums(sector, place, b, c, central, pixels, count):
     """Set the sector of the pixels between the rays from a place to b and c; sum 1, the slopes and ⟨r,n⟩⁻² over them.
 
@@ -188,7 +188,7 @@ def sector_sums(sector, place, b, c, central, pixels, count):
     return np.float64(number), np.float64(slope_u), np.float64(slope_v), np.float64(inverse)
 
 
-@inner(error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST, forceinline=True)
 def fill_chords(first, p, q, r, pixels, count):
     """Fill the chords between the normals of the pixels of three sectors and the normals p, q, r of their faces.
 
@@ -212,13 +212,13 @@ def fill_chords(first, p, q, r, pixels, count):
         chords[i] = x * x + y * y + z * z if sector >= first else before
 
 
-@inner(error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST, forceinline=True)
 def _angle(chord):
     """Return the angle (radians) of a squared chord. An arccos would lose small angles to rounding."""
     return math.sqrt(chord) * (P0 + chord * (P1 + chord * (P2 + chord * (P3 + chord * P4))))
 
 
-@inner(error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST, forceinline=True)
 def sum_of_chords(pixels, count):
     """Return the sum of the angles (radians) of all chords."""
     total = ZERO
@@ -227,7 +227,7 @@ def sum_of_chords(pixels, count):
     return np.float64(total)
 
 
-@inner(error_model="numpy", fastmath=FAST)
+@inner(error_model="numpy", fastmath=FAST, forceinline=True)
 def sum_of_angles(start, direction, left, right, pixels, count):
     """Return the sum of the angles (radians) between the pixels' normals and those of two faces.
 
