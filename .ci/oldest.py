@@ -1,11 +1,17 @@
-"""Test the wheel with the oldest releases that ``pyproject.toml`` allows: ``make oldest``, after ``make wheel``."""
+"""Test the wheel with the oldest releases that ``pyproject.toml`` allows: ``make oldest``, after ``make wheel``.
+
+Surfaces must be the same as with the releases that this script runs with, bit by bit.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable
+from pathlib import Path
 
 from environments import ROOT, environment, run, the_wheel
 
@@ -36,10 +42,26 @@ def main() -> None:
         oldest += pinned(extras[extra])
     print(*oldest)
     python = environment(ROOT / "build" / "oldest", the_wheel(), *oldest)
+    compare_surfaces(python)
     # Optimised code is what the other tests are for; here most of the time goes to compiling.
     settings = os.environ | {"NUMBA_OPT": "1"}
     tests = [next((ROOT / "tests").rglob(f"{name}.py")) for name in TESTS]
     run(python, "-m", "pytest", "-p", "no:cacheprovider", *tests, cwd=ROOT, env=settings)
+
+
+def compare_surfaces(python: Path) -> None:
+    """Raise an error if the hashes of meshes and surfaces differ from those of this script's own environment."""
+    oldest, newest = (hashes(each) for each in (python, Path(sys.executable)))
+    differing = [f"{one}, now {other}" for one, other in zip(oldest, newest, strict=True) if one != other]
+    assert not differing, f"the oldest releases give other results: {differing}"
+    print(*oldest, sep="\n", flush=True)
+
+
+def hashes(python: Path) -> list[str]:
+    """Return the lines of ``surface_hashes.py``, with kernels compiled as users have them."""
+    settings = {name: value for name, value in os.environ.items() if name != "NUMBA_OPT"}
+    command = [python, ROOT / ".ci" / "surface_hashes.py"]
+    return subprocess.run(command, check=True, env=settings, stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
 
 def pinned(requirements: Iterable[str]) -> list[str]:

@@ -8,7 +8,18 @@ from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, pixel_faces
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.integration import mesh_integration
-from normalmesh.integration._patch import ROWS, SECTOR, SHARE, VECTOR, fill_slopes, gather_face, pad_columns
+from normalmesh.integration._patch import (
+    BLOCK,
+    LANES,
+    SECTOR,
+    SHARE,
+    U,
+    V,
+    fill_slopes,
+    gather_face,
+    new_table,
+    pad_block,
+)
 from normalmesh.integration._refinement import (
     RING,
     CornerValues,
@@ -57,7 +68,7 @@ class GatheredStar:
         ring = np.empty((valence, RING))
         fill_ring(corners, valence, closed.arrays, CornerValues(unknown, strain), self.normal_map.camera, ring)
         self.star = Star(self.here, 1.0, 1.0, valence, ring)
-        self.gathered = gather_star(self.star, stride, normal_map.normals, np.empty((ROWS, 64), np.float32))
+        self.gathered = gather_star(self.star, stride, normal_map.normals, new_table(64))
         fill_slopes(self.here, self.normal_map.camera, *self.gathered)
 
     def optima(self, move):
@@ -354,13 +365,19 @@ def test_cuts_are_not_bridged():
     np.testing.assert_array_equal(value[again.faces.ravel()], corners)
 
 
+def row_of(row, pixels, count):
+    """Return one number of each pixel of a table."""
+    return np.concatenate([pixels[at + row : at + row + LANES] for at in range(0, pixels.size, BLOCK)])[:count]
+
+
 def test_padding_overwrites_an_old_table_of_pixels():
-    pixels = np.full((ROWS, 64), np.nan, np.float32)
-    pixels[:SHARE, :3] = 1.0
-    end = pad_columns(pixels, 3)
-    assert end == VECTOR
-    assert np.isfinite(pixels[: SHARE + 1, :end]).all()
-    assert pixels[SHARE, :end].sum() == 3
+    pixels = np.full(2 * BLOCK, np.nan, np.float32)
+    for row in range(U, SHARE, LANES):
+        pixels[row : row + 3] = 1.0
+    end = pad_block(pixels, 3)
+    assert end == LANES
+    assert np.isfinite(pixels[U : SHARE + LANES]).all()
+    assert pixels[SHARE : SHARE + LANES].sum() == 3
 
 
 def test_half_of_the_pixels_lie_as_on_a_chessboard():
@@ -372,14 +389,13 @@ def test_half_of_the_pixels_lie_as_on_a_chessboard():
         state = (closed, vertex, np.zeros(mesh.faces.size), np.zeros(mesh.faces.size), normal_map)
         for stride in (1, 2):
             star = GatheredStar(*state, stride)
-            pixels, count = star.gathered
-            of_map = pixels[:, :count][:, pixels[SHARE, :count] == 1]
-            column, row = np.rint(of_map[:2] + np.array(star.here)[:, None] - 0.5).astype(int)
+            at_u, at_v, share, sector = (row_of(row, *star.gathered) for row in (U, V, SHARE, SECTOR))
+            column, row = np.rint(np.add([at_u, at_v], np.array(star.here)[:, None] - 0.5)[:, share == 1]).astype(int)
             rows, columns = np.nonzero(np.isin(owner, star.corners // 3))
             kept = (rows + columns) % stride == 0
             assert sorted(zip(row, column, strict=True)) == sorted(zip(rows[kept], columns[kept], strict=True))
             # Each pixel is in the sector of its face.
-            assert np.array_equal(star.corners[of_map[SECTOR].astype(int)] // 3, owner[row, column])
+            assert np.array_equal(star.corners[sector[share == 1].astype(int)] // 3, owner[row, column])
 
 
 @pytest.mark.parametrize("side", [(-5.0, 3.0), (14.0, 3.0), (3.0, -5.0), (3.0, 14.0), (-1.5, 3.0)])
@@ -387,7 +403,9 @@ def test_faces_may_lie_outside_the_map(side):
     """The boundary of a mesh may lie outside by fractions of a pixel."""
     normals = np.ones((12, 12, 3), np.float32)
     a, b, c = ((side[0] + u, side[1] + v) for u, v in ((0.2, 0.1), (0.3, 3.2), (3.0, 1.4)))
-    pixels = np.empty((ROWS, 64), np.float32)
+    pixels = new_table(64)
     count = gather_face(a, b, c, (0.0, 0.0), 1, normals, pixels, 0)
-    assert ((pixels[:2, :count] > 0) & (pixels[:2, :count] < 12)).all()
+    for row in (U, V):
+        assert (row_of(row, pixels, count) > 0).all()
+        assert (row_of(row, pixels, count) < 12).all()
     assert count == (1 if side[0] == -1.5 else 0)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numba.core.runtime import _nrt_python, rtsys
 
@@ -186,25 +187,20 @@ def test_kernels_are_compiled_for_each_combination_of_types():
     assert total(np.array([1j]), np.array([3.0])) == (1.5 + 1j, 3j)
 
 
-def test_inner_kernels_with_fast_arithmetic_are_inlined():
-    """Else a process that compiles them and one that loads them could run different versions, which round differently.
-
-    A process has the versions of all kernels that call an inner kernel and, if it compiles, one more; all calls run the
-    first that it has loaded.
-    """
+def test_no_kernel_has_fast_arithmetic():
+    """Else releases of Numba, and processes that compile a kernel and those that load it, could round differently."""
     for module in pkgutil.walk_packages(normalmesh.__path__, "normalmesh."):
         if module.name.rpartition(".")[2].startswith("_") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    inner_kernels = {
-        value
+    found = {
+        getattr(value, "dispatcher", value)
         for name, module in list(sys.modules.items())
         if name.startswith("normalmesh.")
         for value in vars(module).values()
-        if isinstance(value, InnerKernel)
+        if isinstance(value, InnerKernel | Dispatcher)
     }
-    fast = [each for each in inner_kernels if each.dispatcher.targetoptions["fastmath"]]
-    assert len(fast) > 10
-    assert [each.__qualname__ for each in fast if not each.dispatcher.targetoptions["forceinline"]] == []
+    assert len(found) > 200
+    assert [each.__qualname__ for each in found if each.targetoptions["fastmath"]] == []
 
 
 def test_compilations_are_reported():

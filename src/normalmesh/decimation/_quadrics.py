@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.mesh._closed_mesh import turn
-from normalmesh.mesh._face_pixels import FAST, LIST_SIZE, U, V, X, Y, Z, list_pixels
+from normalmesh.mesh._face_pixels import LIST_SIZE, U, V, X, Y, Z, list_pixels
 from normalmesh.mesh._raster import by_height, face_edges, first_row
 from normalmesh.normals._camera import facing, jacobian
 from normalmesh.normals._normal_map import nearest_pixel, normal_at
@@ -137,7 +137,7 @@ def _finished_record(at_a, at_b, at_c, normal, j, sums, pixels):
     )  # fmt: skip
 
 
-@inner(fastmath=FAST, error_model="numpy", forceinline=True)
+@inner(error_model="numpy")
 def _with_normals(sum_x, sum_y, sum_z, buffer, count):
     """Add the normals of a list of pixels to a sum of normals."""
     for i in range(count):
@@ -147,7 +147,7 @@ def _with_normals(sum_x, sum_y, sum_z, buffer, count):
     return sum_x, sum_y, sum_z
 
 
-@inner(fastmath=FAST, error_model="numpy", forceinline=True)
+@inner(error_model="numpy")
 def _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation):
     """Add the quadrics of a list of pixels to the quadric of a face."""
     for i in range(count):
@@ -157,7 +157,7 @@ def _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation):
     return sums
 
 
-@inner(fastmath=FAST, error_model="numpy", forceinline=True)
+@inner(error_model="numpy", forceinline=True)
 def _with_pixel(sums, n, du, dv, j, regularisation):
     """Add ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 to the quadric of a face."""
     nx, ny, nz = n
@@ -193,7 +193,7 @@ def store_record(record, f, records):
         records[f, k] = record[k]
 
 
-@inner(error_model="numpy", fastmath={"contract"}, forceinline=True)
+@inner(error_model="numpy", forceinline=True)
 def with_face(total, record, centre_u, centre_v, u, v, camera):
     """Add the quadric of a face, moved from its centroid to the vertex at (u, v), to the vertex's quadric in space."""
     j = jacobian(record.nx, record.ny, record.nz, centre_u, centre_v, camera)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.mesh._face_pixels import CAPACITY, FAST, LIST_SIZE, U, V, X, Y, Z, list_pixel
+from normalmesh.mesh._face_pixels import CAPACITY, LIST_SIZE, U, V, X, Y, Z, list_pixel
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
 from normalmesh.normals._normal_map import nearest_pixel, normal_at
@@ -51,14 +51,14 @@ class FaceSums(NamedTuple):
 ZERO = FaceSums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@inner(forceinline=True, fastmath=FAST)
+@inner(forceinline=True)
 def along_ray(nx, ny, nz, u, v, frame):
     """Return ⟨n, r(u, v)⟩."""
     rx, ry, rz = ray(u, v, frame)
     return nx * rx + ny * ry + nz * rz
 
 
-@inner(forceinline=True, fastmath=FAST)
+@inner(forceinline=True)
 def pixel_plane(n, u, v, centre_u, centre_v, frame):
     """Return ⟨n,τ_u⟩, ⟨n,τ_v⟩ and ⟨r,n⟩ of a pixel at the centroid of its face, and ⟨r,n⟩ at the pixel (u, v)."""
     nx, ny, nz = n
@@ -91,7 +91,7 @@ def overlap(start, end, first, last):
     return max(min(end, last) - max(start, first), 0)
 
 
-@inner(error_model="numpy", forceinline=True, fastmath=FAST)
+@inner(error_model="numpy", forceinline=True)
 def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     """Add a pixel to the sums of a face with this centroid."""
     nx, ny, nz = n
@@ -115,7 +115,7 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     )
 
 
-@inner(error_model="numpy", fastmath=FAST, forceinline=True)
+@inner(error_model="numpy")
 def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
     """Add a list of pixels to the sums of a face."""
     for i in range(count):

@@ -1,8 +1,12 @@
 """Kernels that gather the pixels of a patch of faces, and evaluate triangulations of the patch by them.
 
 The outline of a patch is the same before and after its inner vertex moves or its inner edge is flipped, and so are its
-pixels. They are stored in a table (ROWS, capacity) float32, one column for each pixel, so that simple loops over its
-rows can be vectorised. Positions are relative to an origin near the patch, where float32 is exact enough.
+pixels. They are stored in a table, a flat array of float32: blocks of LANES pixels, each with one row of LANES numbers
+for each property. Distances between rows are known when kernels are compiled, so that loops over a block can be
+vectorised. Positions are relative to an origin near the patch, where float32 is exact enough.
+
+Sums are taken in LANES interleaved partial sums, so that the compiler can vectorise them without changing the order of
+additions: all compilers then give the same result. Each block holds the partial sums over the blocks before it.
 """
 
 import math
@@ -12,19 +16,19 @@ import numpy as np
 from normalmesh.integration._face_means import MIN_FACING
 from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
-from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, frame_vector, ray, space_point
+from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, TANGENT_V, frame_vector, ray, space_point
 from normalmesh.runtime.kernels import inner
 
-#: Rows of the table: position; unit normal; 1, or 0 for a column that pads the last vector; slopes ∂_u z, ∂_v z and
-#: ⟨r,n⟩⁻² of the pixel; the sector that it lies in; and the squared length of the chord between its normal and that of
-#: the sector's face.
-U, V, X, Y, Z, SHARE, SLOPE_U, SLOPE_V, INVERSE, SECTOR, CHORD = range(11)
-ROWS = 11
-#: Columns that the widest loops process at once. The number of columns is padded to a multiple of it, because the
-#: scalar remainder of a loop would take as long as its vectorised part.
-VECTOR = 32
-#: Sums may be taken in any order, which is fixed when the kernel is compiled.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
+#: Pixels of a block, and partial sums of a sum. The number of pixels is padded to a multiple of it.
+LANES = 32
+#: Numbers in the partial sums of up to four sums, which are the first rows of a block.
+SUMS = 4 * LANES
+#: Numbers in a block.
+BLOCK = SUMS + 11 * LANES
+#: Offsets in a block of the rows for: position; unit normal; 1, or 0 for a pixel that pads the last block; slopes
+#: ∂_u z, ∂_v z and ⟨r,n⟩⁻² of the pixel; the sector that it lies in; and the squared length of the chord between its
+#: normal and that of the sector's face.
+U, V, X, Y, Z, SHARE, SLOPE_U, SLOPE_V, INVERSE, SECTOR, CHORD = range(SUMS, BLOCK, LANES)
 
 #: A change must lower the summed angle by this share of it,
 MIN_GAIN = 1e-3
@@ -54,15 +58,53 @@ def max_pixels(a, b, c):
     return int(0.5 * abs(bv * cu - bu * cv) + 0.5 * perimeter) + 2
 
 
+@inner(forceinline=True)
+def table_size(count):
+    """Return the numbers in a table for ``count`` pixels, and one more block for the sums over all of them."""
+    return (count // LANES + 2) * BLOCK
+
+
+@inner(allocates=True)
+def new_table(count):
+    """Return a table for ``count`` pixels. The partial sums before the first block are zero, and stay so."""
+    pixels = np.empty(table_size(count), np.float32)
+    pixels[:SUMS] = ZERO
+    return pixels
+
+
 @inner(allocates=True)
 def reserve(pixels, count):
     """Return the table if it can hold ``count`` pixels, else a new and larger one."""
-    return pixels if pixels.shape[1] >= count + VECTOR else np.empty((ROWS, count + count // 2 + VECTOR), np.float32)
+    return pixels if pixels.size >= table_size(count) else new_table(count + count // 2)
+
+
+@inner(forceinline=True)
+def place_of(i):
+    """Return where pixel i lies in the table; the rows' offsets are to be added. Unsigned indices are not checked."""
+    i, lanes = np.uint64(i), np.uint64(LANES)
+    return i // lanes * np.uint64(BLOCK) + i % lanes
+
+
+@inner(forceinline=True)
+def blocks(count):
+    """Return where the blocks of ``count`` pixels, a multiple of LANES, begin in the table."""
+    return range(0, count // LANES * BLOCK, BLOCK)
+
+
+@inner(forceinline=True)
+def total_of(k, pixels, count):
+    """Return sum k over ``count`` pixels: add its partial sums, always in the same order."""
+    start = count // LANES * BLOCK + k * LANES
+    lanes = pixels[start : start + LANES]
+    p = q = r = s = ZERO
+    for i in range(0, LANES, 4):
+        p, q, r, s = p + lanes[i], q + lanes[i + 1], r + lanes[i + 2], s + lanes[i + 3]
+    return np.float64((p + q) + (r + s))
 
 
 @inner(error_model="numpy")
 def gather_face(a, b, c, origin, stride, normals, pixels, count):
-    """Append the foreground pixels of the face abc to the first ``count`` columns of the table; return the new count.
+    """Append the foreground pixels of the face abc to the first ``count`` pixels of the table; return the new count.
 
     A ``stride`` of 2 takes half of them, as on a chessboard; 1 takes all. Pixel centres within rounding errors of an
     edge go to either face, but to one of them.
@@ -84,7 +126,6 @@ def _gather_rows(rows, side, other_side, origin, stride, normals, pixels, count)
     columns = normals.shape[1]
     slope = (bottom[0] - top[0]) / (bottom[1] - top[1])
     other_slope = (other_bottom[0] - other_top[0]) / (other_bottom[1] - other_top[1])
-    us, vs, xs, ys, zs = pixels[U], pixels[V], pixels[X], pixels[Y], pixels[Z]
     # Numba does not check unsigned indices for counting from the end.
     to = np.uint64(count)
     for row in range(first, last):
@@ -99,9 +140,10 @@ def _gather_rows(rows, side, other_side, origin, stride, normals, pixels, count)
         at, column, stop = np.uint64(row), np.uint64(start), np.uint64(max(end, 0))
         while column < stop:
             # Written in any case and counted afterwards, without a branch.
-            us[to], vs[to] = u, v
+            place = place_of(to)
             x, y, z = normals[at, column, 0], normals[at, column, 1], normals[at, column, 2]
-            xs[to], ys[to], zs[to] = x, y, z
+            pixels[place + np.uint64(U)], pixels[place + np.uint64(V)] = u, v
+            pixels[place + np.uint64(X)], pixels[place + np.uint64(Y)], pixels[place + np.uint64(Z)] = x, y, z
             # Normals are zero outside the mask.
             to += np.uint64(abs(x) + abs(y) + abs(z) > ZERO)
             u += np.float32(stride)
@@ -110,25 +152,27 @@ def _gather_rows(rows, side, other_side, origin, stride, normals, pixels, count)
 
 
 @inner
-def pad_columns(pixels, count):
-    """Pad the last vector with columns whose SHARE is zero, and return the padded number of columns."""
-    shares = pixels[SHARE]
-    for i in range(count):
-        shares[i] = ONE
-    end = -(-count // VECTOR) * VECTOR
+def pad_block(pixels, count):
+    """Pad the last block with pixels whose SHARE is zero, and return the padded number of pixels."""
+    end = -(-count // LANES) * LANES
+    for at in blocks(end):
+        block = pixels[at : at + BLOCK]
+        for k in range(LANES):
+            block[SHARE + k] = ONE
+    last = place_of(count - 1)
     for i in range(count, end):
-        shares[i] = ZERO
-        for row in range(SHARE):
-            pixels[row, i] = pixels[row, count - 1]
+        place = place_of(i)
+        for row in range(U, SHARE, LANES):
+            pixels[place + np.uint64(row)] = pixels[last + np.uint64(row)]
+        pixels[place + np.uint64(SHARE)] = ZERO
     return end
 
 
 @inner
 def mark_sector(sector, pixels, begin, end):
-    """Set the sector of columns begin … end − 1."""
-    sectors = pixels[SECTOR]
-    for i in range(end - begin):
-        sectors[begin + i] = sector
+    """Set the sector of pixels begin … end − 1."""
+    for i in range(begin, end):
+        pixels[place_of(i) + np.uint64(SECTOR)] = sector
 
 
 @inner(forceinline=True)
@@ -137,28 +181,27 @@ def as_float32(vector):
     return np.float32(vector[0]), np.float32(vector[1]), np.float32(vector[2])
 
 
-@inner(error_model="numpy", fastmath=FAST, forceinline=True)
+@inner(error_model="numpy")
 def fill_slopes(origin, camera, pixels, count):
     """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
     frame = camera.frame
     rx, ry, rz = as_float32(ray(origin[0], origin[1], frame))
     rux, ruy, ruz = as_float32(frame_vector(RAY_U, frame))
     rvx, rvy, rvz = as_float32(frame_vector(RAY_V, frame))
-    xs, ys, zs, inverses = pixels[X], pixels[Y], pixels[Z], pixels[INVERSE]
-    for i in range(count):
-        u, v = pixels[U, i], pixels[V, i]
-        w = xs[i] * (rx + u * rux + v * rvx) + ys[i] * (ry + u * ruy + v * rvy) + zs[i] * (rz + u * ruz + v * rvz)
-        inverses[i] = ONE / w
-    for k in range(2):
-        tx, ty, tz = as_float32(frame_vector(TANGENT_U + k, frame))
-        slopes = pixels[SLOPE_U + k]
-        for i in range(count):
-            slopes[i] = -(xs[i] * tx + ys[i] * ty + zs[i] * tz) * inverses[i]
-    for i in range(count):
-        inverses[i] = inverses[i] * inverses[i]
+    tux, tuy, tuz = as_float32(frame_vector(TANGENT_U, frame))
+    tvx, tvy, tvz = as_float32(frame_vector(TANGENT_V, frame))
+    for at in blocks(count):
+        block = pixels[at : at + BLOCK]
+        for k in range(LANES):
+            u, v, x, y, z = block[U + k], block[V + k], block[X + k], block[Y + k], block[Z + k]
+            w = x * (rx + u * rux + v * rvx) + y * (ry + u * ruy + v * rvy) + z * (rz + u * ruz + v * rvz)
+            inverse = ONE / w
+            block[SLOPE_U + k] = -(x * tux + y * tuy + z * tuz) * inverse
+            block[SLOPE_V + k] = -(x * tvx + y * tvy + z * tvz) * inverse
+            block[INVERSE + k] = inverse * inverse
 
 
-@inner(error_model="numpy", fastmath=FAST, forceinline=True)
+@inner(error_model="numpy")
 def sector_sums(sector, place, b, c, central, pixels, count):
     """Set the sector of the pixels between the rays from a place to b and c; sum 1, the slopes and ⟨r,n⟩⁻² over them.
 
@@ -170,25 +213,27 @@ def sector_sums(sector, place, b, c, central, pixels, count):
     past_b, past_c = np.float32(bv * u - bu * v), np.float32(cv * u - cu * v)
     bu, bv, cu, cv = np.float32(bu), np.float32(bv), np.float32(cu), np.float32(cv)
     sector = np.float32(sector)
-    number = slope_u = slope_v = inverse = ZERO
-    sectors = pixels[SECTOR]
-    for i in range(count):
-        at_u, at_v = pixels[U, i], pixels[V, i]
-        inside = (bv * at_u - bu * at_v >= past_b) & (cv * at_u - cu * at_v < past_c)
-        before = sectors[i]
-        sectors[i] = sector if inside else before
-        share = pixels[SHARE, i] if inside else ZERO
-        number += share
-        inverse += share * pixels[INVERSE, i]
-        if central:
-            left = ONE - pixels[SLOPE_U, i] * (centre_u - at_u) - pixels[SLOPE_V, i] * (centre_v - at_v)
-            share = share / (left if left >= FACING else ONE)
-        slope_u += share * pixels[SLOPE_U, i]
-        slope_v += share * pixels[SLOPE_V, i]
-    return np.float64(number), np.float64(slope_u), np.float64(slope_v), np.float64(inverse)
+    for at in blocks(count):
+        block = pixels[at : at + BLOCK + SUMS]
+        for k in range(LANES):
+            at_u, at_v = block[U + k], block[V + k]
+            inside = (bv * at_u - bu * at_v >= past_b) & (cv * at_u - cu * at_v < past_c)
+            before = block[SECTOR + k]
+            block[SECTOR + k] = sector if inside else before
+            share = block[SHARE + k]
+            share = share if inside else ZERO
+            block[BLOCK + k] = block[k] + share
+            block[BLOCK + LANES + k] = block[LANES + k] + share * block[INVERSE + k]
+            if central:
+                left = ONE - block[SLOPE_U + k] * (centre_u - at_u) - block[SLOPE_V + k] * (centre_v - at_v)
+                share = share / (left if left >= FACING else ONE)
+            block[BLOCK + 2 * LANES + k] = block[2 * LANES + k] + share * block[SLOPE_U + k]
+            block[BLOCK + 3 * LANES + k] = block[3 * LANES + k] + share * block[SLOPE_V + k]
+    number, inverse = total_of(0, pixels, count), total_of(1, pixels, count)
+    return number, total_of(2, pixels, count), total_of(3, pixels, count), inverse
 
 
-@inner(error_model="numpy", fastmath=FAST, forceinline=True)
+@inner(error_model="numpy")
 def fill_chords(first, p, q, r, pixels, count):
     """Fill the chords between the normals of the pixels of three sectors and the normals p, q, r of their faces.
 
@@ -199,35 +244,36 @@ def fill_chords(first, p, q, r, pixels, count):
     px, py, pz = np.float32(p[0]) - rx, np.float32(p[1]) - ry, np.float32(p[2]) - rz
     qx, qy, qz = np.float32(q[0]) - rx, np.float32(q[1]) - ry, np.float32(q[2]) - rz
     first, second = np.float32(first), np.float32(first + 1)
-    xs, ys, zs, sectors, chords = pixels[X], pixels[Y], pixels[Z], pixels[SECTOR], pixels[CHORD]
-    # Only with unsigned indices LLVM recognises that iterations are independent, and vectorises the loop.
-    for i in range(np.uint64(count)):
-        sector = sectors[i]
-        in_p, in_q = ONE if sector == first else ZERO, ONE if sector == second else ZERO
-        x = xs[i] - rx - in_p * px - in_q * qx
-        y = ys[i] - ry - in_p * py - in_q * qy
-        z = zs[i] - rz - in_p * pz - in_q * qz
-        # Loaded in any case: a branch would prevent vectorisation.
-        before = chords[i]
-        chords[i] = x * x + y * y + z * z if sector >= first else before
+    for at in blocks(count):
+        block = pixels[at : at + BLOCK]
+        for k in range(LANES):
+            sector = block[SECTOR + k]
+            in_p, in_q = ONE if sector == first else ZERO, ONE if sector == second else ZERO
+            x = block[X + k] - rx - in_p * px - in_q * qx
+            y = block[Y + k] - ry - in_p * py - in_q * qy
+            z = block[Z + k] - rz - in_p * pz - in_q * qz
+            # Loaded in any case: a branch would prevent vectorisation.
+            before = block[CHORD + k]
+            block[CHORD + k] = x * x + y * y + z * z if sector >= first else before
 
 
-@inner(error_model="numpy", fastmath=FAST, forceinline=True)
+@inner(error_model="numpy")
 def _angle(chord):
     """Return the angle (radians) of a squared chord. An arccos would lose small angles to rounding."""
     return math.sqrt(chord) * (P0 + chord * (P1 + chord * (P2 + chord * (P3 + chord * P4))))
 
 
-@inner(error_model="numpy", fastmath=FAST, forceinline=True)
+@inner(error_model="numpy")
 def sum_of_chords(pixels, count):
     """Return the sum of the angles (radians) of all chords."""
-    total = ZERO
-    for i in range(count):
-        total += pixels[SHARE, i] * _angle(pixels[CHORD, i])
-    return np.float64(total)
+    for at in blocks(count):
+        block = pixels[at : at + BLOCK + SUMS]
+        for k in range(LANES):
+            block[BLOCK + k] = block[k] + block[SHARE + k] * _angle(block[CHORD + k])
+    return total_of(0, pixels, count)
 
 
-@inner(error_model="numpy", fastmath=FAST, forceinline=True)
+@inner(error_model="numpy")
 def sum_of_angles(start, direction, left, right, pixels, count):
     """Return the sum of the angles (radians) between the pixels' normals and those of two faces.
 
@@ -239,12 +285,15 @@ def sum_of_angles(start, direction, left, right, pixels, count):
     rx, ry, rz = np.float32(right[0]), np.float32(right[1]), np.float32(right[2])
     # Differences of normals for the same reason as in fill_chords.
     lx, ly, lz = np.float32(left[0]) - rx, np.float32(left[1]) - ry, np.float32(left[2]) - rz
-    total = ZERO
-    for i in range(count):
-        is_left = ONE if dv * pixels[U, i] - du * pixels[V, i] >= past else ZERO
-        x, y, z = pixels[X, i] - rx - is_left * lx, pixels[Y, i] - ry - is_left * ly, pixels[Z, i] - rz - is_left * lz
-        total += pixels[SHARE, i] * _angle(x * x + y * y + z * z)
-    return np.float64(total)
+    for at in blocks(count):
+        block = pixels[at : at + BLOCK]
+        for k in range(LANES):
+            is_left = ONE if dv * block[U + k] - du * block[V + k] >= past else ZERO
+            x = block[X + k] - rx - is_left * lx
+            y = block[Y + k] - ry - is_left * ly
+            z = block[Z + k] - rz - is_left * lz
+            block[CHORD + k] = x * x + y * y + z * z
+    return sum_of_chords(pixels, count)
 
 
 @inner(error_model="numpy")

@@ -199,7 +199,7 @@ def fill_neighbours(first, last, aggregate, cells, edges, graph):
         _neighbours(a, cells[a], aggregate, edges, indices[low:high], weights[low:high])
 
 
-@kernel(fastmath={"contract"}, error_model="numpy")
+@kernel(error_model="numpy")
 def relax(first, last, edges, b, z, colour):
     """Apply Gauss–Seidel to the pixels of one colour of the chequerboard; z is float32."""
     right, down = edges
@@ -223,7 +223,7 @@ def relax(first, last, edges, b, z, colour):
                 z[i, j] = total / diagonal
 
 
-@kernel(fastmath={"contract"})
+@kernel
 def restrict_grid_residual(first, last, edges, b, z, aggregate, coarse):
     """Add b − A z to ``coarse`` (m,), by aggregate, for pairs of rows: each pair has its own aggregates."""
     right, down = edges

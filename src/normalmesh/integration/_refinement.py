@@ -15,7 +15,6 @@ from normalmesh.integration._patch import (
     CHUNK,
     MANY_PIXELS,
     MIN_AREA,
-    ROWS,
     corner_point,
     fill_chords,
     fill_slopes,
@@ -23,7 +22,8 @@ from normalmesh.integration._patch import (
     goal,
     mark_sector,
     max_pixels,
-    pad_columns,
+    new_table,
+    pad_block,
     reserve,
     sector_sums,
     sum_of_chords,
@@ -174,7 +174,7 @@ def gather_star(star, stride, normals, pixels):
         begin = count
         count = gather_face(here, b, c, here, stride, normals, pixels, count)
         mark_sector(k, pixels, begin, count)
-    end = pad_columns(pixels, count)
+    end = pad_block(pixels, count)
     mark_sector(0, pixels, count, end)
     return pixels, end
 
@@ -297,7 +297,7 @@ def move_chunk(chosen, begin, end, search, mesh, values, normal_map, moved):
     corners = np.empty(MAX_FACES, np.int32)
     ring = np.empty((MAX_FACES, RING))
     own, best_own = np.empty(MAX_FACES), np.empty(MAX_FACES)
-    pixels = np.empty((ROWS, 1024), np.float32)
+    pixels = new_table(1024)
     for i in range(begin, end):
         vertex = chosen[i]
         valence = fill_star(vertex, mesh, values.strain, corners)

@@ -7,12 +7,12 @@ import numpy as np
 
 from normalmesh.integration._patch import (
     MIN_AREA,
-    ROWS,
     corner_point,
     gather_face,
     goal,
     max_pixels,
-    pad_columns,
+    new_table,
+    pad_block,
     reserve,
     sum_of_angles,
     unit_normal,
@@ -31,7 +31,7 @@ def gather_pixels(f, mesh, normals, pixels):
     i, j, k = mesh.faces[f, 0], mesh.faces[f, 1], mesh.faces[f, 2]
     a, b, c = (vertices[i, 0], vertices[i, 1]), (vertices[j, 0], vertices[j, 1]), (vertices[k, 0], vertices[k, 1])
     pixels = reserve(pixels, max_pixels(a, b, c))
-    return pixels, pad_columns(pixels, gather_face(a, b, c, a, 1, normals, pixels, 0))
+    return pixels, pad_block(pixels, gather_face(a, b, c, a, 1, normals, pixels, 0))
 
 
 @inner(forceinline=True)
@@ -82,7 +82,7 @@ def judge_faces(first, last, mesh, values, normal_map, angles, flipped):
     ``flipped`` is zero where the edge must not be flipped.
     """
     camera, unknown = normal_map.camera, values.unknown
-    pixels = np.empty((ROWS, 128), np.float32)
+    pixels = new_table(128)
     for f in range(first, last):
         pixels, count = gather_pixels(f, mesh, normal_map.normals, pixels)
         angles[f] = angle_now(f, mesh, unknown, camera, pixels, count)
@@ -134,7 +134,7 @@ def flip_to_lower_angles(order, mesh, values, normal_map, noise):
     faces, opposite = mesh.faces, mesh.opposite
     flips = 0
     changed = np.zeros(mesh.real_faces, np.bool_)
-    pixels = np.empty((ROWS, 1024), np.float32)
+    pixels = new_table(1024)
     for corner in order:
         one, two = corner // 3, opposite[corner] // 3
         if (changed[one] or changed[two]) and not still_lowers_angle(corner, mesh, values, normal_map, noise, pixels):

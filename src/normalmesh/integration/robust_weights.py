@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.integration.facets import FacetSystem
+from normalmesh.runtime.exponential import exp
 
 Float = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ class RobustWeights:
         step = (offsets[second] - offsets[first]) / self.system.means.camera.pixel_length / distance
         count = len(offsets)
         degree = np.bincount(first, minlength=count) + np.bincount(second, minlength=count)
-        preferences = [np.exp(-SHARPNESS * (self.cosines[side] * step) ** 2) + 1e-30 for side in (first, second)]
+        preferences = [exp(-SHARPNESS * (self.cosines[side] * step) ** 2) + 1e-30 for side in (first, second)]
         total = np.bincount(first, preferences[0], count) + np.bincount(second, preferences[1], count)
         weights = np.zeros(len(first))
         for side, preference in zip((first, second), preferences, strict=True):

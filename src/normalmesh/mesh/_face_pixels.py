@@ -14,8 +14,6 @@ CAPACITY = 1000
 X, Y, Z, U, V = 0, CAPACITY, 2 * CAPACITY, 3 * CAPACITY, 4 * CAPACITY
 #: Numbers in a list.
 LIST_SIZE = 5 * CAPACITY
-#: Options of sums over lists: vector instructions add in another order.
-FAST = {"contract", "reassoc", "nsz"}
 
 
 @inner(forceinline=True, error_model="numpy")

@@ -30,6 +30,7 @@ from normalmesh.arguments import (
     checked_vectors,
 )
 from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.runtime.exponential import exp, log
 
 Float = NDArray[np.float64]
 
@@ -228,16 +229,16 @@ class CentralCamera(Camera):
 
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
         u, v, logarithm = checked_screen_and_unknown(screen, unknown)
-        return np.exp(logarithm)[..., None] * self.rays(u, v)
+        return exp(logarithm)[..., None] * self.rays(u, v)
 
     def depth(self, points: ArrayLike) -> Float:
         return -checked_vectors(points, 3, "points")[..., 2]
 
     def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
-        return np.exp(unknown, out=out)
+        return exp(unknown, out=out)
 
     def unknown_of_depth(self, depth: Float) -> Float:
-        return np.log(depth)
+        return log(depth)
 
     def depth_per_unknown(self, depth: Float) -> Float:
         return depth

@@ -47,8 +47,10 @@ def inner(function: Callable[..., Any] | None = None, *, allocates: bool = False
     references to the arrays that they are given, which would take a sixth of the time of a reconstruction.
 
     ``forceinline=True``, for kernels that are called in one place, or so often that handing over arrays matters, makes
-    them part of their callers. Kernels with ``fastmath`` need it: code that is compiled several times, in different
-    contexts, would round differently, and which of it runs would depend on what a process has loaded first.
+    them part of their callers.
+
+    No kernel of the package has the option ``fastmath``: releases of Numba, and copies of a kernel in its callers,
+    would round differently. Sums that must be fast are written as several partial sums.
     """
     if function is None:
         return partial(inner, allocates=allocates, **options)

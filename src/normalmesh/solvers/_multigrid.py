@@ -161,7 +161,7 @@ def galerkin(indptr, indices, weights, excess, aggregate, aggregates):
     return coarse_indptr, coarse_indices[:end].copy(), coarse_weights[:end].copy(), coarse_excess
 
 
-@kernel(fastmath={"contract"}, error_model="numpy")
+@kernel(error_model="numpy")
 def smooth(first, last, pieces, graph, b, before, x, backwards):
     """Fill pieces of x (n,) by a Gauss–Seidel sweep from ``before`` (n,): new values within a piece, old ones across.
 
@@ -186,7 +186,7 @@ def smooth(first, last, pieces, graph, b, before, x, backwards):
             x[v] += total / scale
 
 
-@kernel(fastmath={"contract"})
+@kernel
 def restrict_residual(first, last, graph, b, x, aggregates, coarse):
     """Fill ``coarse`` (m,) with the sums of b − A x over the aggregates."""
     for a in range(first, last):
@@ -199,7 +199,7 @@ def restrict_residual(first, last, graph, b, x, aggregates, coarse):
         coarse[a] = total
 
 
-@kernel(fastmath={"contract"})
+@kernel
 def prolong(first, last, aggregate, coarse, factor, x):
     """Add factor · the value of its aggregate to each unknown x (n,)."""
     for v in range(first, last):
@@ -207,7 +207,7 @@ def prolong(first, last, aggregate, coarse, factor, x):
             x[v] += factor * coarse[aggregate[v]]
 
 
-@kernel(fastmath={"contract"})
+@kernel
 def multiply_graph(first, last, graph, x, product):
     """Fill ``product`` (n,) with A x."""
     for v in range(first, last):
