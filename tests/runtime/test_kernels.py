@@ -12,7 +12,8 @@ from numba.core.errors import NumbaError
 from numba.core.runtime import _nrt_python, rtsys
 
 import normalmesh
-from normalmesh.runtime.kernels import InnerKernel, compilation_reported, inner, kernel
+from normalmesh.runtime.compilation import compilation_reported
+from normalmesh.runtime.kernels import InnerKernel, inner, kernel
 
 
 @inner
@@ -48,8 +49,15 @@ def doubled_row(table, row):
 
 
 @inner
-def shared_out(whole, parts):
-    return whole // parts
+def checked_root(value):
+    if value < 0:
+        raise ValueError("negative")
+    return value**0.5
+
+
+@inner
+def quotient(a, b):
+    return a / b
 
 
 def test_kernels_call_inner_kernels_that_call_others():
@@ -65,12 +73,17 @@ def test_kernels_call_inner_kernels_that_call_others():
 
 def test_errors_reach_the_caller():
     @kernel(cache=False)
-    def half(whole, parts):
-        return shared_out(whole, parts)
+    def twice_the_root(value):
+        return 2 * checked_root(value)
 
-    assert half(7, 2) == 3
-    with pytest.raises(ZeroDivisionError):
-        half(7, 0)
+    assert twice_the_root(4.0) == 4.0
+    with pytest.raises(ValueError, match="negative"):
+        twice_the_root(-1.0)
+
+
+def test_divisions_by_zero_are_those_of_numpy():
+    assert quotient(1.0, 0.0) == np.inf
+    assert np.isnan(quotient(0.0, 0.0))
 
 
 @inner(allocates=True)

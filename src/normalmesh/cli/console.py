@@ -103,7 +103,7 @@ def progress_line_removed(console: Console) -> Iterator[None]:
 @contextmanager
 def compilation_announced(console: Console) -> Iterator[None]:
     """Report the compilation of kernels, if any are compiled; later runs load them from the cache."""
-    from normalmesh.runtime.kernels import compilation_reported
+    from normalmesh.runtime.compilation import compilation_reported
 
     with compilation_reported(console.compilation):
         yield

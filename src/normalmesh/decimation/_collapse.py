@@ -211,54 +211,48 @@ def fill_heap(members, bounds, limit, keys, items):
     return size
 
 
-@inner(forceinline=True, allocates=True)
-def collapse_tile(t, mesh, outline, costs, queue, tiles, sweep):
-    """Collapse edges of the vertices of a tile, cheapest first; return the number of collapses and the largest cost."""
-    number = tiles.first + t
-    left, top = tiles.left + tiles.side * (number % tiles.wide), tiles.top + tiles.side * (number // tiles.wide)
-    tile = Tile(number, tiles.tile_of, left, top, tiles.side)
-    members = tiles.members[tiles.starts[t] : tiles.starts[t + 1]]
-    bounds, limit = queue.bounds, sweep.limit
-    keys, items = np.empty(members.size), np.empty(members.size, np.int32)
-    size = fill_heap(members, bounds, limit, keys, items)
-    largest = 0.0
-    done = token = 0
-    while size > 0 and done < sweep.most[t] and keys[0] < limit:
-        vertex = items[0]
-        runner_up = min(keys[1] if size > 1 else np.inf, keys[2] if size > 2 else np.inf)
-        cost, corner, u, v = np.inf, -1, 0.0, 0.0
-        if mesh.corner_of[vertex] >= 0:
-            waiting = keys[0]
-            if is_within(vertex, tile, mesh):
-                cost, corner, u, v, token, waiting = cheapest_edge(
-                    vertex, runner_up, token, mesh, outline.covered, costs, queue, tile
-                )
-            bounds[vertex] = min(cost, waiting)
-        keys[0] = cost
-        if cost >= limit:
-            # Out of the queue, until the vertex changes.
-            size -= 1
-            keys[0], items[0] = keys[size], items[size]
-        elif corner >= 0:
-            collapse_to(corner, u, v, mesh, outline, costs.quadrics)
-            done += 1
-            queue.stamp[vertex] = sweep.clock + tiles.starts[t] + done
-            largest = max(largest, cost)
-            keys[0] = bounds[vertex] = lower_bound(vertex, mesh, costs, queue.stamp)
-        if size > 0:
-            sift_down(keys, items, 0, size)
-    return done, largest
-
-
 @kernel
 def collapse_tiles(first, last, mesh, outline, costs, queue, tiles, sweep):
-    """Collapse edges cheaper than the limit within the tiles first … last − 1 of those given.
+    """Collapse edges cheaper than the limit within the tiles first … last − 1 of those given, cheapest first in each.
 
-    Written are the mesh, its outline, the quadrics and the queue, and the results of the sweep; bounds stay lower
-    bounds.
+    Written are the mesh, its outline, the quadrics and the queue, and the results of the sweep: the number of collapses
+    and the largest cost of each tile. Bounds stay lower bounds.
     """
     for t in range(first, last):
-        sweep.collapses[t], sweep.costs[t] = collapse_tile(t, mesh, outline, costs, queue, tiles, sweep)
+        number = tiles.first + t
+        left, top = tiles.left + tiles.side * (number % tiles.wide), tiles.top + tiles.side * (number // tiles.wide)
+        tile = Tile(number, tiles.tile_of, left, top, tiles.side)
+        members = tiles.members[tiles.starts[t] : tiles.starts[t + 1]]
+        bounds, limit = queue.bounds, sweep.limit
+        keys, items = np.empty(members.size), np.empty(members.size, np.int32)
+        size = fill_heap(members, bounds, limit, keys, items)
+        largest = 0.0
+        done = token = 0
+        while size > 0 and done < sweep.most[t] and keys[0] < limit:
+            vertex = items[0]
+            runner_up = min(keys[1] if size > 1 else np.inf, keys[2] if size > 2 else np.inf)
+            cost, corner, u, v = np.inf, -1, 0.0, 0.0
+            if mesh.corner_of[vertex] >= 0:
+                waiting = keys[0]
+                if is_within(vertex, tile, mesh):
+                    cost, corner, u, v, token, waiting = cheapest_edge(
+                        vertex, runner_up, token, mesh, outline.covered, costs, queue, tile
+                    )
+                bounds[vertex] = min(cost, waiting)
+            keys[0] = cost
+            if cost >= limit:
+                # Out of the queue, until the vertex changes.
+                size -= 1
+                keys[0], items[0] = keys[size], items[size]
+            elif corner >= 0:
+                collapse_to(corner, u, v, mesh, outline, costs.quadrics)
+                done += 1
+                queue.stamp[vertex] = sweep.clock + tiles.starts[t] + done
+                largest = max(largest, cost)
+                keys[0] = bounds[vertex] = lower_bound(vertex, mesh, costs, queue.stamp)
+            if size > 0:
+                sift_down(keys, items, 0, size)
+        sweep.collapses[t], sweep.costs[t] = done, largest
 
 
 @kernel

@@ -143,7 +143,7 @@ def quarters_of(i, j, side, foreground, finer):
     )
 
 
-@kernel(error_model="numpy")
+@kernel
 def merge_squares(top_row, bottom_row, side, foreground, finer, halves, costs):
     """Make rows of squares (R, C) of one side from those of half the side.
 

@@ -62,7 +62,7 @@ UU, UV, VV, BU, BV, CONSTANT = range(QUADRIC)
 ZERO = SpaceQuadric(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@inner(error_model="numpy", forceinline=True)
+@inner(forceinline=True)
 def face_record(a, b, c, vertices, normal_map, regularisation, buffer):
     """Compute the record of the face abc from the pixels that it owns: eqs. (11) to (13), supplement B.
 
@@ -137,7 +137,7 @@ def _finished_record(at_a, at_b, at_c, normal, j, sums, pixels):
     )  # fmt: skip
 
 
-@inner(error_model="numpy")
+@inner
 def _with_normals(sum_x, sum_y, sum_z, buffer, count):
     """Add the normals of a list of pixels to a sum of normals."""
     for i in range(count):
@@ -147,7 +147,7 @@ def _with_normals(sum_x, sum_y, sum_z, buffer, count):
     return sum_x, sum_y, sum_z
 
 
-@inner(error_model="numpy")
+@inner
 def _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation):
     """Add the quadrics of a list of pixels to the quadric of a face."""
     for i in range(count):
@@ -157,7 +157,7 @@ def _with_pixels(sums, buffer, count, centre_u, centre_v, j, regularisation):
     return sums
 
 
-@inner(error_model="numpy", forceinline=True)
+@inner(forceinline=True)
 def _with_pixel(sums, n, du, dv, j, regularisation):
     """Add ‖J (c_f − u_p) + δx‖² in the metric M_p = n_p n_pᵀ + λ·1 to the quadric of a face."""
     nx, ny, nz = n
@@ -193,7 +193,7 @@ def store_record(record, f, records):
         records[f, k] = record[k]
 
 
-@inner(error_model="numpy", forceinline=True)
+@inner(forceinline=True)
 def with_face(total, record, centre_u, centre_v, u, v, camera):
     """Add the quadric of a face, moved from its centroid to the vertex at (u, v), to the vertex's quadric in space."""
     j = jacobian(record.nx, record.ny, record.nz, centre_u, centre_v, camera)
@@ -237,7 +237,7 @@ def restrict_to_screen(total, normal, u, v, camera):
     )
 
 
-@kernel(error_model="numpy")
+@kernel
 def face_records(first, last, mesh, changed, normal_map, regularisation, records):
     """Fill the records (M, RECORD) of the faces that changed."""
     buffer = np.empty(LIST_SIZE, np.float32)

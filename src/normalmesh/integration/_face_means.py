@@ -91,7 +91,7 @@ def overlap(start, end, first, last):
     return max(min(end, last) - max(start, first), 0)
 
 
-@inner(error_model="numpy", forceinline=True)
+@inner(forceinline=True)
 def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     """Add a pixel to the sums of a face with this centroid."""
     nx, ny, nz = n
@@ -115,7 +115,7 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     )
 
 
-@inner(error_model="numpy")
+@inner
 def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
     """Add a list of pixels to the sums of a face."""
     for i in range(count):
@@ -125,7 +125,7 @@ def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
     return sums
 
 
-@inner(error_model="numpy")
+@inner
 def face_sums(a, b, c, fine, normal_map, pixels):
     """Sum over the foreground pixels of the face abc, or take the pixel nearest to its centroid if it owns none.
 
@@ -168,7 +168,7 @@ def face_sums(a, b, c, fine, normal_map, pixels):
     return sums
 
 
-@kernel(error_model="numpy")
+@kernel
 def face_means(first, last, mesh, samples, normal_map, table):
     """Fill rows of the table (M, COLUMNS) of means over the foreground pixels of faces.
 

@@ -38,7 +38,7 @@ def rise(f, u, v, table, central):
     return -math.log1p(-near) + (linear - near) / (1.0 - HORIZON)
 
 
-@kernel(error_model="numpy")
+@kernel
 def fill_edges(first, last, mesh, opposite, table, central, edges):
     """Fill all attributes of the inner edges (E,) from their ``corners``; ``table`` is that of the face means."""
     vertices = mesh.vertices

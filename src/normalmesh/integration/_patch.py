@@ -102,7 +102,7 @@ def total_of(k, pixels, count):
     return np.float64((p + q) + (r + s))
 
 
-@inner(error_model="numpy")
+@inner
 def gather_face(a, b, c, origin, stride, normals, pixels, count):
     """Append the foreground pixels of the face abc to the first ``count`` pixels of the table; return the new count.
 
@@ -117,7 +117,7 @@ def gather_face(a, b, c, origin, stride, normals, pixels, count):
     return _gather_rows((second, last), side, (middle, bottom), origin, stride, normals, pixels, count)
 
 
-@inner(error_model="numpy", forceinline=True)
+@inner(forceinline=True)
 def _gather_rows(rows, side, other_side, origin, stride, normals, pixels, count):
     """Append the pixels between two sides of a face in rows first … last − 1; return the new count."""
     first, last = rows
@@ -181,7 +181,7 @@ def as_float32(vector):
     return np.float32(vector[0]), np.float32(vector[1]), np.float32(vector[2])
 
 
-@inner(error_model="numpy")
+@inner
 def fill_slopes(origin, camera, pixels, count):
     """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
     frame = camera.frame
@@ -201,7 +201,7 @@ def fill_slopes(origin, camera, pixels, count):
             block[INVERSE + k] = inverse * inverse
 
 
-@inner(error_model="numpy")
+@inner
 def sector_sums(sector, place, b, c, central, pixels, count):
     """Set the sector of the pixels between the rays from a place to b and c; sum 1, the slopes and ⟨r,n⟩⁻² over them.
 
@@ -233,7 +233,7 @@ def sector_sums(sector, place, b, c, central, pixels, count):
     return number, total_of(2, pixels, count), total_of(3, pixels, count), inverse
 
 
-@inner(error_model="numpy")
+@inner
 def fill_chords(first, p, q, r, pixels, count):
     """Fill the chords between the normals of the pixels of three sectors and the normals p, q, r of their faces.
 
@@ -257,13 +257,13 @@ def fill_chords(first, p, q, r, pixels, count):
             block[CHORD + k] = x * x + y * y + z * z if sector >= first else before
 
 
-@inner(error_model="numpy")
+@inner
 def _angle(chord):
     """Return the angle (radians) of a squared chord. An arccos would lose small angles to rounding."""
     return math.sqrt(chord) * (P0 + chord * (P1 + chord * (P2 + chord * (P3 + chord * P4))))
 
 
-@inner(error_model="numpy")
+@inner
 def sum_of_chords(pixels, count):
     """Return the sum of the angles (radians) of all chords."""
     for at in blocks(count):
@@ -273,7 +273,7 @@ def sum_of_chords(pixels, count):
     return total_of(0, pixels, count)
 
 
-@inner(error_model="numpy")
+@inner
 def sum_of_angles(start, direction, left, right, pixels, count):
     """Return the sum of the angles (radians) between the pixels' normals and those of two faces.
 
@@ -296,7 +296,7 @@ def sum_of_angles(start, direction, left, right, pixels, count):
     return sum_of_chords(pixels, count)
 
 
-@inner(error_model="numpy")
+@inner
 def unit_normal(p, q, r):
     """Return the unit normal of a face in space, NaN if it is degenerate."""
     ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]

@@ -199,7 +199,7 @@ def fill_neighbours(first, last, aggregate, cells, edges, graph):
         _neighbours(a, cells[a], aggregate, edges, indices[low:high], weights[low:high])
 
 
-@kernel(error_model="numpy")
+@kernel
 def relax(first, last, edges, b, z, colour):
     """Apply Gauss–Seidel to the pixels of one colour of the chequerboard; z is float32."""
     right, down = edges

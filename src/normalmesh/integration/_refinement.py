@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from normalmesh.integration._face_means import sampled_gradient
 from normalmesh.integration._patch import (
-    CHUNK,
     MANY_PIXELS,
     MIN_AREA,
     corner_point,
@@ -193,7 +192,7 @@ def stays_upright(u, v, star):
     return True
 
 
-@inner(error_model="numpy")
+@inner
 def star_optima(u, v, star, normal_map, pixels, count, own):
     """Fill ``own`` with the unknown at each corner of a star that fits the mean gradients best, its neighbours fixed.
 
@@ -290,15 +289,20 @@ def best_place(star, search, normal_map, pixels, count, own, best_own):
     return best_u, best_v
 
 
-@inner(forceinline=True, allocates=True)
-def move_chunk(chosen, begin, end, search, mesh, values, normal_map, moved):
-    """Move vertices ``chosen[begin:end]``, as :func:`move_vertices` does, with work arrays that they share."""
+@kernel
+def move_vertices(first, last, chosen, search, mesh, values, normal_map, moved):
+    """Move vertices ``chosen[first:last]`` to the best of some places around them if that lowers the summed angle.
+
+    No two of the vertices ``chosen`` (K,) are neighbours. ``search`` describes the places around a vertex; the last one
+    is the lowest point of the bowl through the others. Write positions and unknowns in place, and set ``moved``
+    (K,), False before, for the vertices that moved.
+    """
     vertices, unknown = mesh.vertices, values.unknown
     corners = np.empty(MAX_FACES, np.int32)
     ring = np.empty((MAX_FACES, RING))
     own, best_own = np.empty(MAX_FACES), np.empty(MAX_FACES)
     pixels = new_table(1024)
-    for i in range(begin, end):
+    for i in range(first, last):
         vertex = chosen[i]
         valence = fill_star(vertex, mesh, values.strain, corners)
         if valence == 0:
@@ -317,16 +321,3 @@ def move_chunk(chosen, begin, end, search, mesh, values, normal_map, moved):
             vertices[vertex, 0], vertices[vertex, 1] = here[0] + step * u, here[1] + step * v
             for k in range(valence):
                 unknown[corners[k]] = best_own[k]
-
-
-@kernel
-def move_vertices(first_chunk, last_chunk, chosen, search, mesh, values, normal_map, moved):
-    """Move vertices, in chunks, to the best of some places around them if that lowers the summed angle.
-
-    No two of the vertices ``chosen`` (K,) are neighbours. ``search`` describes the places around a vertex; the last one
-    is the lowest point of the bowl through the others. Write positions and unknowns in place, and set ``moved``
-    (K,), False before, for the vertices that moved.
-    """
-    for chunk in range(first_chunk, last_chunk):
-        begin = chunk * CHUNK
-        move_chunk(chosen, begin, min(begin + CHUNK, chosen.size), search, mesh, values, normal_map, moved)

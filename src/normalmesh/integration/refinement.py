@@ -77,7 +77,7 @@ def _move(mesh: ClosedMesh, values: _refinement.CornerValues, normal_map: Normal
     for shade in range(int(colour.max()) + 1):
         chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
         moved = np.zeros(len(chosen), np.bool_)
-        in_parallel(_refinement.move_vertices, -(-len(chosen) // CHUNK), chosen, *state, moved, grain=1)
+        in_parallel(_refinement.move_vertices, len(chosen), chosen, *state, moved, grain=CHUNK)
         moves += int(np.count_nonzero(moved))
     return moves
 

@@ -16,7 +16,7 @@ X, Y, Z, U, V = 0, CAPACITY, 2 * CAPACITY, 3 * CAPACITY, 4 * CAPACITY
 LIST_SIZE = 5 * CAPACITY
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def list_pixels(edges, row, column, middle_row, end_row, normals, mask, pixels):
     """List the foreground pixels of a face from (row, column) on; return their number, and where to continue.
 

@@ -11,7 +11,7 @@ from normalmesh.mesh._predicates import orientation
 from normalmesh.runtime.kernels import inner, kernel
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def by_height(a, b, c):
     """Sort three points (u, v) from top to bottom of the screen, as tuples: views of arrays cost more than the rest."""
     a, b, c = (a[0], a[1]), (b[0], b[1]), (c[0], c[1])
@@ -24,13 +24,13 @@ def by_height(a, b, c):
     return a, b, c
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def first_row(v, rows):
     """Return the first row of pixels whose centres are not above v, within 0 … rows."""
     return int(min(max(math.ceil(v - 0.5), 0.0), float(rows)))
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def edge(top, bottom):
     """Return the upper and the lower end of an edge, du/dv, and a bound on the rounding errors of its columns."""
     u, v, end_u, end_v = top[0], top[1], bottom[0], bottom[1]
@@ -39,13 +39,13 @@ def edge(top, bottom):
     return u, v, end_u, end_v, slope, 4e-15 * (abs(u) + abs(end_u) + 1.0)
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def face_edges(top, middle, bottom):
     """Return the long edge of a face, the edge above its middle corner, and the edge below."""
     return edge(top, bottom), edge(top, middle), edge(middle, bottom)
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def first_column(edge, row, columns):
     """Return the first column, within 0 … columns, whose pixel centre in this row is not left of the edge."""
     u, v, end_u, end_v, slope, rounding = edge
@@ -58,7 +58,7 @@ def first_column(edge, row, columns):
     return min(max(first, 0), columns)
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def row_span(edges, row, middle_row, columns):
     """Return the columns start … end − 1 of a row that a face owns; from the middle corner on the lower edge counts."""
     long, upper, lower = edges

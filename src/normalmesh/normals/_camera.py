@@ -62,7 +62,7 @@ def along_tangents(nx, ny, nz, frame):
     )
 
 
-@inner(error_model="numpy")
+@inner
 def jacobian(nx, ny, nz, u, v, camera):
     """Return the tangents J(n) in pixels at the screen position (u, v), eqs. (7) and (8)."""
     frame, scale = camera.frame, camera.scale
@@ -81,7 +81,7 @@ def jacobian(nx, ny, nz, u, v, camera):
     )
 
 
-@inner(error_model="numpy")
+@inner
 def facing(nx, ny, nz, u, v, camera):
     """Normalise a sum of normals and clamp it to at most 85° from the viewing ray."""
     rx, ry, rz = to_viewer(u, v, camera.frame, camera.towards_viewer)
@@ -114,7 +114,7 @@ def space_point(u, v, unknown, camera):
     )
 
 
-@inner(error_model="numpy")
+@inner
 def offset_from_ray(x, y, z, u, v, camera):
     """Return how far the point (x, y, z) is from the ray of the screen position (u, v), along x and y; and its depth.
 

@@ -8,7 +8,7 @@ from normalmesh.normals._camera import along_tangents, ray
 from normalmesh.runtime.kernels import inner, kernel
 
 
-@inner(error_model="numpy")
+@inner
 def slopes(normals, mask, row, column, frame):
     """Return the slopes ∂_u z and ∂_v z of a pixel, and cos² of its tilt to the ray; 0, 0, 1 outside the mask."""
     if not mask[row, column]:
@@ -21,7 +21,7 @@ def slopes(normals, mask, row, column, frame):
     return -along_u / along, -along_v / along, along * along / (rx * rx + ry * ry + rz * rz)
 
 
-@kernel(error_model="numpy")
+@kernel
 def curls(first, last, step, normals, mask, frame, found):
     """Fill ``found`` (K, W) with curls of the slopes around 2×2 foreground pixels, times cos² of their tilt; else NaN.
 
@@ -48,7 +48,7 @@ def curls(first, last, step, normals, mask, frame, found):
             p_low_left, q_low_left, flat_low_left = p_low, q_low, flat_low
 
 
-@kernel(error_model="numpy")
+@kernel
 def loop_gaps(first, last, side, step, normals, mask, frame, found):
     """Fill ``found`` (K, W) with closure errors around square loops of foreground pixels, ``side`` px long; else NaN.
 

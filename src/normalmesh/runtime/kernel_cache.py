@@ -1,10 +1,10 @@
 """KernelCache: compiled kernels on disk, for later runs.
 
-Numba's own cache fails where a file of it is damaged or the disk is full, mixes up kernels when two processes fill it
-at once, and does not notice that a kernel or a constant of another file, which became part of this one, has changed.
-Here each compiled kernel is a file of its own that says what it was made from; what cannot be read is compiled again,
-what cannot be written is not kept. Numba says where files go: ``NUMBA_CACHE_DIR``, ``__pycache__``, or the user's
-folder for caches.
+Numba's own cache raises if one of its files is damaged or the disk is full, confuses kernels if two processes fill it
+at once, and does not notice changes of kernels and constants that a kernel imports from other files. Here each compiled
+kernel is a separate file with a hash of everything that it was compiled from. A file that cannot be read is compiled
+again; one that cannot be written is skipped with a warning. The folder is the one that Numba chooses:
+``NUMBA_CACHE_DIR``, ``__pycache__``, or the user's cache folder.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, dumps
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+from numba.core.serialize import dumps
 
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.runtime.temporary_files import replace_content
 
+#: Number of bytes of a hash.
 HASH = hashlib.sha256().digest_size
 
 
 def cache_of(dispatcher: Any) -> KernelCache | NoCache:
-    """Return where compiled versions of a kernel are kept."""
+    """Return the cache of the compiled versions of a kernel."""
     try:
         return KernelCache(dispatcher)
     except RuntimeError:  # Numba finds no folder
@@ -40,9 +42,12 @@ def cache_of(dispatcher: Any) -> KernelCache | NoCache:
 
 
 def _at_home(locator: Any) -> Any:
-    """Numba's way to the user's folder for caches, but only if there is one: else it is ``~`` in the current folder."""
+    """Return a locator of the user's cache folder that fails if there is no home folder.
 
-    class AtHome(locator):
+    Numba's own would create ``~`` in the current folder.
+    """
+
+    class AtHome(locator):  # type: ignore[misc]  # a class of Numba
         def ensure_cache_path(self) -> None:
             if not os.path.isabs(self.get_cache_path()):
                 raise OSError("there is no home")
@@ -52,7 +57,9 @@ def _at_home(locator: Any) -> Any:
 
 
 class _Places(CompileResultCacheImpl):
-    _locator_classes = [  # noqa: RUF012  # as Numba has it
+    """The folders that Numba tries in turn."""
+
+    _locator_classes = [  # noqa: RUF012  # overrides a list of Numba
         _at_home(locator) if "UserWide" in locator.__name__ else locator
         for locator in CompileResultCacheImpl._locator_classes
     ]
@@ -64,40 +71,40 @@ class KernelCache(FunctionCache):
     _impl_class = _Places
 
     def __init__(self, dispatcher: Any) -> None:
-        super().__init__(dispatcher.py_func)
+        super().__init__(dispatcher.py_func)  # type: ignore[no-untyped-call]
         self._files = _KernelFiles(Path(self.cache_path), self._impl.filename_base, dispatcher)
         self._cache_file = self._files  # type: ignore[assignment]
 
     @cached_property
     def was_filled(self) -> bool:
-        """Whether, when this is first asked, there is a compiled version of the kernel as it is now."""
+        """Whether the cache held a compiled version of the current kernel when this was first read."""
         return self._files.any()
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
-            super().save_overload(signature, compiled)
+            super().save_overload(signature, compiled)  # type: ignore[no-untyped-call]
         except OSError as error:
             _warn_not_kept(f"in {self.cache_path} ({error.strerror or error})")
 
 
 class NoCache(NullCache):
-    """Keeps nothing."""
+    """A cache that keeps nothing, and warns once."""
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         _warn_not_kept("anywhere")
 
 
 class _KernelFiles:
-    """A file for each set of argument types and processor.
+    """The files of a kernel, one for each combination of argument types and processor.
 
-    It holds two hashes, of what the kernel was made from and of the rest of the file; its key; and the code.
+    A file holds the hash of what the kernel was compiled from, the hash of the rest of the file, the key, and the code.
     """
 
     def __init__(self, folder: Path, name: str, dispatcher: Any) -> None:
         self._folder, self._name, self._dispatcher = folder, name, dispatcher
 
     def load(self, key: Any) -> Any:
-        """Return what was saved for a key, or None."""
+        """Return the code saved for a key, or None."""
         try:
             content = self._path(key).read_bytes()
         except OSError:
@@ -110,11 +117,12 @@ class _KernelFiles:
         return pickle.loads(code) if saved_key == repr(key) else None
 
     def save(self, key: Any, code: Any) -> None:
+        """Write the code for a key."""
         rest = pickle.dumps((repr(key), dumps(code)))
         replace_content(self._path(key), self._made_from + hashlib.sha256(rest).digest() + rest)
 
     def any(self) -> bool:
-        """Whether there is a file of the kernel as it is now, for some types."""
+        """Return whether there is a file of the current kernel for any types."""
         for path in self._folder.glob(f"{self._name}.*.nbc"):
             with suppress(OSError), path.open("rb") as file:
                 if file.read(HASH) == self._made_from:
@@ -128,7 +136,7 @@ class _KernelFiles:
 
     @cached_property
     def _made_from(self) -> bytes:
-        """A hash of Numba's release, of the kernel, and of all that becomes part of it."""
+        """Return a hash of Numba's release, of the kernel, and of all that becomes part of it."""
         text = "\n".join([numba.__version__, *parts(self._dispatcher)])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
@@ -148,7 +156,7 @@ def parts(dispatcher: Any) -> Iterator[str]:
 
 
 def names_used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Return the names from outside that a function uses, such as ``CUT`` or ``np.pi``, and their values."""
+    """Yield the global and nonlocal names that a function uses, such as ``CUT`` or ``np.pi``, and their values."""
     code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         yield name, cell.cell_contents
@@ -161,6 +169,7 @@ def names_used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _instructions(code: CodeType) -> Iterator[Any]:
+    """Yield the bytecode, names and constants of a function and of the functions within it."""
     yield code.co_code, code.co_names, code.co_varnames
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -170,7 +179,7 @@ def _instructions(code: CodeType) -> Iterator[Any]:
 
 
 def _described(value: Any) -> str:
-    """Return a text that is the same in each process, and another one for another value."""
+    """Return a text that is the same in all processes, and differs for different values."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, set | frozenset):
@@ -184,7 +193,7 @@ def _described(value: Any) -> str:
 
 @cache
 def _warn_not_kept(where: str) -> None:
-    """Once for each reason."""
+    """Warn that kernels cannot be kept, once for each reason."""
     warnings.warn(
         f"compiled kernels cannot be kept {where}, so that each run compiles them again; "
         "set NUMBA_CACHE_DIR to a folder that can be written",

@@ -211,42 +211,6 @@ def _add_child(child_update, column, run_end, lead, k, panel, update):
             y = end
 
 
-@inner(allocates=True)
-def _front(s, matrix, elimination, storage, packed, corner):
-    """Assemble and factorise the front of block s.
-
-    Return the position whose pivot is not positive, or −1. ``packed`` and ``corner`` are work arrays of
-    :func:`.factorise_front`.
-    """
-    blocks, tree, assembly = elimination.blocks, elimination.tree, elimination.assembly
-    border = tree.border
-    low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
-    b = padded(border[s + 1] - border[s])
-    lead = pivot_column(k)
-    numbers = storage.panels[storage.panel_at[s] : storage.panel_at[s + 1]]
-    panel = numbers.reshape(k, lead + k + b)
-    updates, update_at = storage.updates, storage.update_at
-    update = updates[update_at[s] : update_at[s] + b * b].reshape(b, b)
-    for j in range(k):
-        for i in range(lead + j & ~3, lead + k + b):
-            panel[j, i] = 0
-        panel[j, lead + j] = matrix.extra[blocks.order[low + j]]
-    for j in range(b):
-        for i in range(j & ~3, b):
-            update[j, i] = 0
-    for q in range(assembly.pointers[s], assembly.pointers[s + 1]):
-        numbers[assembly.place[q]] += matrix.values[assembly.entry[q]]
-    c = tree.child[s]
-    while c >= 0:
-        begin, end = border[c], border[c + 1]
-        size = padded(end - begin)
-        child_update = updates[update_at[c] : update_at[c] + size * size].reshape(size, size)
-        _add_child(child_update, assembly.column[begin:end], assembly.run_end[begin:end], lead, k, panel, update)
-        c = tree.sibling[c]
-    bad = factorise_front(panel, update, packed, corner)
-    return low + bad if bad >= 0 else -1
-
-
 @inner
 def _widest(first, last, elimination, schedule):
     """Return the number of columns of the widest front of the tasks."""
@@ -265,12 +229,39 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
     All tasks of lower levels must have been done. ``failed`` (T,), −1 before, becomes a position whose pivot is not
     positive for each task that has one.
     """
-    pointers, blocks = schedule.pointers, schedule.blocks
+    blocks, tree, assembly = elimination.blocks, elimination.tree, elimination.assembly
+    border, updates, update_at = tree.border, storage.updates, storage.update_at
     packed, corner = np.empty(packed_size(_widest(first, last, elimination, schedule))), np.empty((4, 4))
     for t in range(first, last):
-        for q in range(pointers[t], pointers[t + 1]):
-            failed[t] = _front(blocks[q], matrix, elimination, storage, packed, corner)
-            if failed[t] >= 0:
+        for q in range(schedule.pointers[t], schedule.pointers[t + 1]):
+            s = schedule.blocks[q]
+            low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
+            b = padded(border[s + 1] - border[s])
+            lead = pivot_column(k)
+            numbers = storage.panels[storage.panel_at[s] : storage.panel_at[s + 1]]
+            panel = numbers.reshape(k, lead + k + b)
+            update = updates[update_at[s] : update_at[s] + b * b].reshape(b, b)
+            for j in range(k):
+                for i in range(lead + j & ~3, lead + k + b):
+                    panel[j, i] = 0
+                panel[j, lead + j] = matrix.extra[blocks.order[low + j]]
+            for j in range(b):
+                for i in range(j & ~3, b):
+                    update[j, i] = 0
+            for entry in range(assembly.pointers[s], assembly.pointers[s + 1]):
+                numbers[assembly.place[entry]] += matrix.values[assembly.entry[entry]]
+            c = tree.child[s]
+            while c >= 0:
+                begin, end = border[c], border[c + 1]
+                size = padded(end - begin)
+                child_update = updates[update_at[c] : update_at[c] + size * size].reshape(size, size)
+                _add_child(
+                    child_update, assembly.column[begin:end], assembly.run_end[begin:end], lead, k, panel, update
+                )
+                c = tree.sibling[c]
+            bad = factorise_front(panel, update, packed, corner)
+            if bad >= 0:
+                failed[t] = low + bad
                 break
 
 

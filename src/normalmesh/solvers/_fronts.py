@@ -38,7 +38,7 @@ def packed_size(columns):
     return (columns + _COLUMNS - 1) // _COLUMNS * _BLOCK
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def _sweep_eight(target, other, source, f, g):
     """Subtract eight packed rows, times their numbers in columns f and g, from two rows."""
     f0, f1, f2, f3 = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
@@ -55,7 +55,7 @@ def _sweep_eight(target, other, source, f, g):
         other[i] = y - g4 * a - g5 * b - g6 * c - g7 * d
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def _sweep_four(target, other, source, f, g):
     """Subtract four packed rows, times their numbers in columns f and g, from two rows."""
     f0, f1, f2, f3 = f[0], f[_STRIDE], f[2 * _STRIDE], f[3 * _STRIDE]
@@ -94,7 +94,7 @@ def _subtract(packed, pivots, strips, target, rows, own, shift, end):
                         _sweep_four(one, two, source, f, g)
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def _factorise_corner(panel, first, last, corner):
     """Factorise at most four pivots among themselves, and return the first that is not positive, or −1.
 
@@ -135,7 +135,7 @@ def _strip(panel, first, last, begin, end):
     )
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def _solve_strip(rows, corner, packed):
     """Fill ``packed`` with the rows of U right of the corner, from the four rows of the panel there."""
     a, b, c, d = rows
@@ -202,7 +202,7 @@ def factorise_front(panel, update, packed, corner):
     return -1
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def _subtract_four(front, rows, coefficients):
     """Subtract four rows, times their coefficients, from the front."""
     a, b, c, d = rows
@@ -211,7 +211,7 @@ def _subtract_four(front, rows, coefficients):
         front[i] = front[i] - v * a[i] - w * b[i] - x * c[i] - y * d[i]
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def _dot_four(front, rows):
     """Return the scalar products of four rows with the front."""
     a, b, c, d = rows
@@ -224,7 +224,7 @@ def _dot_four(front, rows):
     return v, w, x, y
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def solve_transposed(panel, front, end):
     """Solve with the transposed own columns of a panel, in place.
 
@@ -247,7 +247,7 @@ def solve_transposed(panel, front, end):
         _subtract_four(front[at:end], _strip(panel, first, last, at, end), coefficients)
 
 
-@inner(forceinline=True, error_model="numpy")
+@inner(forceinline=True)
 def solve_panel(panel, front, end):
     """Solve with the own columns of a panel, in place.
 

@@ -161,7 +161,7 @@ def galerkin(indptr, indices, weights, excess, aggregate, aggregates):
     return coarse_indptr, coarse_indices[:end].copy(), coarse_weights[:end].copy(), coarse_excess
 
 
-@kernel(error_model="numpy")
+@kernel
 def smooth(first, last, pieces, graph, b, before, x, backwards):
     """Fill pieces of x (n,) by a Gauss–Seidel sweep from ``before`` (n,): new values within a piece, old ones across.
 
