@@ -1,7 +1,9 @@
 """Test that kernels compute what they should, release what they allocate, and reject wrong options."""
 
+import gc
 import importlib
 import pkgutil
+import signal
 import sys
 
 import numpy as np
@@ -173,8 +175,12 @@ def returns_its_own(table):
     ],
 )
 def test_inner_kernels_that_create_or_return_arrays_need_allocates(wrong, message):
+    handler = signal.getsignal(signal.SIGINT)
     with pytest.raises((NumbaError, TypeError), match=message):
         wrong(np.ones((2, 3)))
+    # The error does not leave interrupts or the garbage collector switched off.
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert gc.isenabled()
 
 
 def test_options_do_not_apply_to_called_kernels():

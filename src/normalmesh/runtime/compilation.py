@@ -135,5 +135,6 @@ class _HoldInterrupts(event.Listener):
 
 
 event.register("numba:compile", _PauseCollector())
-event.register("numba:compile", _CheckReferences())
 event.register("numba:compile", _HoldInterrupts())
+# Registered last: if it raises an error, listeners after it are not notified of the end.
+event.register("numba:compile", _CheckReferences())
