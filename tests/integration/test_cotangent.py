@@ -6,8 +6,8 @@ import pytest
 import naive_integration
 from meshes import bumpy_map, point_mesh
 from normalmesh import NormalMeshError, Orthographic, Perspective
+from normalmesh.facets.face_means import FaceMeans
 from normalmesh.integration.cotangent import METRICS, PAPER_CLAMP, PARAMETERS, CotangentSystem
-from normalmesh.integration.face_means import FaceMeans
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.solvers.sparse_system import solve_spd
 

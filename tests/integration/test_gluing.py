@@ -5,10 +5,10 @@ import pytest
 
 from meshes import bumpy_map
 from normalmesh import NormalMap, Orthographic, Perspective, decimate
-from normalmesh.integration.face_means import FaceMeans
-from normalmesh.integration.facets import FacetSystem
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.integration.gluing import Gluing
-from normalmesh.integration.robust_weights import RobustWeights
 from normalmesh.solvers.sparse_system import solve_spd
 from surfaces import flap, plane_map, waves
 

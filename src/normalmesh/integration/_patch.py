@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from normalmesh.integration._face_means import MIN_FACING
+from normalmesh.facets._face_means import MIN_FACING
 from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
 from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, TANGENT_V, frame_vector, ray, space_point

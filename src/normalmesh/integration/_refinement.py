@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration._face_means import sampled_gradient
+from normalmesh.facets._face_means import sampled_gradient
 from normalmesh.integration._patch import (
     MANY_PIXELS,
     MIN_AREA,

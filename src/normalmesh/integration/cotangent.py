@@ -13,9 +13,9 @@ from scipy.sparse import csr_matrix
 
 from normalmesh.arguments import checked_choice, checked_finite
 from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.integration.face_means import FaceMeans
-from normalmesh.integration.prior import barycentric_rows
+from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh.cut_mesh import CutMesh
+from normalmesh.mesh.interpolation import barycentric_rows
 
 Float = NDArray[np.float64]
 

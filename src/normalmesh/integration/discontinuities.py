@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration.facets import FacetSystem
+from normalmesh.facets.facets import FacetSystem
 from normalmesh.integration.gluing import WIDTH, Glued
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import CUT, CutMesh, along_cuts

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration.facets import FacetSystem
-from normalmesh.integration.robust_weights import RobustWeights
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.mesh.cut_mesh import CUT, along_cuts
 
 Float = NDArray[np.float64]

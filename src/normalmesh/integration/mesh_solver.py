@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.facets import FacetSystem
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
-from normalmesh.integration.face_means import FaceMeans
-from normalmesh.integration.facets import FacetSystem
 from normalmesh.integration.gluing import Glued, Gluing
 from normalmesh.integration.prior import Prior
 from normalmesh.mesh.cut_mesh import CUT, CutMesh, without_isolated_cuts

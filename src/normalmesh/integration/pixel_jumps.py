@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
+from normalmesh.facets.robust_weights import MIN_SHARE
 from normalmesh.integration._pixel_integration import EdgeWeights
 from normalmesh.integration._pixel_jumps import (
     PixelValues,
@@ -32,7 +33,6 @@ from normalmesh.integration.pixel_grid import (
     right_side,
     weigh_by_mobility,
 )
-from normalmesh.integration.robust_weights import MIN_SHARE
 from normalmesh.normals.noise import estimate_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.solvers.conjugate_gradients import conjugate_gradients

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration.facets import FacetSystem
+from normalmesh.facets.facets import FacetSystem
 from normalmesh.runtime.exponential import exp
 
 Float = NDArray[np.float64]

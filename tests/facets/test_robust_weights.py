@@ -3,9 +3,9 @@
 import numpy as np
 
 from normalmesh import NormalMap, decimate, integrate
-from normalmesh.integration.face_means import FaceMeans
-from normalmesh.integration.facets import FacetSystem
-from normalmesh.integration.robust_weights import RobustWeights
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.robust_weights import RobustWeights
 from surfaces import flap
 
 

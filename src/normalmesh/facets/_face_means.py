@@ -1,4 +1,4 @@
-"""Kernel of :mod:`normalmesh.integration.face_means`."""
+"""Kernel of :mod:`normalmesh.facets.face_means`."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.integration.facets`."""
+"""Kernels of :mod:`normalmesh.facets.facets`."""
 
 import math
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration._face_means import CENTRE_U, CENTRE_V, INVERSE, SLOPE_U, SLOPE_V
+from normalmesh.facets._face_means import CENTRE_U, CENTRE_V, INVERSE, SLOPE_U, SLOPE_V
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 

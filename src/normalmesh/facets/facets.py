@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh.integration import _facets
-from normalmesh.integration.face_means import FaceMeans
-from normalmesh.integration.prior import barycentric_rows
+from normalmesh.facets import _facets
+from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh.cut_mesh import CutMesh
+from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers.gauge import Gauge
 
@@ -49,7 +49,7 @@ class FacetSystem:
     rises : (E, 2)
         Rises of the planes of f and f' from their centroids to the midpoint of the edge.
     weights : (E,)
-        Weights w_e of a continuous surface, or robust weights (:mod:`normalmesh.integration.robust_weights`).
+        Weights w_e of a continuous surface, or robust weights (:mod:`normalmesh.facets.robust_weights`).
     """
 
     means: FaceMeans

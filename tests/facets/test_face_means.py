@@ -6,7 +6,7 @@ import pytest
 import naive_integration
 from meshes import bumpy_map, disc, point_mesh, two_faces
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
-from normalmesh.integration.face_means import FaceMeans
+from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh._face_pixels import CAPACITY
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]

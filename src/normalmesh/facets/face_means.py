@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration._face_means import (
+from normalmesh.facets._face_means import (
     AREA,
     CENTRE_U,
     CENTRE_V,
@@ -42,7 +42,7 @@ class FaceMeans:
     mesh : ScreenMesh
     camera : Camera
     table : (M, COLUMNS) float64
-        One row for each face; columns are named in :mod:`normalmesh.integration._face_means`.
+        One row for each face; columns are named in :mod:`normalmesh.facets._face_means`.
     """
 
     mesh: ScreenMesh

@@ -1,0 +1,1 @@
+"""The facet system: each face of a mesh is a plane, and adjacent planes should meet."""
