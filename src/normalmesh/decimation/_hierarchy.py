@@ -358,3 +358,58 @@ def collect_faces(first_block, last_block, block, corners, before, faces):
                         size += 1
         if faces.shape[0] == 0:
             before[b + 1] = count
+
+
+@kernel
+def choose_corners(first, last, levels, near, size, place, errors, kept):
+    """Fill rows of ``kept`` (R, C): 1 for corners above a level of error, infinite for those that must stay, else 0.
+
+    ``levels`` are those in cells ``near`` (Y, X) of ``size`` px, and elsewhere. ``place`` are row and column of the first
+    corner.
+    """
+    for i in range(first, last):
+        for j in range(errors.shape[1]):
+            level = levels[0] if near[(i + place[0]) // size, (j + place[1]) // size] else levels[1]
+            error = errors[i, j]
+            kept[i, j] = error if error == np.inf else np.float32(error > level)
+
+
+@inner
+def _is_kept(i, j, kept):
+    return 0 <= i < kept.shape[0] and 0 <= j < kept.shape[1] and kept[i, j] > 0
+
+
+@kernel
+def keep_parents(kept, block):
+    """Set the corners of ``kept`` (R, C) that others need, so that the mesh of all that are set has no gaps.
+
+    The middle of a square is needed by those of its sides, and the middle of a side by those of the smaller squares
+    beside it.
+    """
+    rows, columns = kept.shape
+    side = 2
+    while side <= block:
+        half = side // 2
+        for i in range(half, rows, side):
+            for j in range(half, columns, side):
+                if kept[i, j] == 0 and (
+                    _is_kept(i - half, j, kept)
+                    or _is_kept(i + half, j, kept)
+                    or _is_kept(i, j - half, kept)
+                    or _is_kept(i, j + half, kept)
+                ):
+                    kept[i, j] = 1
+        for i in range(0, rows if side < block else 0, side):
+            for j in range(0, columns, side):
+                if (
+                    (i // side + j // side) % 2 == 1
+                    and kept[i, j] == 0
+                    and (
+                        _is_kept(i - half, j - half, kept)
+                        or _is_kept(i - half, j + half, kept)
+                        or _is_kept(i + half, j - half, kept)
+                        or _is_kept(i + half, j + half, kept)
+                    )
+                ):
+                    kept[i, j] = 1
+        side *= 2

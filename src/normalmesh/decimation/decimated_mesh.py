@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,13 @@ class DecimatedMesh(ScreenMesh):
     locked : (N,) bool
         Vertices that were locked.
     report : Decimation
+    seams : (S, 2) int32
+        Vertices of the edges along which depth jumps: :func:`integrate` cuts the mesh there.
     """
 
     locked: NDArray[np.bool_]
     report: Decimation
+    seams: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), np.int32))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,9 +44,9 @@ class DecimatedMesh(ScreenMesh):
         checked_instance(self.report, Decimation, "report")
 
     @classmethod
-    def from_closed(cls, mesh: ClosedMesh, report: Decimation) -> DecimatedMesh:
-        """Return a copy of the real faces of a compact closed mesh."""
+    def from_closed(cls, mesh: ClosedMesh, report: Decimation, seams: NDArray[np.int32]) -> DecimatedMesh:
+        """Return a copy of the real faces of a compact closed mesh, with the edges (S, 2) along which to cut it."""
         locked = (mesh.flags & LOCKED).astype(np.bool_)
-        decimated = cls(mesh.vertices.copy(), mesh.faces[: mesh.real_faces].copy(), locked, report)
+        decimated = cls(mesh.vertices.copy(), mesh.faces[: mesh.real_faces].copy(), locked, report, seams)
         decimated.keep_opposite(mesh.real_opposite())
         return decimated

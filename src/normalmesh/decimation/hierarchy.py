@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from normalmesh.decimation import _hierarchy
 from normalmesh.decimation._hierarchy import COSTS, PART, Corners, Foreground
+from normalmesh.decimation.near_cells import SIZE, NearCells
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
@@ -88,6 +89,15 @@ class Hierarchy:
         vertices = self._in_blocks(_hierarchy.number_vertices, corners, np.empty((0, 2)))
         faces = self._in_blocks(_hierarchy.collect_faces, corners, np.empty((0, 3), np.int32))
         return ScreenMesh(vertices, faces)
+
+    def mixed_mesh(self, near: NearCells, fine: float, coarse: float) -> ScreenMesh:
+        """Make the mesh of all corners whose error exceeds ``fine`` (px⁴) in near cells, and ``coarse`` elsewhere."""
+        kept = np.empty_like(self.errors)
+        levels = (np.float32(fine), np.float32(coarse))
+        arguments = (levels, near.cells, SIZE, self.corner, self.errors, kept)
+        in_parallel(_hierarchy.choose_corners, len(kept), *arguments, grain=ROWS)
+        _hierarchy.keep_parents(kept, BLOCK)
+        return replace(self, errors=kept).mesh(0.5)
 
     def _in_blocks(self, kernel: Callable[..., None], corners: Corners, rows: NDArray[Any]) -> NDArray[Any]:
         """Count the rows that a kernel gives for each block, then fill as many rows like those of an empty array."""

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance, checked_int
 from normalmesh.decimation.collapse import Collapsed, collapse
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.flip import flip
+from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.move import move
+from normalmesh.decimation.polylines import Segments, copies, find_edges, polish, straighten
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
-from normalmesh.decimation.start_mesh import start_mesh
+from normalmesh.decimation.start_mesh import KeptCorners, start_mesh
 from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, falling_targets
 from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.mesh._closed_mesh import BOUNDARY
+from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
+#: Vertices, for each px of line, that a mesh keeps before lines become polylines.
+ROOM_FOR_LINES = 3
 
 #: Work of the stages, in passes of flips and moves, for the progress.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
@@ -46,6 +53,7 @@ def decimate(
     in_plane: bool = DecimationOptions.in_plane,
     start: str = DecimationOptions.start,
     locked: ArrayLike | None = None,
+    jumps: Jumps | None = None,
     progress: OnProgress | None = None,
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
@@ -84,6 +92,10 @@ def decimate(
     locked
         Vertices and edges to keep: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2)
         as u, v. Edges between locked vertices are kept, too.
+    jumps
+        Lines along which the depth jumps, from :func:`find_jumps`. They become polylines of few vertices,
+        ``DecimatedMesh.seams``, along which :func:`integrate` cuts the mesh. The vertices that it adds are part of the
+        number that was asked for.
     progress
         Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
 
@@ -95,17 +107,22 @@ def decimate(
     """
     options = DecimationOptions(rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked)
     rule = StoppingRule(vertices, threshold, compression)
-    return decimate_with(checked_instance(normal_map, NormalMap, "normal_map"), rule, options, progress)
+    checked_instance(normal_map, NormalMap, "normal_map")
+    lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
+    return decimate_with(normal_map, rule, options, progress, lines)
 
 
 def decimate_with(
-    normal_map: NormalMap, rule: StoppingRule, options: DecimationOptions, on_progress: OnProgress | None = None
+    normal_map: NormalMap,
+    rule: StoppingRule,
+    options: DecimationOptions,
+    on_progress: OnProgress | None = None,
+    lines: tuple[JumpLine, ...] = (),
+    hierarchy: Hierarchy | None = None,
 ) -> DecimatedMesh:
-    """Decimate as :func:`decimate` does, with options that have been checked."""
-    target = rule.target(normal_map.foreground)
-    decimator = Decimator(normal_map, options, target or 0, rule.max_cost, on_progress)
-    goals = decimator.goals(target) if target else [Goal(max_cost=rule.max_cost)] * options.rounds
-    mesh = decimator.run(goals)
+    """Decimate as :func:`decimate` does, with options that have been checked, and with a hierarchy if it is known."""
+    decimator = Decimator(normal_map, rule, options, on_progress, lines, hierarchy)
+    mesh = decimator.run(rule)
     decimator.monitor.finish()
     return mesh
 
@@ -136,12 +153,17 @@ def decimate_levels(
 
 
 def decimate_levels_with(
-    normal_map: NormalMap, targets: list[int], options: DecimationOptions, on_progress: OnProgress | None = None
+    normal_map: NormalMap,
+    targets: list[int],
+    options: DecimationOptions,
+    on_progress: OnProgress | None = None,
+    lines: tuple[JumpLine, ...] = (),
 ) -> Iterator[DecimatedMesh]:
     """Decimate as :func:`decimate_levels` does, with arguments that have been checked."""
-    decimator = Decimator(normal_map, options, targets[0], np.inf, on_progress, len(targets))
-    for target in targets:
-        yield decimator.run(decimator.goals(target))
+    rules = [StoppingRule(vertices=target) for target in targets]
+    decimator = Decimator(normal_map, rules[0], options, on_progress, lines, levels=len(targets))
+    for rule in rules:
+        yield decimator.run(rule)
     decimator.monitor.finish()
 
 
@@ -161,10 +183,14 @@ class Decimator:
 
     Parameters
     ----------
-    normal_map, options
-    target, max_cost
-        Number of vertices, or cost (px⁴), at which the first run ends: the start mesh depends on it.
-    on_progress
+    normal_map
+    rule
+        Where the first run ends: the start mesh depends on it.
+    options, on_progress
+    lines
+        Lines of jumps that the mesh keeps as polylines.
+    hierarchy
+        The hierarchy of the map, if it is known.
     levels
         Number of runs to come.
     """
@@ -172,41 +198,84 @@ class Decimator:
     def __init__(
         self,
         normal_map: NormalMap,
+        rule: StoppingRule,
         options: DecimationOptions,
-        target: int,
-        max_cost: float,
         on_progress: OnProgress | None,
+        lines: tuple[JumpLine, ...] = (),
+        hierarchy: Hierarchy | None = None,
         levels: int = 1,
     ) -> None:
         self.options, self.foreground = options, normal_map.foreground
         work = _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
-        self.monitor = Monitor(on_progress, work, ("start", "collapse", "evaluate", "flip", "move"))
+        self.monitor = Monitor(on_progress, work, ("start", "collapse", "evaluate", "flip", "move", "lines"))
         self.pixels = Pixels(normal_map, options.regularisation)
+        target = rule.target(self.foreground) or 0
         with self.monitor.stage("start", _START):
-            self.mesh, coarse = start_mesh(normal_map, options.start, target, max_cost, options.locked)
+            kept = KeptCorners.of(options.locked, lines, normal_map)
+            self.mesh, coarse = start_mesh(normal_map, options.start, target, rule.max_cost, kept, hierarchy)
         self.monitor.advance(0.0, len(self.mesh.vertices))
+        self.segments = Segments.of(lines) if lines else None
+        self.is_smooth = False
+        self.dropped_lines = 0
         self.records: FaceRecords | None = None
         if coarse:
-            self.records = FaceRecords(self.mesh)
-            self._evaluate(self.records)
+            self.renew_records()
 
-    def goals(self, target: int) -> list[Goal]:
-        """Return the goals of the rounds that lead to a number of vertices."""
-        return falling_targets(target, self.foreground, self.options.rounds, FIRST_TARGET[self.options.start])
+    def renew_records(self) -> None:
+        """Evaluate all faces from their pixels."""
+        self.records = FaceRecords(self.mesh)
+        self._evaluate(self.records)
 
-    def run(self, goals: list[Goal]) -> DecimatedMesh:
-        """Run one round for each goal, and return the mesh."""
+    def run(self, rule: StoppingRule) -> DecimatedMesh:
+        """Run the rounds of the paper until the rule is met, and return the mesh."""
+        copied = self._straighten(rule) if self.segments is not None else 0
+        asked = rule.target(self.foreground)
+        target = None if asked is None else max(asked - copied, 3)
+        goals = self._goals(target, rule.max_cost)
         rounds: list[Round] = []
         for goal in goals:
             rounds.append(self.round(goal, last=len(rounds) == len(goals) - 1))
             if goal.target == 0 and rounds[-1].collapses == 0:
                 break
-        if np.isfinite(goals[-1].max_cost):
+        if target is None:
             rounds += self._collapse_rest(goals[-1])
-        target = goals[-1].target or None
         met = target in (None, len(self.mesh.vertices))
-        report = Decimation(tuple(rounds), target, met, dict(self.monitor.seconds), dict(self.monitor.cpu_seconds))
-        return DecimatedMesh.from_closed(self.mesh, report)
+        seams = self._polish()
+        report = Decimation(
+            tuple(rounds), asked, met, dict(self.monitor.seconds), dict(self.monitor.cpu_seconds), self.dropped_lines
+        )
+        return DecimatedMesh.from_closed(self.mesh, report, seams)
+
+    def _goals(self, target: int | None, max_cost: float) -> list[Goal]:
+        """Return the goals of the rounds that lead to a number of vertices, or to a cost."""
+        if target is None:
+            return [Goal(max_cost=max_cost)] * self.options.rounds
+        return falling_targets(target, self.foreground, self.options.rounds, FIRST_TARGET[self.options.start])
+
+    def _straighten(self, rule: StoppingRule) -> int:
+        """Turn lines into polylines, after a first collapse; return how many vertices cuts will add."""
+        assert self.segments is not None
+        expected = rule.expected_vertices(self.foreground)
+        goal = self._goals(rule.target(self.foreground), rule.max_cost)[0]
+        if goal.target:
+            goal = Goal(max(goal.target, ROOM_FOR_LINES * len(self.segments.places)))
+        if len(self.mesh.vertices) > goal.target:
+            self._collapse(goal, exact=False)
+        with self.monitor.timed("lines"):
+            self.segments, self.dropped_lines = straighten(self.mesh, self.segments, expected, not self.is_smooth)
+            self.is_smooth = True
+        self.renew_records()
+        on_boundary = (self.mesh.flags & BOUNDARY).astype(np.bool_)
+        return copies(find_edges(self.mesh, self.segments.places), on_boundary)
+
+    def _polish(self) -> NDArray[np.int32]:
+        """Move the vertices of polylines to better places; return the edges (S, 2) of the mesh along polylines."""
+        if self.segments is None:
+            return np.empty((0, 2), np.int32)
+        with self.monitor.timed("lines"):
+            seams = polish(self.mesh, self.segments, self.pixels.normal_map)
+        self.segments = replace(self.segments, places=self.mesh.vertices[seams])
+        return seams
 
     def round(self, goal: Goal, last: bool) -> Round:
         """Run one round of the paper: collapse edges, then flip edges and move vertices in passes."""

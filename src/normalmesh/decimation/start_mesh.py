@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
 from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 
@@ -28,12 +31,44 @@ FULL = 0.7
 SPARSE = 8
 
 
+@dataclass(frozen=True, eq=False)
+class KeptCorners:
+    """Pixel corners (H + 1, W + 1) that must become vertices: those that are locked, and those of lines; or None."""
+
+    locked: NDArray[np.bool_] | None
+    lines: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, locked: ArrayLike | None, lines: tuple[JumpLine, ...], normal_map: NormalMap) -> KeptCorners:
+        """Return the corners that ``locked``, as :func:`normalmesh.decimate` takes it, and lines keep."""
+        on_lines = None
+        if lines:
+            on_lines = np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_)
+            for line in lines:
+                on_lines[line.path[:, 1], line.path[:, 0]] = True
+        return cls(None if locked is None else _locked_corners(locked, normal_map), on_lines)
+
+    def pixels(self) -> NDArray[np.bool_] | None:
+        """Return the pixels (H, W) around all corners, or None if there are none."""
+        given = [_around(corners) for corners in (self.locked, self.lines) if corners is not None]
+        return np.logical_or.reduce(given) if given else None
+
+    def flag(self, mesh: ClosedMesh) -> None:
+        """Set the flags of the vertices of a start mesh at these corners."""
+        columns, rows = mesh.vertices.astype(np.int64).T
+        if self.lines is not None:
+            mesh.flags[self.lines[rows, columns]] |= LOCKED | LINE
+        if self.locked is not None:
+            there = self.locked[rows, columns]
+            mesh.flags[there] = mesh.flags[there] & BOUNDARY | LOCKED
+
+
 def start_mesh(
-    normal_map: NormalMap, start: str, target: int, limit: float, locked: ArrayLike | None
+    normal_map: NormalMap, start: str, target: int, limit: float, kept: KeptCorners, hierarchy: Hierarchy | None
 ) -> tuple[ClosedMesh, bool]:
     """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
-    ``start`` and ``locked`` are those of :func:`normalmesh.decimate`.
+    ``start`` is that of :func:`normalmesh.decimate`; the hierarchy of the map is used if it is given.
 
     Returns
     -------
@@ -41,28 +76,27 @@ def start_mesh(
     coarse : bool
         Whether the mesh leaves out pixel corners.
     """
-    corners = None if locked is None else _locked_corners(locked, normal_map)
-    mesh = _coarse_mesh(normal_map, target, limit, corners) if start == "adaptive" else None
+    mesh = _coarse_mesh(normal_map, target, limit, kept, hierarchy) if start == "adaptive" else None
     coarse = mesh is not None
     if mesh is None:
         mesh = ScreenMesh.from_mask(normal_map.mask)
-    chosen = None
-    if corners is not None:
-        columns, rows = mesh.vertices.astype(np.int64).T
-        chosen = corners[rows, columns]
-    return ClosedMesh.from_screen(mesh, normal_map.shape, chosen, covered=normal_map.mask.copy()), coarse
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape, covered=normal_map.mask.copy())
+    kept.flag(closed)
+    return closed, coarse
 
 
 def _coarse_mesh(
-    normal_map: NormalMap, target: int, limit: float, corners: NDArray[np.bool_] | None
+    normal_map: NormalMap, target: int, limit: float, kept: KeptCorners, hierarchy: Hierarchy | None
 ) -> ScreenMesh | None:
-    """Make the adaptive mesh, with all pixels around ``corners`` (H + 1, W + 1); None if it would save nothing."""
+    """Make the adaptive mesh, with all pixels around the kept corners; None if it would save nothing."""
     foreground = normal_map.foreground
     most = FULL * foreground
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     if foreground <= SMALL or wanted >= most or rectangle_pixels(normal_map.mask) > SPARSE * foreground:
         return None
-    hierarchy = Hierarchy.of(normal_map, None if corners is None else _around(corners))
+    pixels = kept.pixels()
+    if hierarchy is None or pixels is not None:
+        hierarchy = Hierarchy.of(normal_map, pixels)
     if target:
         return hierarchy.mesh(hierarchy.level(wanted))
     level = LEVEL_SHARE * limit

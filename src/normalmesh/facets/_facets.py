@@ -26,16 +26,30 @@ class Edges(NamedTuple):
 
 
 @inner(forceinline=True)
-def rise(f, u, v, table, central):
-    """Return the rise of the plane in space of face f from its centroid to the screen position (u, v).
+def rise_along(linear, central):
+    """Return the rise of the unknown along a plane in space whose first-order rise on the screen is ``linear``.
 
     Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu). Beyond :data:`HORIZON` it is continued linearly.
     """
-    linear = table[f, SLOPE_U] * (u - table[f, CENTRE_U]) + table[f, SLOPE_V] * (v - table[f, CENTRE_V])
     if not central:
         return linear
     near = min(linear, HORIZON)
     return -math.log1p(-near) + (linear - near) / (1.0 - HORIZON)
+
+
+@inner(forceinline=True)
+def rise(f, u, v, table, central):
+    """Return the rise of the plane in space of face f from its centroid to the screen position (u, v)."""
+    linear = table[f, SLOPE_U] * (u - table[f, CENTRE_U]) + table[f, SLOPE_V] * (v - table[f, CENTRE_V])
+    return rise_along(linear, central)
+
+
+@kernel
+def fill_rises(first, last, gradients, steps, central, rises):
+    """Fill the rises (K,) of planes with the given gradients (K, 2) along steps (K, 2) on the screen."""
+    for k in range(first, last):
+        linear = gradients[k, 0] * steps[k, 0] + gradients[k, 1] * steps[k, 1]
+        rises[k] = rise_along(linear, central)
 
 
 @kernel
@@ -58,18 +72,15 @@ def fill_edges(first, last, mesh, opposite, table, central, edges):
 
 
 @kernel
-def add_planes(offsets, mesh, table, importance, central, cut_faces, total, weights):
-    """Add the planes of all faces at their vertices to ``total`` (N',), and their importance (M,) to ``weights`` (N',).
-
-    The sums are over the faces around each vertex of the cut mesh, whose faces are ``cut_faces`` (M, 3).
-    """
+def add_planes(offsets, mesh, table, importance, central, total, weights):
+    """Add the planes of all faces at their vertices to ``total`` (N,), and their importance (M,) to ``weights`` (N,)."""
     vertices, faces = mesh.vertices, mesh.faces
     for f in range(faces.shape[0]):
         for k in range(3):
-            here, there = faces[f, k], cut_faces[f, k]
-            value = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, central)
-            total[there] += importance[f] * value
-            weights[there] += importance[f]
+            vertex = faces[f, k]
+            value = offsets[f] + rise(f, vertices[vertex, 0], vertices[vertex, 1], table, central)
+            total[vertex] += importance[f] * value
+            weights[vertex] += importance[f]
 
 
 @kernel

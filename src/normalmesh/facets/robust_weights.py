@@ -46,7 +46,7 @@ class RobustWeights:
         return np.maximum(self.system.means.cosines, 1e-3)
 
     @cached_property
-    def _trust(self) -> Float:
+    def trust(self) -> Float:
         """Length × R⁴ (E,) of each edge. R is the length of a face's mean normal, 1 for a plane."""
         normals = self.system.means.mean_normals
         agreement = np.maximum(np.einsum("fk,fk->f", normals, normals) ** 2, MIN_SHARE)
@@ -56,7 +56,7 @@ class RobustWeights:
         """Return the initial weights (E,): both sides of an edge count the same."""
         first, second = self.system.pairs.T
         squared = self.cosines**2
-        weights: Float = self._trust * (squared[first] + squared[second]) / 2
+        weights: Float = self.trust * (squared[first] + squared[second]) / 2
         return weights
 
     def one_sided(self, offsets: Float) -> Float:
@@ -76,10 +76,10 @@ class RobustWeights:
         for side, preference in zip((first, second), preferences, strict=True):
             share = np.maximum(0.5 * degree[side] * preference / total[side], MIN_SHARE)
             weights += share * self.cosines[side] ** 2
-        return self._trust * weights
+        return self.trust * weights
 
     @cached_property
-    def _edge_cosines(self) -> Float:
+    def edge_cosines(self) -> Float:
         """Cosines ν_e (E,) of the steeper of the two faces at each edge."""
         return self._smaller(self.cosines)
 
@@ -95,10 +95,10 @@ class RobustWeights:
         The strain is the gap between the planes of two faces, measured perpendicular to them.
         """
         gaps = np.abs(self.system.misfits(offsets))
-        strain: Float = self._edge_cosines * gaps / self.system.means.camera.pixel_length / self.unit
+        strain: Float = self.edge_cosines * gaps / self.system.means.camera.pixel_length / self.unit
         return strain
 
     def cauchy(self, strain: Float, width: float) -> Float:
         """Return the weights (E,) of the second stage: beyond a width, they fall as the square of the strain (E,)."""
-        weights: Float = self._trust * self._edge_cosines**2 / (1 + np.minimum(strain / width, MAX_WIDTHS) ** 2)
+        weights: Float = self.trust * self.edge_cosines**2 / (1 + np.minimum(strain / width, MAX_WIDTHS) ** 2)
         return weights

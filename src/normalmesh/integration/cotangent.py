@@ -14,7 +14,6 @@ from scipy.sparse import csr_matrix
 from normalmesh.arguments import checked_choice, checked_finite
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
-from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.interpolation import barycentric_rows
 
 Float = NDArray[np.float64]
@@ -98,9 +97,9 @@ class CotangentSystem:
             right += np.bincount(q, pull, len(vertices)) - np.bincount(p, pull, len(vertices))
         return right
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.int32], whole: CutMesh) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and zeros (K,)."""
-        return barycentric_rows(whole.mesh, screen, faces), np.zeros(len(faces))
+        return barycentric_rows(self.means.mesh, screen, faces), np.zeros(len(faces))
 
 
 def check_system(parameters: str, metric: str, clamp: tuple[float, float] | None) -> None:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Bits of a vertex's flags.
+#: Bits of a vertex's flags. Vertices of lines are locked, too, but may be moved along with their line.
 BOUNDARY = 1
 LOCKED = 2
+LINE = 4
 
 
 class MeshArrays(NamedTuple):
@@ -31,7 +32,7 @@ class MeshArrays(NamedTuple):
     corner_of : (N + 1,) int32
         One corner of each vertex, −1 for collapsed vertices.
     flags : (N,) uint8
-        ``BOUNDARY`` and ``LOCKED``.
+        ``BOUNDARY``, ``LOCKED`` and ``LINE``.
     ghost : int
         Index of the ghost vertex, N.
     real_faces : int

@@ -10,11 +10,6 @@ from numpy.typing import NDArray
 from normalmesh.mesh.components import components
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
-#: Strain, in pixels or larger units (:mod:`normalmesh.integration.gluing`), from which an edge is cut.
-CUT = 0.5
-#: Strain that a line of cut edges must reach somewhere; along a jump that fades out it falls to :data:`CUT`.
-CLEAR = 1.0
-
 
 @dataclass(frozen=True, eq=False)
 class CutMesh:
@@ -23,93 +18,74 @@ class CutMesh:
     Attributes
     ----------
     mesh : ScreenMesh
-        The mesh before cutting, with N vertices.
-    strain : (3M,) float64
-        At each corner the strain of the edge across: the gap between its two faces.
-    faces : (M, 3) int32
-        Vertices of the faces after cutting. Corners that meet across uncut edges share one; the first copy of a vertex
-        keeps its number, the others are numbered from N on.
+        The mesh after cutting. The first copy of a vertex keeps its number, the others are numbered from N on.
     origin : (N',) int32
-        The vertex of ``mesh`` that each vertex is a copy of.
+        The vertex, before cutting, that each vertex is a copy of.
+    component : (N',) int32
+        Connected component, before cutting, of each vertex.
     """
 
     mesh: ScreenMesh
-    strain: NDArray[np.float64]
-    faces: NDArray[np.int32]
     origin: NDArray[np.int32]
+    component: NDArray[np.int32]
 
     @classmethod
-    def whole(cls, mesh: ScreenMesh) -> CutMesh:
-        """Take a mesh without cuts."""
-        return cls(mesh, np.zeros(mesh.faces.size), mesh.faces, np.arange(len(mesh.vertices), dtype=np.int32))
-
-    @classmethod
-    def of(cls, mesh: ScreenMesh, corners: NDArray[np.integer], edge_strain: NDArray[np.float64]) -> CutMesh:
-        """Cut a mesh by the strain (E,) of the edges across from corners (E,); other edges are not cut."""
-        count, opposite = mesh.faces.size, mesh.opposite
-        strain = np.zeros(count)
-        strain[corners] = strain[opposite[corners]] = edge_strain
-        cut = strain >= CUT
-        vertex = mesh.faces.ravel()
-        everyone = np.arange(len(mesh.vertices), dtype=np.int32)
-        if not cut.any():
-            return cls(mesh, strain, mesh.faces, everyone)
+    def along(cls, mesh: ScreenMesh, edges: NDArray[np.integer]) -> CutMesh:
+        """Cut a mesh along the inner edges between pairs of vertices (S, 2)."""
+        count, opposite = len(mesh.vertices), mesh.opposite
+        if len(edges) == 0:
+            return cls(mesh, np.arange(count, dtype=np.int32), mesh.components)
+        inner = np.flatnonzero(opposite > np.arange(len(opposite)))
+        keys = np.sort(edge_ends(mesh, inner).astype(np.int64), axis=1) @ [count, 1]
+        uncut = inner[~np.isin(keys, np.sort(edges.astype(np.int64), axis=1) @ [count, 1])]
         # Two corners of a vertex belong together if an uncut edge runs from it between their faces.
-        one = np.flatnonzero(~cut & (opposite > np.arange(count)))
-        other = opposite[one]
-        first = np.concatenate([following(one), preceding(one)])
-        second = np.concatenate([preceding(other), following(other)])
-        fan = components(np.stack([first, second], axis=1), count)
-        fans = int(fan.max()) + 1
-        fan_vertex = np.empty(fans, np.int32)
-        fan_vertex[fan] = vertex
+        across = opposite[uncut]
+        first = np.concatenate([following(uncut), preceding(uncut)])
+        second = np.concatenate([preceding(across), following(across)])
+        fan = components(np.stack([first, second], axis=1), len(opposite))
+        fan_vertex = np.empty(int(fan.max()) + 1, np.int32)
+        fan_vertex[fan] = mesh.faces.ravel()
         by_vertex = np.argsort(fan_vertex, kind="stable")
-        repeated = np.zeros(fans, np.bool_)
+        repeated = np.zeros(len(fan_vertex), np.bool_)
         repeated[by_vertex[1:]] = np.diff(fan_vertex[by_vertex]) == 0
         number = fan_vertex.copy()
-        number[repeated] = len(mesh.vertices) + np.arange(np.count_nonzero(repeated))
-        return cls(mesh, strain, number[fan].reshape(-1, 3), np.concatenate([everyone, fan_vertex[repeated]]))
-
-    def screen(self) -> ScreenMesh:
-        """Return the mesh after cutting."""
-        return ScreenMesh(self.mesh.vertices[self.origin], self.faces)
-
-
-def along_cuts(mesh: ScreenMesh, corners: NDArray[np.integer], cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the vertices (N,) of cut edges, and of the faces that touch them.
-
-    ``cut`` (E,) are the edges across from ``corners`` (E,) that are cut. A few edges between these vertices may happen
-    to fit: they hold nothing together if the edges before and after them are cut.
-    """
-    seam = np.zeros(len(mesh.vertices), np.bool_)
-    seam[edge_ends(mesh, corners[cut])] = True
-    seam[mesh.faces[seam[mesh.faces].any(axis=1)]] = True
-    return seam
-
-
-def without_isolated_cuts(
-    mesh: ScreenMesh, corners: NDArray[np.integer], strain: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the strain (E,), lowered to just below :data:`CUT` on lines that open nothing or are nowhere clear."""
-    cut = strain >= CUT
-    ends, count = edge_ends(mesh, corners[cut]), len(mesh.vertices)
-    line_of = components(ends, count)
-    lines, line = int(line_of.max()) + 1, line_of[ends[:, 0]]
-    strongest = np.zeros(lines)
-    np.maximum.at(strongest, line, strain[cut])
-    outline = np.zeros(count, np.bool_)
-    outline[edge_ends(mesh, np.flatnonzero(mesh.opposite < 0))] = True
-    opens = np.bincount(line, minlength=lines) > 1
-    opens[line[outline[ends].any(axis=1)]] = True
-    isolated = (strongest < CLEAR) | ~opens
-    kept = strain.copy()
-    kept[cut] = np.where(isolated[line], np.nextafter(CUT, 0), strain[cut])
-    return kept
+        number[repeated] = count + np.arange(np.count_nonzero(repeated))
+        origin = np.concatenate([np.arange(count, dtype=np.int32), fan_vertex[repeated]])
+        opened = ScreenMesh(mesh.vertices[origin], number[fan].reshape(-1, 3))
+        return cls(opened, origin, mesh.components[origin])
 
 
 def edge_ends(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.int32]:
     """Return the two vertices (E, 2) of the edges across from corners (E,)."""
     return mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
+
+
+def edge_middles(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the midpoints (E, 2) of the edges across from corners (E,)."""
+    middles: NDArray[np.float64] = mesh.vertices[edge_ends(mesh, corners)].mean(axis=1)
+    return middles
+
+
+def boundary_vertices(mesh: ScreenMesh) -> NDArray[np.bool_]:
+    """Return the vertices (N,) on the boundary."""
+    boundary = np.zeros(len(mesh.vertices), np.bool_)
+    boundary[edge_ends(mesh, np.flatnonzero(mesh.opposite < 0))] = True
+    return boundary
+
+
+def slits(mesh: ScreenMesh) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the corners (S,) across from the boundary edges on the two sides of slits: edges with the same ends."""
+    outer = np.flatnonzero(mesh.opposite < 0)
+    places = mesh.vertices[edge_ends(mesh, outer)].reshape(-1, 2)
+    _, number = np.unique(places, axis=0, return_inverse=True)
+    start, end = number.reshape(-1, 2).T
+    count = int(number.max(initial=0)) + 1
+    forwards, backwards = start * count + end, end * count + start
+    order = np.argsort(backwards, kind="stable")
+    place = np.minimum(np.searchsorted(backwards[order], forwards), len(order) - 1)
+    other = order[place] if len(order) else order
+    matched = (backwards[other] == forwards) & (forwards < backwards)
+    return outer[matched], outer[other[matched]]
 
 
 def following(corner: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.mesh.jumps import JumpLine
+
 Float = NDArray[np.float64]
 
 
@@ -80,9 +82,12 @@ class Decimation(_Totals):
         Whether exactly this number of vertices is left. If not, the start mesh had fewer, or no edge was left that may
         collapse: each hole needs three vertices, and so does each component.
     seconds
-        Wall time of the stages ``start``, ``collapse``, ``evaluate`` (quadrics from pixels), ``flip`` and ``move``.
+        Wall time of the stages ``start``, ``collapse``, ``evaluate`` (quadrics from pixels), ``flip``, ``move`` and
+        ``lines`` (polylines along jumps).
     cpu_seconds
         CPU time of the same stages, summed over all threads.
+    dropped_lines
+        Pieces of lines of jumps that were left out, because they would have needed too many vertices.
     """
 
     rounds: tuple[Round, ...]
@@ -90,6 +95,7 @@ class Decimation(_Totals):
     target_met: bool
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
+    dropped_lines: int = 0
 
     @property
     def largest_cost(self) -> float:
@@ -161,44 +167,46 @@ class Integration:
 
 @dataclass(frozen=True, eq=False)
 class Discontinuities:
-    """The inner edges of a mesh before it was cut, and the parts into which jumps of depth divide it.
+    """Jumps of the depth of a surface, and the parts into which they divide it.
 
     Attributes
     ----------
-    faces : (E, 2) int32
-        The two faces of each edge.
+    lines : tuple of JumpLine
+        The lines that were found before decimation.
     screen : (E, 2, 2)
-        The ends of each edge as u, v in pixels.
+        The ends, as u, v in pixels, of each edge along which the mesh is cut.
     jumps : (E,)
-        How much higher (orthographic) or farther away (perspective) the second face is than the first at their
-        common edge, in the unit of the surface.
-    weights : (E,)
-        Weight of the connection of the two faces: from 1, they fit, to 0, depth jumps.
-    cut : (E,) bool
-        Edges along which the mesh is cut.
+        How much higher (orthographic) or farther away (perspective) the surface is on one side than on the other, in
+        the unit of the surface.
     parts : (M,) int32
-        Part of each face: only edges that jump, or nearly do, separate parts. −1 for faces at such an edge.
+        Part of each face: cuts that go right through a component separate parts.
     undetermined : (P,) bool
-        Parts whose distance from the rest of their component is a guess: neither a prior nor an edge that fits
-        determines it.
+        Parts whose distance from the rest of their component is a guess: neither a prior nor an edge determines it.
     part_areas : (P,)
         Areas of the parts in px².
     """
 
-    faces: NDArray[np.int32]
+    lines: tuple[JumpLine, ...]
     screen: Float
     jumps: Float
-    weights: Float
-    cut: NDArray[np.bool_]
     parts: NDArray[np.int32]
     undetermined: NDArray[np.bool_]
     part_areas: Float
 
+    @property
+    def length(self) -> float:
+        """Length of all cuts, in px."""
+        return float(np.linalg.norm(self.screen[:, 0] - self.screen[:, 1], axis=1).sum())
+
     def __str__(self) -> str:
-        length = np.linalg.norm(self.screen[self.cut, 0] - self.screen[self.cut, 1], axis=1).sum()
+        if not self.lines:
+            return "none"
+        certainty = min(line.certainty for line in self.lines)
+        text = f"{len(self.lines)} {'line' if len(self.lines) == 1 else 'lines'}, {self.length:.0f} px cut"
+        text += f", certainty {certainty:.1f} or more"
         loose = self.part_areas[self.undetermined]
-        text = f"{np.count_nonzero(self.cut)} of {len(self.cut)} edges cut, {length:.0f} px"
         if len(loose):
             share = 100 * loose.sum() / self.part_areas.sum()
-            text += f"; {len(loose)} parts ({share:.1f} % of the area) whose distance is a guess: give a prior on them"
+            parts = "1 part" if len(loose) == 1 else f"{len(loose)} parts"
+            text += f"; {parts} ({share:.1f} % of the area) whose distance is a guess: give a prior on it"
         return text

@@ -1,0 +1,40 @@
+"""NearCells: the neighbourhood of points on the screen, as a grid of coarse cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.decimation._near_cells import mark_cells
+
+Float = NDArray[np.float64]
+
+#: Side of a cell, in px.
+SIZE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class NearCells:
+    """Cells of :data:`SIZE` px near some points.
+
+    Attributes
+    ----------
+    cells : (R, C) bool
+        Cells in rows and columns from the upper left corner of the screen.
+    """
+
+    cells: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, points: Float, reach: float, shape: tuple[int, int]) -> NearCells:
+        """Mark the cells within about ``reach`` px of points (K, 2), as u, v, on a screen of the given shape."""
+        cells = np.zeros((shape[0] // SIZE + 1, shape[1] // SIZE + 1), np.bool_)
+        mark_cells(points, SIZE, int(reach / SIZE), cells)
+        return cls(cells)
+
+    def at(self, points: Float) -> NDArray[np.bool_]:
+        """Return whether the cells of points (K, 2) are marked."""
+        column, row = (points / SIZE).astype(np.int64).T
+        return self.cells[row, column]

@@ -1,0 +1,160 @@
+"""Kernels of :mod:`normalmesh.jumps.snapping`: the way over pixel sides, near a line, across which normals differ most."""
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.runtime.kernels import inner, kernel
+
+#: Cost of a pixel side: its length, plus a share of its distance from the line, over the contrast plus a small number.
+OFFSET_COST, MIN_CONTRAST = 0.25, 0.05
+#: Steps from a pixel corner: right, left, down, up.
+RIGHT, LEFT, DOWN, UP = range(4)
+STEPS = 4
+
+
+class Grid(NamedTuple):
+    """Work arrays (H + 1, W + 1) over pixel corners.
+
+    ``offset`` is the distance from the line in px, −1 outside the band around it; ``step`` the last step on the way to
+    a corner, −1 for none; ``cost`` that of the way.
+    """
+
+    offset: NDArray[np.int8]
+    step: NDArray[np.int8]
+    cost: NDArray[np.float64]
+
+
+@inner
+def corner_after(u, v, step):
+    """Return the pixel corner one step further."""
+    return u + (step == RIGHT) - (step == LEFT), v + (step == DOWN) - (step == UP)
+
+
+@inner
+def contrast_across(u, v, step, apart, normals, mask):
+    """Return the length of the difference of the normals on both sides of a pixel side; −1 if one is background.
+
+    ``step`` leads along the side from the corner (u, v). The two pixels are ``apart`` pixels from the side: 0 for those
+    next to it.
+    """
+    x, y = corner_after(u, v, step)
+    if step == RIGHT or step == LEFT:
+        i, j, k, m = v - 1 - apart, min(u, x), v + apart, min(u, x)
+    else:
+        i, j, k, m = min(v, y), u - 1 - apart, min(v, y), u + apart
+    if i < 0 or j < 0 or k >= mask.shape[0] or m >= mask.shape[1] or not (mask[i, j] and mask[k, m]):
+        return -1.0
+    squared = 0.0
+    for axis in range(3):
+        squared += (np.float64(normals[i, j, axis]) - np.float64(normals[k, m, axis])) ** 2
+    return math.sqrt(squared)
+
+
+@inner(allocates=True)
+def mark_band(points, width, grid):
+    """Mark the pixel corners within ``width`` px of points (K, 2); return them as a list of (u, v)."""
+    rows, columns = grid.offset.shape
+    marked = [(np.int64(0), np.int64(0))]
+    marked.pop()
+    for k in range(points.shape[0]):
+        for dv in range(-width, width + 1):
+            for du in range(-width, width + 1):
+                u, v = points[k, 0] + du, points[k, 1] + dv
+                if not (0 <= u < columns and 0 <= v < rows):
+                    continue
+                away = max(abs(du), abs(dv))
+                if grid.offset[v, u] < 0:
+                    marked.append((u, v))
+                    grid.cost[v, u], grid.step[v, u] = np.inf, -1
+                    grid.offset[v, u] = away
+                elif away < grid.offset[v, u]:
+                    grid.offset[v, u] = away
+    return marked
+
+
+@inner(allocates=True)
+def route(start, end, normals, mask, grid):
+    """Find the cheapest way over pixel sides in the marked band from one corner to another."""
+    grid.cost[start[1], start[0]] = 0.0
+    queue = [(0.0, start[0], start[1])]
+    while len(queue) > 0:
+        cost, u, v = heapq.heappop(queue)
+        if cost > grid.cost[v, u]:
+            continue
+        if u == end[0] and v == end[1]:
+            return
+        for step in range(STEPS):
+            x, y = corner_after(u, v, step)
+            if x < 0 or y < 0 or y >= grid.offset.shape[0] or x >= grid.offset.shape[1] or grid.offset[y, x] < 0:
+                continue
+            contrast = contrast_across(u, v, step, 0, normals, mask)
+            if contrast < 0.0:
+                continue
+            further = cost + (1.0 + OFFSET_COST * grid.offset[y, x]) / (MIN_CONTRAST + contrast)
+            if further < grid.cost[y, x] - 1e-9:
+                grid.cost[y, x], grid.step[y, x] = further, step
+                heapq.heappush(queue, (further, x, y))
+
+
+@kernel
+def snap_line(points, width, normals, mask, grid):
+    """Return the cheapest path (P, 2) of pixel corners near a line of points (K, 2), from its first to its last one.
+
+    It has at most ``width`` px from the line; it is empty if background bars the way. The arrays of the grid are −1
+    before, and again afterwards; its costs are arbitrary.
+    """
+    marked = mark_band(points, width, grid)
+    last = len(points) - 1
+    start, end = (points[0, 0], points[0, 1]), (points[last, 0], points[last, 1])
+    route(start, end, normals, mask, grid)
+    path = np.empty((len(marked), 2), np.int64)
+    count = 0
+    if grid.cost[end[1], end[0]] < np.inf:
+        u, v = end
+        while True:
+            path[count, 0], path[count, 1] = u, v
+            count += 1
+            step = grid.step[v, u]
+            if step < 0:
+                break
+            x, y = corner_after(0, 0, step)
+            u, v = u - x, v - y
+    for u, v in marked:
+        grid.offset[v, u] = grid.step[v, u] = -1
+    return path[:count][::-1].copy()
+
+
+@kernel
+def mean_contrast(path, apart, normals, mask):
+    """Return the mean contrast across the sides of a path (P, 2), of pixels ``apart`` from them; −1 if there is none."""
+    total, count = 0.0, 0
+    for k in range(len(path) - 1):
+        du, dv = path[k + 1, 0] - path[k, 0], path[k + 1, 1] - path[k, 1]
+        step = RIGHT if du > 0 else LEFT if du < 0 else DOWN if dv > 0 else UP
+        contrast = contrast_across(path[k, 0], path[k, 1], step, apart, normals, mask)
+        if contrast >= 0.0:
+            total += contrast
+            count += 1
+    return total / count if count > 0 else -1.0
+
+
+@kernel
+def unit_steps(points):
+    """Return the pixel corners (K, 2) of a polyline between pixel corners (P, 2), in steps of at most one px."""
+    total = 1
+    for i in range(len(points) - 1):
+        total += max(abs(points[i + 1, 0] - points[i, 0]), abs(points[i + 1, 1] - points[i, 1]))
+    line = np.empty((total, 2), np.int64)
+    line[0, 0], line[0, 1] = points[0, 0], points[0, 1]
+    filled = 1
+    for i in range(len(points) - 1):
+        du, dv = points[i + 1, 0] - points[i, 0], points[i + 1, 1] - points[i, 1]
+        steps = max(abs(du), abs(dv))
+        for k in range(1, steps + 1):
+            line[filled, 0], line[filled, 1] = points[i, 0] + du * k // steps, points[i, 1] + dv * k // steps
+            filled += 1
+    return line

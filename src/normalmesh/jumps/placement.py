@@ -1,0 +1,67 @@
+"""Placement: where the planes of a jump mesh place the faces of another mesh."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.facets._facets import fill_rises
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.mesh.jumps import Placement
+from normalmesh.mesh.raster import pixel_faces
+from normalmesh.runtime.threads import in_parallel
+
+Float = NDArray[np.float64]
+
+#: Minimum number of planes for each thread.
+GRAIN = 4096
+
+
+def placed_offsets(placement: Placement, means: FaceMeans, shape: tuple[int, int]) -> tuple[Float, Float]:
+    """Return the offsets (M,) of faces at which they lie in the planes of a placement, and the areas (M,) that say so.
+
+    A face takes the median of the offsets at which it passes through the centroids of the jump mesh in it, weighted by
+    their areas; a face without any centroid takes the plane under its own. Areas are zero where nothing holds a face.
+    """
+    count, central = len(means.mesh.faces), means.camera.is_central
+    owner = pixel_faces(means.mesh, shape)[_pixels(placement.centroids, shape)]
+    inside = np.flatnonzero((owner >= 0) & placement.holds)
+    face, area = owner[inside], placement.areas[inside]
+    steps = placement.centroids[inside] - means.centroids[face]
+    offsets = placement.offsets[inside] - rises(means.gradients[face], steps, central)
+    values, weights = _medians(offsets, area, face, count), np.bincount(face, area, count)
+    bare = np.flatnonzero(weights == 0)
+    under = pixel_faces(placement.mesh, shape)[_pixels(means.centroids[bare], shape)]
+    known = (under >= 0) & placement.holds[under]
+    bare, under = bare[known], under[known]
+    steps = means.centroids[bare] - placement.centroids[under]
+    values[bare] = placement.offsets[under] + rises(placement.gradients[under], steps, central)
+    weights[bare] = means.areas[bare]
+    return values, weights
+
+
+def rises(gradients: Float, steps: Float, central: bool) -> Float:
+    """Return the rises (K,) of planes with the given gradients (K, 2) along steps (K, 2) on the screen, in px."""
+    rises = np.empty(len(gradients))
+    in_parallel(
+        fill_rises, len(rises), np.ascontiguousarray(gradients), np.ascontiguousarray(steps), central, rises, grain=GRAIN
+    )
+    return rises
+
+
+def _pixels(points: Float, shape: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return row and column (K,) of the pixels that hold points (K, 2), within the image."""
+    column, row = np.floor(points).astype(np.int64).T
+    return np.clip(row, 0, shape[0] - 1), np.clip(column, 0, shape[1] - 1)
+
+
+def _medians(values: Float, weights: Float, group: NDArray[np.integer], count: int) -> Float:
+    """Return the weighted median (G,) of the values (K,) in each group (K,), 0 for those without any."""
+    order = np.lexsort((values, group))
+    total = np.bincount(group, weights, count)
+    # The first value, in ascending order, with half of the weight at or below it.
+    middle = np.searchsorted(np.cumsum(weights[order]), np.cumsum(total) - total / 2)
+    medians = np.zeros(count)
+    some = total > 0
+    medians[some] = values[order[np.minimum(middle[some], len(order) - 1)]]
+    return medians

@@ -1,0 +1,247 @@
+"""RobustSolver: solves of one facet system whose edges lose their weight where the planes of two faces do not meet.
+
+Weights settle soon on most of a mesh. Solves then are repeated only around the edges whose weights still change, and
+all other faces are eliminated once (:class:`.partial_cholesky.PartialCholesky`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.robust_weights import RobustWeights
+from normalmesh.jumps import _robust_solver
+from normalmesh.jumps._robust_solver import DualGraph
+from normalmesh.runtime.threads import in_parallel
+from normalmesh.runtime.workspace import Workspace
+from normalmesh.solvers.partial_cholesky import PartialCholesky
+
+Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+Int = NDArray[np.int64]
+
+#: An edge is still moving if its weight changes by this share of its largest weight: of one-sided, of Cauchy weights.
+MOVED, MOVED_CAUCHY = 0.1, 0.2
+#: Rings of faces around moving edges that are solved again.
+RINGS = 10
+#: Faces drop out of later solves only if at least this share of a component does.
+NARROWER = 0.2
+#: Twist (px) at which an edge loses half of its weight.
+TWISTED = 0.5
+#: Minimum number of edges or faces for each thread.
+GRAIN = 4096
+
+
+class RobustSolver:
+    """Solver for one facet system with changing weights.
+
+    Parameters
+    ----------
+    system
+    workspace
+        Memory of the factor, shared with earlier solvers.
+
+    Attributes
+    ----------
+    offsets : (M,)
+        Offsets of the faces, of the last solve.
+    strain : (E,)
+        Strains of the edges in px: the gap between two planes in the middle of their edge, perpendicular to them.
+    twist : (E,)
+        Root mean square, in px, by which planes that meet in the middle of their edge miss each other along it. It does
+        not depend on the offsets.
+    weights : (E,)
+        Weights of the last solve.
+    """
+
+    def __init__(self, system: FacetSystem, workspace: Workspace) -> None:
+        self.system = system
+        means, pixel_length = system.means, system.means.camera.pixel_length
+        robust = RobustWeights(system)
+        first, second = system.pairs.T
+        ends = means.mesh.vertices[system.ends]
+        along, bend = ends[:, 1] - ends[:, 0], means.gradients[second] - means.gradients[first]
+        self.twist = robust.edge_cosines * np.abs((bend * along).sum(axis=1)) / pixel_length / math.sqrt(12)
+        # An edge along which two planes cannot meet holds nothing together.
+        holds = 1 / (1 + (self.twist / TWISTED) ** 2)
+        self._trust, self._even = holds * robust.trust, holds * robust.even()
+        self._base = self._trust * robust.edge_cosines**2
+        distance = np.hypot(*(means.centroids[first] - means.centroids[second]).T)
+        edge_at = np.full(means.mesh.faces.size, -1, np.int32)
+        edge_at[system.corners] = edge_at[means.mesh.opposite[system.corners]] = np.arange(len(first))
+        self._graph = DualGraph(
+            system.pairs,
+            edge_at,
+            system.steps,
+            robust.cosines,
+            robust.edge_cosines / pixel_length,
+            1 / (pixel_length * distance),
+        )
+        self.weights = system.weights.copy()
+        self.offsets, self.strain = np.zeros(len(system.component)), np.zeros(len(first))
+        self._rows = system.rows(edge_at)
+        self._gauge = system.gauge
+        self._factor = PartialCholesky(self._rows.matrix, means.centroids, workspace)
+        self._extra = self._gauge.pins(self._rows.matrix.diagonal(), self._factor.last)
+        self.component_of_edge = system.component[first]
+        self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(len(first))
+        self._totals = np.zeros(len(self.offsets))
+        self.movable = np.ones(len(self.offsets), np.bool_)
+
+    @property
+    def own(self) -> Bool:
+        """Edges (E,) between two movable faces."""
+        both: Bool = self.movable[self.system.pairs].all(axis=1)
+        return both
+
+    def solve_all(self) -> None:
+        """Solve with the present weights."""
+        self._plan(np.ones(len(self.offsets), np.bool_))
+        self._solve()
+        self._finish()
+
+    def one_sided(self, most: int, rechecks: tuple[int, ...] = ()) -> None:
+        """Solve at most so often with one-sided weights: faces prefer neighbours at their own depth.
+
+        After as many solves as ``rechecks`` name, edges that had settled are looked at again.
+        """
+        own = self.own
+        self.weights[own] = self._even[own]
+        self._plan(self.movable)
+        self._solve()
+        for turn in range(most):
+            edges = self._edges[own[self._edges]]
+            moving = self._weigh_one_sided(edges, self._faces)
+            if turn:
+                self._narrow(moving)
+            self._solve()
+            if len(moving) == 0 and turn >= max(rechecks, default=0):
+                break
+            if turn + 1 in rechecks:
+                self._finish()
+                before = self.weights.copy()
+                self._resume(self._weigh_one_sided(np.flatnonzero(own), self._all_faces), before)
+        self._finish()
+
+    def cauchy(self, widths: Float, rounds: int, twisted: Float | None = None) -> None:
+        """Solve with Cauchy weights of the given widths (E,), in px, at most ``rounds`` times.
+
+        Where strain and twist together reach ``twisted`` (E,), the twist counts as strain.
+        """
+        own = self.own
+        for turn in range(rounds):
+            edges = np.flatnonzero(own) if turn == 0 else self._edges[own[self._edges]]
+            before = self.weights.copy()
+            seen = self.strain if twisted is None else self._with_twist(twisted)
+            self._over(_robust_solver.weigh_by_strain, edges, seen, widths, self._base, self.weights)
+            moving = edges[np.abs(self.weights[edges] - before[edges]) > MOVED_CAUCHY * self._base[edges]]
+            if turn == 0 and len(moving) == 0:
+                self.weights = before
+                return
+            if turn == 0:
+                self._resume(moving, before)
+            else:
+                self._narrow(moving)
+                self._solve()
+            if len(moving) == 0:
+                break
+        self._finish()
+
+    def hold(self, cut: Bool, loose: float, faces: Bool) -> None:
+        """Solve with edges between ``faces`` (M,) that hold, except for ``cut`` (E,) ones with a share of their weight."""
+        edges = np.flatnonzero(faces[self.system.pairs].all(axis=1))
+        self.weights[edges] = np.where(cut[edges], loose, 1.0) * self._base[edges]
+        self._plan(faces)
+        self._solve()
+        self._finish()
+
+    def full_strain(self) -> Float:
+        """Return strain and twist (E,) together, in px."""
+        return np.hypot(self.strain, self.twist)
+
+    def _with_twist(self, least: Float) -> Float:
+        full = self.full_strain()
+        return np.where(full >= least, full, self.strain)
+
+    def _weigh_one_sided(self, edges: Int, faces: Int) -> Int:
+        """Set the weights of edges from the affinities of faces; return the edges that still move."""
+        before = self.weights[edges]
+        self._over(_robust_solver.total_affinities, faces, self._graph, self.offsets, self._totals)
+        self._over(
+            _robust_solver.weigh_one_sided, edges, self._graph, self.offsets, self._totals, self._trust, self.weights
+        )
+        moving: Int = edges[np.abs(self.weights[edges] - before) > MOVED * self._even[edges]]
+        return moving
+
+    def _resume(self, moving: Int, before: Float) -> None:
+        """Solve again around moving edges; edges elsewhere get their weights (E,) from before back."""
+        active = self._around(moving)
+        still = ~active[self.system.pairs].any(axis=1)
+        self.weights[still] = before[still]
+        self._plan(active)
+        self._solve()
+
+    def _around(self, moving: Int) -> Bool:
+        """Return the movable faces (M,) around edges."""
+        marked = np.empty(len(self.offsets), np.bool_)
+        work = (np.empty(len(marked), np.int32), np.empty(len(marked), np.int32))
+        _robust_solver.mark_rings(moving, self._graph, RINGS, marked, *work)
+        return marked & self.movable
+
+    def _plan(self, active: Bool) -> None:
+        """Prepare for solves in which only weights between active faces (M,) change."""
+        self._active = active
+        self._fill(self._all_faces)
+        self._factor.freeze(self._widened(active), self._rows.matrix.data, self._extra, self._rows.right_side)
+        self._choose()
+
+    def _narrow(self, moving: Int) -> None:
+        """After the next solve, only faces around moving edges change, in components where that saves enough."""
+        component = self.system.component
+        active = self._around(moving) & self._active
+        now, then = np.bincount(component, self._active), np.bincount(component, active)
+        active = np.where((then >= (1 - NARROWER) * now)[component], self._active, active)
+        if not np.array_equal(active, self._active):
+            self._factor.narrow(self._widened(active))
+            self._next_active = active
+
+    _next_active: Bool | None = None
+
+    def _choose(self) -> None:
+        """Choose the faces that are solved again, and the edges whose weights may change: those between active ones."""
+        self._faces: Int = self._factor.changing
+        pairs = self.system.pairs
+        self._edges: Int = np.flatnonzero(self._active[pairs[:, 0]] & self._active[pairs[:, 1]])
+
+    def _widened(self, active: Bool) -> Bool:
+        """Return active faces (M,) and their neighbours: weights of active faces depend on the offsets of both."""
+        wide = active.copy()
+        pairs = self.system.pairs
+        wide[pairs[active[pairs].any(axis=1)]] = True
+        return wide
+
+    def _solve(self) -> None:
+        """Solve for the faces that may change."""
+        self._fill(self._faces)
+        self._factor.solve(self._rows.matrix.data, self._extra, self._rows.right_side, self.offsets)
+        self._over(_robust_solver.fill_strain, self._edges, self._graph, self.offsets, self.strain)
+        if self._next_active is not None:
+            self._active, self._next_active = self._next_active, None
+            self._choose()
+
+    def _finish(self) -> None:
+        """Complete the offsets of all faces, and the strains of all edges."""
+        self._factor.finish(self.offsets)
+        self.offsets[:] = self._gauge.centred(self.offsets)
+        self._over(_robust_solver.fill_strain, self._all_edges, self._graph, self.offsets, self.strain)
+
+    def _fill(self, faces: Int) -> None:
+        """Renew the rows of faces in the matrix and on the right-hand side."""
+        self._rows.fill(faces, self.weights)
+
+    def _over(self, kernel: Any, items: Int, *arguments: Any) -> None:
+        in_parallel(kernel, len(items), items, *arguments, grain=GRAIN)

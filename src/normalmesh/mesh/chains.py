@@ -1,0 +1,59 @@
+"""Chains: lines of connected edges between junctions, free ends and fixed vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.mesh._chains import trace_chains
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Chains of edges, in the order of their first vertices.
+
+    Attributes
+    ----------
+    starts : (C + 1,) int64
+        Chain c has the vertices ``vertices[starts[c]:starts[c + 1]]``.
+    vertices : (K,) int64
+        Vertices along the chains; a loop ends with its first vertex.
+    edges : (K,) int64
+        The edge that leads to each vertex, −1 for the first vertex of a chain.
+    """
+
+    starts: NDArray[np.int64]
+    vertices: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ends: NDArray[np.integer], fixed: NDArray[np.bool_]) -> Chains:
+        """Trace edges (E, 2) between vertices, of which chains do not run through the ``fixed`` (N,) ones."""
+        return cls(*trace_chains(np.ascontiguousarray(ends, np.int64), fixed))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, chain: int) -> NDArray[np.int64]:
+        """Return the vertices of a chain."""
+        return self.vertices[self.starts[chain] : self.starts[chain + 1]]
+
+    @property
+    def chain_of_edge(self) -> NDArray[np.int64]:
+        """Return the chain (E,) that each edge belongs to."""
+        along = self.edges >= 0
+        chain = np.repeat(np.arange(len(self)), np.diff(self.starts))[along]
+        of_edge = np.empty(len(chain), np.int64)
+        of_edge[self.edges[along]] = chain
+        return of_edge
+
+    def free_ends(self, fixed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the ends (C,) of each chain that meet neither another chain nor a ``fixed`` (N,) vertex."""
+        along = self.edges >= 0
+        # The vertices before and after each edge.
+        degree = np.bincount(self.vertices[along], minlength=len(fixed))
+        degree += np.bincount(self.vertices[:-1][along[1:]], minlength=len(fixed))
+        free = (degree == 1) & ~fixed
+        return free[self.vertices[self.starts[:-1]]].astype(np.int64) + free[self.vertices[self.starts[1:] - 1]]
