@@ -1,5 +1,7 @@
 """Check the facet system against dense least squares."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,39 @@ def test_every_inner_edge_once():
     expected = {frozenset(edge[2:]) for edge in naive_integration.inner_edges(mesh.faces)}
     assert {frozenset(pair) for pair in facets.pairs.tolist()} == expected
     assert len(facets.pairs) == len(expected)
+
+
+@pytest.mark.parametrize("mesh", [point_mesh((24, 26), 300), two_parts()], ids=["one", "two"])
+def test_matrix_and_right_side_from_their_definition(mesh):
+    facets = system_of(mesh, bumpy_map())
+    count = len(mesh.faces)
+    expected, right_side = np.zeros((count, count)), np.zeros(count)
+    for (f, g), step, weight in zip(facets.pairs, facets.steps, facets.weights, strict=True):
+        expected[[f, g], [f, g]] += weight
+        expected[[f, g], [g, f]] -= weight
+        right_side[[f, g]] += weight * step * np.array([-1, 1])
+    matrix = facets.matrix()
+    assert matrix.has_canonical_format
+    np.testing.assert_allclose(matrix.toarray(), expected, rtol=1e-14)
+    np.testing.assert_allclose(facets.right_side(), right_side, atol=1e-14 * np.abs(right_side).max())
+
+
+def test_rows_of_some_faces_get_other_weights():
+    mesh = point_mesh((24, 26), 300)
+    facets = system_of(mesh, bumpy_map())
+    rng = np.random.default_rng(0)
+    changed = rng.random(len(facets.pairs)) < 0.2
+    other = replace(facets, weights=np.where(changed, rng.random(len(changed)), facets.weights))
+    matrix, right_side = facets.matrix(), facets.right_side()
+    facets.reweigh(np.unique(facets.pairs[changed]).astype(np.int64), other.weights, matrix, right_side)
+    assert np.array_equal(matrix.indices, other.matrix().indices)
+    assert np.array_equal(matrix.data, other.matrix().data)
+    assert np.array_equal(right_side, other.right_side())
+
+    facets.reweigh(np.array([5, 3]), facets.weights, matrix, right_side)
+    mixed = other.matrix().toarray()
+    mixed[[3, 5]] = facets.matrix().toarray()[[3, 5]]
+    assert np.array_equal(matrix.toarray(), mixed)
 
 
 def test_prior_rows_are_the_surface_that_comes_out():

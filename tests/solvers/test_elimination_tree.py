@@ -1,4 +1,4 @@
-"""Check tasks, order and stacks of elimination trees on random forests."""
+"""Check tasks, order and memory of elimination trees on random forests."""
 
 import numpy as np
 import pytest
@@ -54,6 +54,29 @@ def test_one_task_takes_no_more_memory_than_its_stacks():
     parent = np.array([2, 2, 6, 5, 5, 6, -1], np.int32)
     _, length = EliminationTree.of(parent).update_places(np.full(7, 10), np.zeros(7, np.int64))
     assert length == pytest.approx(40)
+
+
+@given(forests(), st.integers(0, 10**6))
+def test_kept_updates_do_not_overlap(parent, seed):
+    tree = EliminationTree.of(parent)
+    size = np.random.default_rng(seed).integers(0, 5, parent.size)
+    place, length = tree.kept_places(size)
+    assert (place >= 0).all()
+    assert (place + size <= length).all()
+    for s in range(parent.size):
+        for t in range(s):
+            if parent[t] == s or s not in _ancestry(parent, t):
+                assert place[s] + size[s] <= place[t] or place[t] + size[t] <= place[s]
+    assert length <= 2 * _largest_sum_of_incomparable(parent, size)
+
+
+def _largest_sum_of_incomparable(parent, size):
+    """Return the largest sum of sizes over blocks of which none lies above another."""
+    best = np.zeros(parent.size + 1, np.int64)
+    for s in range(parent.size):
+        best[s] = max(best[s], size[s])
+        best[parent[s]] += best[s]
+    return best[-1]
 
 
 def _ancestry(parent, s):

@@ -10,7 +10,7 @@ from scipy.spatial import Delaunay
 import naive
 from normalmesh import NormalMeshError
 from normalmesh.runtime.workspace import Workspace
-from normalmesh.solvers import cholesky, multigrid
+from normalmesh.solvers import elimination_plan, multigrid
 from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import PreparedSystem, solve_spd
@@ -184,9 +184,9 @@ def test_degenerate_coordinates():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_for_any_number_of_threads(method, monkeypatch):
-    monkeypatch.setattr(cholesky, "_FACTORISED", 0)
-    monkeypatch.setattr(cholesky, "_SUBSTITUTED", 0)
-    monkeypatch.setattr(cholesky, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(elimination_plan, "_FACTORISED", 0)
+    monkeypatch.setattr(elimination_plan, "_SUBSTITUTED", 0)
+    monkeypatch.setattr(elimination_plan, "_PARALLEL_FROM", 0)
     matrix, places = _mesh_system("cotangent", 3000)
     b = matrix @ np.random.default_rng(5).normal(size=len(places))
     assert np.array_equal(*on_one_and_on_several(lambda: solve_spd(matrix, b, coordinates=places, method=method).x))

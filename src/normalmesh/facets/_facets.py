@@ -25,6 +25,19 @@ class Edges(NamedTuple):
     weights: NDArray[np.float64]
 
 
+class DualGraph(NamedTuple):
+    """Equations of a facet system.
+
+    ``edges`` (M, 3) are the inner edges of each face, −1 for none; ``pairs`` (E, 2), ``steps`` (E,) and ``weights``
+    (E,) are those of :class:`.facets.FacetSystem`.
+    """
+
+    edges: NDArray[np.int32]
+    pairs: NDArray[np.int32]
+    steps: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
 @inner(forceinline=True)
 def rise_along(linear, central):
     """Return the rise of the unknown along a plane in space whose first-order rise on the screen is ``linear``.
@@ -84,25 +97,48 @@ def add_planes(offsets, mesh, table, importance, central, total, weights):
 
 
 @kernel
-def fill_laplacian(first, last, opposite, weights, indptr, indices, values):
-    """Fill rows of the Laplacian of the dual graph, in CSR form with ascending columns.
+def fill_laplacian(first, last, faces, graph, indptr, indices, values):
+    """Fill the rows of some faces in the Laplacian of the dual graph, in CSR form with ascending columns.
 
-    ``weights`` (3M,) holds the weight of the edge across from each corner, zero at the boundary. Fill ``indices`` and
-    ``values``; ``indptr`` (M + 1,) is given.
+    Fill ``indices`` and ``values``; ``indptr`` (M + 1,) is given.
     """
-    for f in range(first, last):
+    pairs, weights = graph.pairs, graph.weights
+    for i in range(first, last):
+        f = faces[i]
         begin = end = indptr[f]
         total = 0.0
-        for corner in range(3 * f, 3 * f + 3):
-            total += weights[corner]
         for k in range(4):
-            corner = 3 * f + k
-            column = np.int64(f) if k == 3 else opposite[corner] // 3
-            if column < 0:
-                continue
+            column, value = f, total
+            if k < 3:
+                e = graph.edges[f, k]
+                if e < 0:
+                    continue
+                column, value = pairs[e, 0] + pairs[e, 1] - f, -weights[e]
+                total += weights[e]
             place = end
             while place > begin and indices[place - 1] > column:
                 indices[place], values[place] = indices[place - 1], values[place - 1]
                 place -= 1
-            indices[place], values[place] = column, total if k == 3 else -weights[corner]
+            indices[place], values[place] = column, value
             end += 1
+
+
+@kernel
+def fill_right_side(first, last, faces, graph, right_side):
+    """Fill the rows of some faces in the right-hand side (M,)."""
+    pairs, edges = graph.pairs, graph.edges
+    for i in range(first, last):
+        f = faces[i]
+        inwards, outwards = 0.0, 0.0
+        # The last edge comes last, so that both sums are those in the order of all edges, bit for bit.
+        latest = max(edges[f, 0], edges[f, 1], edges[f, 2])
+        for k in range(4):
+            e = edges[f, k] if k < 3 else latest
+            if e < 0 or (k < 3 and e == latest):
+                continue
+            pull = graph.weights[e] * graph.steps[e]
+            if pairs[e, 0] == f:
+                outwards += pull
+            else:
+                inwards += pull
+        right_side[f] = inwards - outwards

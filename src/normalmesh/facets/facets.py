@@ -96,32 +96,42 @@ class FacetSystem:
         """Return the gaps (E,) between the planes of two adjacent faces at the midpoint of their edge."""
         return offsets[self.pairs[:, 1]] - offsets[self.pairs[:, 0]] - self.steps
 
+    @cached_property
+    def face_edges(self) -> NDArray[np.int32]:
+        """Inner edges (M, 3) across from the corners of each face, −1 at the boundary."""
+        edges = np.full(3 * len(self.means.mesh.faces), -1, np.int32)
+        edges[self.corners] = edges[self.means.mesh.opposite[self.corners]] = np.arange(len(self.corners))
+        return edges.reshape(-1, 3)
+
     def matrix(self) -> csr_matrix:
         """Return the Laplacian (M, M) of the dual graph."""
-        opposite, count = self.means.mesh.opposite, len(self.means.mesh.faces)
-        weights = np.zeros(3 * count)
-        weights[self.corners] = weights[opposite[self.corners]] = self.weights
+        count = len(self.means.mesh.faces)
         indptr = np.zeros(count + 1, np.int32)
-        np.cumsum(1 + (opposite >= 0).reshape(-1, 3).sum(axis=1), out=indptr[1:])
+        np.cumsum(1 + (self.face_edges >= 0).sum(axis=1), out=indptr[1:])
         indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
-        in_parallel(_facets.fill_laplacian, count, opposite, weights, indptr, indices, values, grain=GRAIN)
+        graph = self._graph(self.weights)
+        in_parallel(_facets.fill_laplacian, count, np.arange(count), graph, indptr, indices, values, grain=GRAIN)
         return csr_matrix((values, indices, indptr), shape=(count, count))
-
-    def rows(self, edge_at):
-        import sys
-
-        sys.path.insert(0, "/tmp")
-        from stubrows import Rows
-
-        return Rows(self, edge_at)
 
     def right_side(self) -> Float:
         """Return the right-hand side (M,)."""
         count = len(self.means.mesh.faces)
-        pull = self.weights * self.steps
-        right = np.zeros(count)
-        right += np.bincount(self.pairs[:, 1], pull, count) - np.bincount(self.pairs[:, 0], pull, count)
+        right = np.empty(count)
+        in_parallel(_facets.fill_right_side, count, np.arange(count), self._graph(self.weights), right, grain=GRAIN)
         return right
+
+    def reweigh(self, faces: NDArray[np.int64], weights: Float, matrix: csr_matrix, right_side: Float) -> None:
+        """Write the rows of some faces (K,) for other weights (E,) into the matrix and the right-hand side, in place.
+
+        A weight that changed stands in the rows of both faces of its edge.
+        """
+        graph = self._graph(weights)
+        rows = (matrix.indptr, matrix.indices, matrix.data)
+        in_parallel(_facets.fill_laplacian, len(faces), faces, graph, *rows, grain=GRAIN)
+        in_parallel(_facets.fill_right_side, len(faces), faces, graph, right_side, grain=GRAIN)
+
+    def _graph(self, weights: Float) -> _facets.DualGraph:
+        return _facets.DualGraph(self.face_edges, self.pairs, self.steps, weights)
 
     @cached_property
     def _importance(self) -> Float:

@@ -265,10 +265,10 @@ def join_end(tip, adjacency, band, rule, chosen, degree, own):
 
 
 @kernel
-def shorten_lines(cut, edge_at, ends, areas, max_area, fixed):
+def shorten_lines(cut, face_edges, ends, areas, max_area, fixed):
     """Let two cut sides of a small face, whose common corner lies on no other line, become its third side.
 
-    ``cut`` (E,) is changed in place; ``edge_at`` (3M,) is the edge across from each corner, −1 at the boundary.
+    ``cut`` (E,) is changed in place; ``face_edges`` (M, 3) are the edges of each face, −1 at the boundary.
     """
     degree = np.zeros(fixed.size, np.int64)
     for e in range(cut.size):
@@ -278,7 +278,7 @@ def shorten_lines(cut, edge_at, ends, areas, max_area, fixed):
     for f in range(areas.size):
         if areas[f] > max_area:
             continue
-        one, two, third = edge_at[3 * f], edge_at[3 * f + 1], edge_at[3 * f + 2]
+        one, two, third = face_edges[f, 0], face_edges[f, 1], face_edges[f, 2]
         if min(one, two, third) < 0:
             continue
         if not cut[one]:

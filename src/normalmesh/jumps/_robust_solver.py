@@ -10,15 +10,15 @@ from normalmesh.facets.robust_weights import MAX_WIDTHS, MIN_SHARE, SHARPNESS
 from normalmesh.runtime.kernels import inner, kernel
 
 
-class DualGraph(NamedTuple):
+class StrainedGraph(NamedTuple):
     """The dual graph of a mesh, as the kernels of robust solves take it.
 
     Attributes
     ----------
     pairs : (E, 2) int32
         The two faces of each edge.
-    edge_at : (3M,) int32
-        The edge across from each corner, −1 at the boundary.
+    edges : (M, 3) int32
+        The edges of each face, −1 at the boundary.
     steps : (E,)
         Difference of the offsets of its faces at which an edge is not strained.
     cosines : (M,)
@@ -30,7 +30,7 @@ class DualGraph(NamedTuple):
     """
 
     pairs: NDArray[np.int32]
-    edge_at: NDArray[np.int32]
+    edges: NDArray[np.int32]
     steps: NDArray[np.float64]
     cosines: NDArray[np.float64]
     per_offset: NDArray[np.float64]
@@ -49,10 +49,10 @@ def affinity(face, edge, graph, offsets):
 def total_affinities(first, last, faces, graph, offsets, totals):
     """Fill ``totals`` (M,) for faces ``faces[first:last]``: half their number of edges over their summed affinities."""
     for i in range(first, last):
-        f = np.int64(faces[i])
+        f = faces[i]
         total, count = 0.0, 0
-        for corner in range(3 * f, 3 * f + 3):
-            e = graph.edge_at[corner]
+        for side in range(3):
+            e = graph.edges[f, side]
             if e >= 0:
                 total += affinity(f, e, graph, offsets)
                 count += 1
@@ -108,9 +108,9 @@ def mark_rings(edges, graph, rings, marked, front, behind):
     for _ in range(rings):
         more = 0
         for i in range(count):
-            f = np.int64(front[i])
-            for corner in range(3 * f, 3 * f + 3):
-                e = graph.edge_at[corner]
+            f = front[i]
+            for side in range(3):
+                e = graph.edges[f, side]
                 if e < 0:
                     continue
                 other = graph.pairs[e, 0] + graph.pairs[e, 1] - f

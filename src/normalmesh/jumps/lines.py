@@ -91,11 +91,8 @@ def choose_lines(edges: StrainedEdges) -> Bool:
     mesh = edges.system.means.mesh
     fixed = boundary_vertices(mesh)
     cut = _centre_lines(edges, band, fixed)
-    edge_at = np.full(mesh.faces.size, -1, np.int32)
-    corners = edges.system.corners
-    edge_at[corners] = edge_at[mesh.opposite[corners]] = np.arange(len(cut))
     for _ in range(2):
-        shorten_lines(cut, edge_at, edges.system.ends, edges.system.means.areas, SMALL_FACE, fixed)
+        shorten_lines(cut, edges.system.face_edges, edges.system.ends, edges.system.means.areas, SMALL_FACE, fixed)
     _prune(cut, edges, fixed, lambda free, length, mean: (free == 1) & (length < SPUR))
     # A line is judged together with its weak branches, which go afterwards.
     cut = edges.worth(cut, RELEASE)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.jumps import _robust_solver
-from normalmesh.jumps._robust_solver import DualGraph
+from normalmesh.jumps._robust_solver import StrainedGraph
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.partial_cholesky import PartialCholesky
@@ -71,11 +71,9 @@ class RobustSolver:
         self._trust, self._even = holds * robust.trust, holds * robust.even()
         self._base = self._trust * robust.edge_cosines**2
         distance = np.hypot(*(means.centroids[first] - means.centroids[second]).T)
-        edge_at = np.full(means.mesh.faces.size, -1, np.int32)
-        edge_at[system.corners] = edge_at[means.mesh.opposite[system.corners]] = np.arange(len(first))
-        self._graph = DualGraph(
+        self._graph = StrainedGraph(
             system.pairs,
-            edge_at,
+            system.face_edges,
             system.steps,
             robust.cosines,
             robust.edge_cosines / pixel_length,
@@ -83,10 +81,9 @@ class RobustSolver:
         )
         self.weights = system.weights.copy()
         self.offsets, self.strain = np.zeros(len(system.component)), np.zeros(len(first))
-        self._rows = system.rows(edge_at)
-        self._gauge = system.gauge
-        self._factor = PartialCholesky(self._rows.matrix, means.centroids, workspace)
-        self._extra = self._gauge.pins(self._rows.matrix.diagonal(), self._factor.last)
+        self._matrix, self._right_side, self._gauge = system.matrix(), system.right_side(), system.gauge
+        self._factor = PartialCholesky(self._matrix, means.centroids, workspace)
+        self._extra = self._gauge.pins(self._matrix.diagonal(), self._factor.last)
         self.component_of_edge = system.component[first]
         self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(len(first))
         self._totals = np.zeros(len(self.offsets))
@@ -196,7 +193,7 @@ class RobustSolver:
         """Prepare for solves in which only weights between active faces (M,) change."""
         self._active = active
         self._fill(self._all_faces)
-        self._factor.freeze(self._widened(active), self._rows.matrix.data, self._extra, self._rows.right_side)
+        self._factor.freeze(active, self._matrix.data, self._extra, self._right_side)
         self._choose()
 
     def _narrow(self, moving: Int) -> None:
@@ -206,7 +203,7 @@ class RobustSolver:
         now, then = np.bincount(component, self._active), np.bincount(component, active)
         active = np.where((then >= (1 - NARROWER) * now)[component], self._active, active)
         if not np.array_equal(active, self._active):
-            self._factor.narrow(self._widened(active))
+            self._factor.narrow(active)
             self._next_active = active
 
     _next_active: Bool | None = None
@@ -217,17 +214,10 @@ class RobustSolver:
         pairs = self.system.pairs
         self._edges: Int = np.flatnonzero(self._active[pairs[:, 0]] & self._active[pairs[:, 1]])
 
-    def _widened(self, active: Bool) -> Bool:
-        """Return active faces (M,) and their neighbours: weights of active faces depend on the offsets of both."""
-        wide = active.copy()
-        pairs = self.system.pairs
-        wide[pairs[active[pairs].any(axis=1)]] = True
-        return wide
-
     def _solve(self) -> None:
         """Solve for the faces that may change."""
         self._fill(self._faces)
-        self._factor.solve(self._rows.matrix.data, self._extra, self._rows.right_side, self.offsets)
+        self._factor.solve(self._matrix.data, self._extra, self._right_side, self.offsets)
         self._over(_robust_solver.fill_strain, self._edges, self._graph, self.offsets, self.strain)
         if self._next_active is not None:
             self._active, self._next_active = self._next_active, None
@@ -241,7 +231,7 @@ class RobustSolver:
 
     def _fill(self, faces: Int) -> None:
         """Renew the rows of faces in the matrix and on the right-hand side."""
-        self._rows.fill(faces, self.weights)
+        self.system.reweigh(faces, self.weights, self._matrix, self._right_side)
 
     def _over(self, kernel: Any, items: Int, *arguments: Any) -> None:
         in_parallel(kernel, len(items), items, *arguments, grain=GRAIN)

@@ -40,10 +40,7 @@ class EliminationTree:
     def postorder(self) -> Int:
         """Return the rank (B,) of each block in postorder: every subtree is contiguous and ends with its root."""
         size = self.sums(np.ones(self.parent.size, np.int64))
-        first = self.sums_before(size)
-        for generation in self.generations[1:]:
-            first[generation] += first[self.parent[generation]]
-        last: Int = first + size - 1
+        last: Int = self._nested(size) + size - 1
         return last
 
     def tasks(self, work: NDArray[np.float64], share: float) -> tuple[Int, Int]:
@@ -89,6 +86,33 @@ class EliminationTree:
         peak = np.zeros(stack.max() + 1, np.int64)
         np.maximum.at(peak, stack, below + size)
         return below + (np.cumsum(peak) - peak)[stack], int(peak.sum())
+
+    def kept_places(self, size: Int) -> tuple[Int, int]:
+        """Return offsets (B,) at which updates of ``size`` (B,) numbers can be kept, and the length of the buffer.
+
+        Updates of blocks none of which lies above another do not overlap. An update overlaps none of its children's,
+        so that it can be written while these are read: even and odd depths have buffers of their own. Each buffer is as
+        long as the largest sum of sizes of blocks of its depths none of which lies above another.
+        """
+        place, length = np.zeros(size.size, np.int64), 0
+        for parity in (0, 1):
+            own, below = np.zeros(size.size, np.int64), np.zeros(size.size, np.int64)
+            members = np.concatenate([np.empty(0, np.int64), *self.generations[parity::2]])
+            own[members] = size[members]
+            for generation in reversed(self.generations):
+                own[generation] = np.maximum(own[generation], below[generation])
+                if generation is not self.generations[0]:
+                    np.add.at(below, self.parent[generation], own[generation])
+            place[members] = length + self._nested(own)[members]
+            length += int(own[self.generations[0]].sum())
+        return place, length
+
+    def _nested(self, size: Int) -> Int:
+        """Return where the range of each block (B,) begins, if it encloses those of its children side by side."""
+        first = self.sums_before(size)
+        for generation in self.generations[1:]:
+            first[generation] += first[self.parent[generation]]
+        return first
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the sums (B,) of the values (B,) over each subtree."""

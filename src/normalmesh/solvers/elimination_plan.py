@@ -1,0 +1,182 @@
+"""Plan of the elimination of one sparsity pattern: order, parallel tasks, and places of all numbers.
+
+The order is a nested dissection by coordinates. Blocks of it, or all of them, are factorised by the multifrontal method
+with dense fronts.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.runtime.threads import in_parallel
+from normalmesh.runtime.workspace import Workspace
+from normalmesh.solvers._cholesky import (
+    Blocks,
+    Elimination,
+    Matrix,
+    Schedule,
+    Storage,
+    factorise,
+    find_borders,
+    plan_assembly,
+    substitute,
+)
+from normalmesh.solvers._dissection import Ordering, Pattern, Positions, dissect, landmark_coordinates
+from normalmesh.solvers.elimination_tree import EliminationTree
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+#: Subtrees with at most this share of the work are done in parallel. The share is fixed, so that results do not depend
+#: on the number of threads.
+_SHARE = 1 / 32
+#: Overhead of a block besides its arithmetic, in multiplications.
+_BLOCK_WORK = 1000.0
+#: Systems of at least `_PARALLEL_FROM` unknowns are dissected on several threads, in `_PARTS` parts.
+_PARALLEL_FROM, _PARTS = 10_000, 64
+#: Numbers in the panels of a level from which on its tasks are shared among threads: to factorise, and to substitute.
+_FACTORISED, _SUBSTITUTED = 50_000, 500_000
+
+
+class Passes(NamedTuple):
+    """Passes over a set of blocks, children before parents, to factorise them and to substitute with them.
+
+    Each is a sequence of schedules. Tasks of one schedule do not depend on each other.
+    """
+
+    factorising: list[Schedule]
+    substituting: list[Schedule]
+
+
+class EliminationPlan:
+    """What follows from a sparsity pattern alone.
+
+    Parameters
+    ----------
+    matrix
+        (n, n), symmetric, with the pattern of all matrices to be factorised.
+    coordinates
+        (n, 2) positions of the unknowns in the plane, in any unit. Without them, positions are derived from distances
+        in the graph, which takes longer and gives somewhat more fill-in.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    elimination : Elimination
+        Order, blocks and their couplings, as kernels take them.
+    tree : EliminationTree
+        The tree of the blocks.
+    panel_at, update_at : (B + 1,), (B,) int64
+        Where the panel and the update of each block begin. Updates lie on stacks.
+    panel_count, update_count
+        Numbers in all panels, and on all stacks.
+    update_size : (B,) int64
+        Numbers in the update of each block.
+    """
+
+    def __init__(self, matrix: csr_matrix, coordinates: Float | None) -> None:
+        self.pattern = Pattern(matrix.indptr, matrix.indices)
+        if coordinates is None:
+            coordinates = landmark_coordinates(self.pattern)
+        blocks = _dissected(self.pattern, coordinates)
+        couplings = find_borders(self.pattern, blocks)
+        self.elimination = Elimination(blocks, couplings, plan_assembly(self.pattern, blocks, couplings))
+        self.tree = EliminationTree.of(couplings.parent)
+        own, beyond = blocks.stop - blocks.start, np.diff(couplings.border)
+        task, self._levels = self.tree.tasks(own * (own + beyond) ** 2.0 + _BLOCK_WORK, _SHARE)
+        self._tasks = np.concatenate([[0], np.cumsum(np.bincount(task))])
+        self._blocks = np.lexsort((self.tree.postorder(), task))
+        # Padded as by _fronts.padded.
+        wide, deep = own + 3 & ~3, beyond + 3 & ~3
+        self.update_size: Int = deep**2
+        self.update_at, self.update_count = self.tree.update_places(self.update_size, task)
+        self._panel_size: Int = own * (wide + deep)
+        self.panel_at = _pointers(self._panel_size)
+        self.panel_count = int(self.panel_at[-1])
+
+    def storage(self, workspace: Workspace, more: int = 0) -> Storage:
+        """Reserve memory for all panels, all stacks of updates, and so many ``more`` numbers of updates."""
+        buffer = workspace.reserve(self.panel_count + self.update_count + more)
+        panels, updates = np.split(buffer, [self.panel_count])
+        return Storage(self.panel_at, self.update_at.copy(), panels, updates)
+
+    def passes(self, chosen: Bool) -> Passes:
+        """Return the passes over the chosen blocks (B,)."""
+        is_chosen = chosen[self._blocks]
+        blocks = self._blocks[is_chosen]
+        tasks = _pointers(is_chosen)[self._tasks]
+        numbers = np.diff(_pointers(self._panel_size[blocks])[tasks[self._levels]])
+        several = np.diff(_pointers(np.diff(tasks) > 0)[self._levels]) > 1
+
+        def schedules(least: int) -> list[Schedule]:
+            shared = several & (numbers >= least)
+            # Consecutive levels that one thread does are a single task.
+            begins = np.flatnonzero(np.append(True, shared[1:] | shared[:-1]))
+            bounds = pairwise(self._levels[np.append(begins, shared.size)])
+            pointers = (
+                np.unique(tasks[low : high + 1] if split else tasks[[low, high]])
+                for (low, high), split in zip(bounds, shared[begins], strict=True)
+            )
+            return [Schedule(each, blocks) for each in pointers if each.size > 1]
+
+        return Passes(schedules(_FACTORISED), schedules(_SUBSTITUTED))
+
+    def factorise(self, passes: Passes, matrix: Matrix, storage: Storage) -> None:
+        """Fill panels and updates of the blocks of the passes.
+
+        Raises
+        ------
+        NormalMeshError
+            The matrix is not positive definite.
+        """
+        for schedule in passes.factorising:
+            count = schedule.pointers.size - 1
+            failed = np.full(count, -1)
+            in_parallel(factorise, count, matrix, self.elimination, schedule, storage, failed, grain=1)
+            if failed.max() >= 0:
+                unknown = self.elimination.blocks.order[failed.max()]
+                raise NormalMeshError(
+                    f"the matrix is not positive definite: the pivot of unknown {unknown} is not positive"
+                )
+
+    def substitute(self, passes: Passes, upwards: bool, storage: Storage, x: Float, carried: Float) -> None:
+        """Solve Uᵀy = b upwards or Ux = y downwards, in place, in the blocks of the passes.
+
+        ``x`` (n,) is in elimination order. ``carried``, one number for each of the tree's ``rows``, holds what blocks
+        add to the right-hand side of their borders.
+        """
+        for schedule in passes.substituting if upwards else reversed(passes.substituting):
+            count = schedule.pointers.size - 1
+            in_parallel(substitute, count, upwards, self.elimination, schedule, storage, x, carried, grain=1)
+
+
+def _pointers(counts: NDArray[np.generic]) -> Int:
+    """Return where each of several consecutive ranges (m,) begins, and where the last one ends: (m + 1,)."""
+    pointers = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=pointers[1:])
+    return pointers
+
+
+def _dissected(pattern: Pattern, coordinates: Float) -> Blocks:
+    """Return elimination order and blocks by nested dissection."""
+    n = len(coordinates)
+    positions = Positions(coordinates[:, 0].copy(), coordinates[:, 1].copy())
+    ordering = Ordering(
+        np.arange(n, dtype=np.int32), np.zeros(n, np.bool_), np.zeros(n, np.int8), np.empty(n, np.int32)
+    )
+    parts = np.array([[0, n]])
+    # There are no edges between parts, so they can be halved at the same time.
+    while n >= _PARALLEL_FROM and len(parts) < _PARTS:
+        halves = np.zeros((2 * len(parts), 2), np.int64)
+        in_parallel(dissect, len(parts), parts, halves, False, pattern, positions, ordering, grain=1)
+        parts = halves
+    in_parallel(dissect, len(parts), parts, parts, True, pattern, positions, ordering, grain=1)
+    start = np.flatnonzero(ordering.begins)
+    return Blocks(ordering.order, start, np.append(start[1:], n))
