@@ -14,7 +14,6 @@ import math
 import numpy as np
 
 from normalmesh.facets._face_means import MIN_FACING
-from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
 from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, TANGENT_V, frame_vector, ray, space_point
 from normalmesh.runtime.kernels import inner
@@ -317,7 +316,6 @@ def goal(angle, area, noise):
 
 
 @inner(forceinline=True)
-def corner_point(corner, mesh, unknown, camera):
-    """Return the point in space of a corner."""
-    vertex = vertex_at(corner, mesh.faces)
-    return space_point(mesh.vertices[vertex, 0], mesh.vertices[vertex, 1], unknown[corner], camera)
+def vertex_point(vertex, mesh, unknown, camera):
+    """Return the point in space of a vertex."""
+    return space_point(mesh.vertices[vertex, 0], mesh.vertices[vertex, 1], unknown[vertex], camera)

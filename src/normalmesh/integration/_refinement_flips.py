@@ -1,13 +1,12 @@
 """Kernels of :mod:`.refinement`: flips that lower the angle between pixel and face normals.
 
-``mesh``, ``normal_map`` and ``values`` are as in :mod:`._refinement`, tables of pixels as in :mod:`._patch`.
+``mesh``, ``normal_map`` and ``unknown`` are as in :mod:`._refinement`, tables of pixels as in :mod:`._patch`.
 """
 
 import numpy as np
 
 from normalmesh.integration._patch import (
     MIN_AREA,
-    corner_point,
     gather_face,
     goal,
     max_pixels,
@@ -16,11 +15,11 @@ from normalmesh.integration._patch import (
     reserve,
     sum_of_angles,
     unit_normal,
+    vertex_point,
 )
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import crossing
-from normalmesh.mesh.cut_mesh import CUT
 from normalmesh.runtime.kernels import inner, kernel
 
 
@@ -38,9 +37,9 @@ def gather_pixels(f, mesh, normals, pixels):
 def angle_now(f, mesh, unknown, camera, pixels, count):
     """Return the summed angle between face f and its pixels."""
     normal = unit_normal(
-        corner_point(3 * f, mesh, unknown, camera),
-        corner_point(3 * f + 1, mesh, unknown, camera),
-        corner_point(3 * f + 2, mesh, unknown, camera),
+        vertex_point(mesh.faces[f, 0], mesh, unknown, camera),
+        vertex_point(mesh.faces[f, 1], mesh, unknown, camera),
+        vertex_point(mesh.faces[f, 2], mesh, unknown, camera),
     )
     return sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
 
@@ -49,12 +48,11 @@ def angle_now(f, mesh, unknown, camera, pixels, count):
 def angle_flipped(corner, mesh, unknown, camera, pixels, count):
     """Return the summed angle of the pixels of a corner's face if the edge across from the corner is flipped."""
     vertices, faces = mesh.vertices, mesh.faces
-    other = mesh.opposite[corner]
-    a = corner_point(next_corner(corner), mesh, unknown, camera)
-    b = corner_point(previous_corner(corner), mesh, unknown, camera)
-    c = corner_point(corner, mesh, unknown, camera)
-    d = corner_point(other, mesh, unknown, camera)
-    start, end = vertex_at(corner, faces), vertex_at(other, faces)
+    start, end = vertex_at(corner, faces), vertex_at(mesh.opposite[corner], faces)
+    a = vertex_point(vertex_at(next_corner(corner), faces), mesh, unknown, camera)
+    b = vertex_point(vertex_at(previous_corner(corner), faces), mesh, unknown, camera)
+    c = vertex_point(start, mesh, unknown, camera)
+    d = vertex_point(end, mesh, unknown, camera)
     origin = faces[corner // 3, 0]
     u, v = vertices[start, 0] - vertices[origin, 0], vertices[start, 1] - vertices[origin, 1]
     du, dv = vertices[end, 0] - vertices[start, 0], vertices[end, 1] - vertices[start, 1]
@@ -62,11 +60,11 @@ def angle_flipped(corner, mesh, unknown, camera, pixels, count):
 
 
 @inner(forceinline=True)
-def area_to_flip(corner, mesh, strain):
+def area_to_flip(corner, mesh):
     """Return the area of the two faces of the edge across from a corner, or 0 if the edge must not be flipped."""
     faces, flags, end = mesh.faces, mesh.flags, 3 * mesh.real_faces
     other = mesh.opposite[corner]
-    if corner >= end or other >= end or strain[corner] >= CUT:
+    if corner >= end or other >= end:
         return 0.0
     a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
     if flags[a] & flags[b] & LOCKED:
@@ -76,12 +74,12 @@ def area_to_flip(corner, mesh, strain):
 
 
 @kernel
-def judge_faces(first, last, mesh, values, normal_map, angles, flipped):
+def judge_faces(first, last, mesh, unknown, normal_map, angles, flipped):
     """Fill the summed angles (M,) of faces, and ``flipped`` (3M,): those of their pixels if the edge across is flipped.
 
     ``flipped`` is zero where the edge must not be flipped.
     """
-    camera, unknown = normal_map.camera, values.unknown
+    camera = normal_map.camera
     pixels = new_table(128)
     for f in range(first, last):
         pixels, count = gather_pixels(f, mesh, normal_map.normals, pixels)
@@ -90,12 +88,12 @@ def judge_faces(first, last, mesh, values, normal_map, angles, flipped):
             flipped[corner] = 0.0
             # Both corners of an edge must come to the same answer.
             one = min(corner, mesh.opposite[corner])
-            if area_to_flip(one, mesh, values.strain) > 0.0:
+            if area_to_flip(one, mesh) > 0.0:
                 flipped[corner] = angle_flipped(corner, mesh, unknown, camera, pixels, count)
 
 
 @kernel
-def fill_angle_gains(first, last, mesh, strain, noise, angles, flipped, gains):
+def fill_angle_gains(first, last, mesh, noise, angles, flipped, gains):
     """Fill ``gains`` (3M,): the decrease of the summed angle if an edge is flipped, at the smaller of its two corners.
 
     It is zero if the flip is forbidden or does not pay. ``angles`` (M,) and ``flipped`` (3M,) are as
@@ -105,17 +103,17 @@ def fill_angle_gains(first, last, mesh, strain, noise, angles, flipped, gains):
         gains[corner] = 0.0
         other = mesh.opposite[corner]
         if corner < other:
-            area = area_to_flip(corner, mesh, strain)
+            area = area_to_flip(corner, mesh)
             if area > 0.0:
                 now, then = angles[corner // 3] + angles[other // 3], flipped[corner] + flipped[other]
                 gains[corner] = now - then if then < goal(now, area, noise) else 0.0
 
 
 @inner(forceinline=True, allocates=True)
-def still_lowers_angle(corner, mesh, values, normal_map, noise, pixels):
+def still_lowers_angle(corner, mesh, unknown, normal_map, noise, pixels):
     """Return whether flipping the edge across from a corner lowers the summed angle."""
-    camera, unknown = normal_map.camera, values.unknown
-    area = area_to_flip(corner, mesh, values.strain)
+    camera = normal_map.camera
+    area = area_to_flip(corner, mesh)
     now = then = 0.0
     if area > 0.0:
         for each in (corner, np.int64(mesh.opposite[corner])):
@@ -126,7 +124,7 @@ def still_lowers_angle(corner, mesh, values, normal_map, noise, pixels):
 
 
 @kernel
-def flip_to_lower_angles(order, mesh, values, normal_map, noise):
+def flip_to_lower_angles(order, mesh, unknown, normal_map, noise):
     """Flip the edges across from the given corners if that still lowers the summed angle; return the number of flips.
 
     Each flip lowers the angle in the mesh as it is given; edges beside an earlier flip are judged again.
@@ -137,23 +135,11 @@ def flip_to_lower_angles(order, mesh, values, normal_map, noise):
     pixels = new_table(1024)
     for corner in order:
         one, two = corner // 3, opposite[corner] // 3
-        if (changed[one] or changed[two]) and not still_lowers_angle(corner, mesh, values, normal_map, noise, pixels):
+        if (changed[one] or changed[two]) and not still_lowers_angle(corner, mesh, unknown, normal_map, noise, pixels):
             continue
         if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), mesh):
             continue
-        carry_corners(corner, opposite, values)
         flip_edge(corner, mesh)
         changed[one] = changed[two] = True
         flips += 1
     return flips
-
-
-@inner(forceinline=True)
-def carry_corners(corner, opposite, values):
-    """Set the values of corners to those that they have once the edge across from ``corner`` is flipped."""
-    unknown, strain = values.unknown, values.strain
-    other = opposite[corner]
-    unknown[previous_corner(corner)], unknown[previous_corner(other)] = unknown[other], unknown[corner]
-    at_start, at_end = next_corner(corner), next_corner(other)
-    strain[corner], strain[other] = strain[at_end], strain[at_start]
-    strain[at_start] = strain[at_end] = 0.0
