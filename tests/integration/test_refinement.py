@@ -11,6 +11,7 @@ from normalmesh.integration import mesh_integration
 from normalmesh.integration._patch import (
     BLOCK,
     LANES,
+    MAX_ASPECT,
     SECTOR,
     SHARE,
     U,
@@ -29,7 +30,7 @@ from normalmesh.integration._refinement import (
     star_optimum,
     stays_upright,
 )
-from normalmesh.integration._refinement_flips import fill_angle_gains, judge_faces
+from normalmesh.integration._refinement_flips import JudgedFaces, fill_angle_gains, judge_faces
 from normalmesh.integration.refinement import colours, refine
 from normalmesh.mesh._closed_mesh import turn
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -41,18 +42,20 @@ from thread_counts import on_one_and_on_several
 CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 12.0, 11.0, skew=1.0)]
 
 
-def judged(mesh, unknown, normal_map, noise=0.0):
-    """Return the summed angles (M,), those (3M,) if an edge is flipped, and the gains (3M,) of flips."""
+def judged_faces(mesh, unknown, normal_map, noise=0.0):
+    """Return the faces as they are and flipped, and the gains (3M,) of flips."""
     closed = ClosedMesh.from_screen(mesh, normal_map.shape)
-    angles, flipped, gains = np.empty(len(mesh.faces)), np.empty(mesh.faces.size), np.empty(mesh.faces.size)
-    judge_faces(0, len(angles), closed.arrays, unknown, normal_map.arrays, angles, flipped)
-    fill_angle_gains(0, len(gains), closed.arrays, noise, angles, flipped, gains)
-    return angles, flipped, gains
+    count = len(mesh.faces)
+    judged = JudgedFaces(np.empty(count), np.empty(count), np.empty(3 * count), np.empty(3 * count))
+    gains = np.empty(3 * count)
+    judge_faces(0, count, closed.arrays, unknown, normal_map.arrays, judged)
+    fill_angle_gains(0, 3 * count, closed.arrays, noise, judged, gains)
+    return judged, gains
 
 
 def summed_angles(mesh, unknown, normal_map):
     """Return the summed angles (M,) between faces and their pixels."""
-    return judged(mesh, unknown, normal_map)[0]
+    return judged_faces(mesh, unknown, normal_map)[0].angles
 
 
 def faces_around(vertex, closed):
@@ -110,7 +113,8 @@ def test_gains_of_flips_are_what_flipping_changes(camera):
     normal_map = bumpy_map(mask=np.random.default_rng(0).random((24, 26)) > 0.2, camera=camera)
     mesh = point_mesh(normal_map.shape, 40)
     unknown = np.random.default_rng(1).normal(0, 0.05, len(mesh.vertices))
-    angles, _, gains = judged(mesh, unknown, normal_map)
+    judged, gains = judged_faces(mesh, unknown, normal_map)
+    angles = judged.angles
     gaining = np.flatnonzero(gains > 0)
     assert len(gaining) > 10
     for corner in gaining:
@@ -192,6 +196,29 @@ def test_one_round_lowers_the_angle_and_keeps_the_mesh_valid(camera):
     after = closed.to_screen()
     assert after.check().ok, str(after.check())
     assert summed_angles(after, unknown, normal_map).sum() < 0.97 * before
+
+
+def test_refinement_makes_no_needles_and_no_faces_without_pixels():
+    """Depths are random, so that faces that own few pixels or none pay where those that there are do not count."""
+    normal_map = bumpy_map((48, 48))
+    mesh = point_mesh((48, 48), 250)
+    unknown = np.random.default_rng(1).normal(0, 2.0, len(mesh.vertices))
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape)
+    before = shapes_of(mesh)
+    flips, moves = refine(closed, unknown, normal_map, 0)
+    assert flips > 50
+    assert moves > 50
+    after = shapes_of(closed.to_screen())
+    assert np.count_nonzero(after[0] > MAX_ASPECT) <= np.count_nonzero(before[0] > MAX_ASPECT)
+    assert np.count_nonzero(after[1] == 0) <= np.count_nonzero(before[1] == 0)
+
+
+def shapes_of(mesh):
+    """Return the aspects (M,) of faces and the numbers (M,) of their pixels."""
+    corners = mesh.vertices[mesh.faces]
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    owner = pixel_faces(mesh, (48, 48))
+    return longest**2 / (2 * mesh.areas), np.bincount(owner[owner >= 0], minlength=len(mesh.faces))
 
 
 @pytest.mark.parametrize("formulation", ["facets", "vertices"])

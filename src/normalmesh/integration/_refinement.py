@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from normalmesh.facets._face_means import sampled_gradient
 from normalmesh.integration._patch import (
     MANY_PIXELS,
-    MIN_AREA,
     fill_chords,
     fill_slopes,
     gather_face,
     goal,
+    is_fit,
     mark_sector,
     max_pixels,
     new_table,
@@ -30,7 +30,6 @@ from normalmesh.integration._patch import (
 )
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._topology import next_corner
-from normalmesh.mesh._validity import is_well_shaped
 from normalmesh.normals._camera import space_point
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -43,9 +42,9 @@ MAX_FACES = 64
 
 #: Columns of the table of a ring, one row for each neighbour of a vertex, counter-clockwise, and the first one again:
 #: its position on the screen, relative to the vertex; its unknown; its point in space. Face k of the star lies between
-#: neighbours k and k + 1.
-RING_U, RING_V, RING_UNKNOWN, RING_SPACE = 0, 1, 2, 3
-RING = 6
+#: neighbours k and k + 1; the last column is the number of its pixels in the table.
+RING_U, RING_V, RING_UNKNOWN, RING_SPACE, RING_PIXELS = 0, 1, 2, 3, 6
+RING = 7
 
 
 class Search(NamedTuple):
@@ -155,6 +154,7 @@ def gather_star(star, stride, normals, pixels):
         begin = count
         count = gather_face(here, b, c, here, stride, normals, pixels, count)
         mark_sector(k, pixels, begin, count)
+        ring[k, RING_PIXELS] = count - begin
     end = pad_block(pixels, count)
     mark_sector(0, pixels, count, end)
     return pixels, end
@@ -165,10 +165,7 @@ def stays_upright(u, v, star):
     """Return whether all faces keep a sufficient size and shape if their vertex moves by (u, v)."""
     for k in range(star.valence):
         bu, bv, cu, cv = sides_of(k, u, v, star.ring)
-        double_area = bv * cu - bu * cv
-        longest = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
-        # Written so that NaN does not pass.
-        if not (double_area >= 2.0 * MIN_AREA and is_well_shaped(double_area, longest)):
+        if not is_fit(bu, bv, cu, cv):
             return False
     return True
 
@@ -178,7 +175,7 @@ def star_optimum(u, v, star, normal_map, pixels, count):
     """Return the unknown of a vertex that fits the mean gradients of its faces best if it moves by (u, v), or NaN.
 
     Its neighbours are fixed. The functional of each face is area · m_f ‖∇z − ḡ_f‖². It is NaN if no pixel determines
-    the unknown.
+    the unknown, or if a face loses all of its pixels, so that none would hold it.
     """
     here, ring, central = star.here, star.ring, normal_map.camera.is_central
     bend = pull = 0.0
@@ -187,6 +184,8 @@ def star_optimum(u, v, star, normal_map, pixels, count):
         double_area = bv * cu - bu * cv
         sums = sector_sums(k, (u, v), (bu, bv), (cu, cv), central, pixels, count)
         if sums[0] == 0.0:
+            if ring[k, RING_PIXELS] > 0.0:
+                return np.nan
             sums = sampled_gradient(here[0] + u + (bu + cu) / 3.0, here[1] + v + (bv + cv) / 3.0, normal_map)
         number, slope_u, slope_v, inverse = sums
         if number > 0.0:

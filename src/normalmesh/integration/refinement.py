@@ -27,8 +27,8 @@ def refine(
 ) -> tuple[int, int]:
     """Flip edges, then move inner vertices, once.
 
-    No face is inverted, and boundary and locked vertices as well as those of more than 64 faces stay. Afterwards the
-    mesh should be integrated again.
+    No face is inverted, becomes a needle or loses all of its pixels. Boundary and locked vertices as well as those of
+    more than 64 faces stay. Afterwards the mesh should be integrated again.
 
     Parameters
     ----------
@@ -56,10 +56,11 @@ def refine(
 
 def _flip(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, noise: float) -> int:
     """Flip edges, those that gain most first, and return the number of flips."""
-    angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
-    arrays, pixels = mesh.arrays, normal_map.arrays
-    in_parallel(_refinement_flips.judge_faces, len(angles), arrays, unknown, pixels, angles, flipped, grain=CHUNK)
-    in_parallel(_refinement_flips.fill_angle_gains, len(gains), arrays, noise, angles, flipped, gains, grain=GRAIN)
+    count, arrays, pixels = mesh.real_faces, mesh.arrays, normal_map.arrays
+    judged = _refinement_flips.JudgedFaces(np.empty(count), np.empty(count), np.empty(3 * count), np.empty(3 * count))
+    gains = np.empty(3 * count)
+    in_parallel(_refinement_flips.judge_faces, count, arrays, unknown, pixels, judged, grain=CHUNK)
+    in_parallel(_refinement_flips.fill_angle_gains, 3 * count, arrays, noise, judged, gains, grain=GRAIN)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
     flips: int = _refinement_flips.flip_to_lower_angles(order, arrays, unknown, pixels, noise)
