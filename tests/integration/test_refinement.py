@@ -11,6 +11,7 @@ from normalmesh.integration import mesh_integration
 from normalmesh.integration._patch import (
     BLOCK,
     LANES,
+    MAX_ASPECT,
     SECTOR,
     SHARE,
     U,
@@ -22,19 +23,18 @@ from normalmesh.integration._patch import (
 )
 from normalmesh.integration._refinement import (
     RING,
-    CornerValues,
     Star,
     fill_ring,
-    fill_star,
     gather_star,
     star_angle,
-    star_optima,
+    star_optimum,
     stays_upright,
 )
-from normalmesh.integration._refinement_flips import fill_angle_gains, judge_faces
+from normalmesh.integration._refinement_flips import JudgedFaces, fill_angle_gains, judge_faces
 from normalmesh.integration.refinement import colours, refine
+from normalmesh.mesh._closed_mesh import turn
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.mesh.cut_mesh import CUT, CutMesh, following, preceding
+from normalmesh.mesh.cut_mesh import following, preceding
 from normalmesh.normals.noise import without_noise
 from surfaces import angle_error, noisy, plane_map, rmse, sphere, waves
 from thread_counts import on_one_and_on_several
@@ -42,41 +42,48 @@ from thread_counts import on_one_and_on_several
 CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 12.0, 11.0, skew=1.0)]
 
 
-def judged(mesh, unknown, normal_map, noise=0.0):
-    """Return the summed angles (M,), those (3M,) if an edge is flipped, and the gains (3M,) of flips."""
+def judged_faces(mesh, unknown, normal_map, noise=0.0):
+    """Return the faces as they are and flipped, and the gains (3M,) of flips."""
     closed = ClosedMesh.from_screen(mesh, normal_map.shape)
-    angles, flipped, gains = np.empty(len(mesh.faces)), np.empty(mesh.faces.size), np.empty(mesh.faces.size)
-    values = CornerValues(unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size))
-    judge_faces(0, len(angles), closed.arrays, values, normal_map.arrays, angles, flipped)
-    fill_angle_gains(0, len(gains), closed.arrays, values.strain, noise, angles, flipped, gains)
-    return angles, flipped, gains
+    count = len(mesh.faces)
+    judged = JudgedFaces(np.empty(count), np.empty(count), np.empty(3 * count), np.empty(3 * count))
+    gains = np.empty(3 * count)
+    judge_faces(0, count, closed.arrays, unknown, normal_map.arrays, judged)
+    fill_angle_gains(0, 3 * count, closed.arrays, noise, judged, gains)
+    return judged, gains
 
 
 def summed_angles(mesh, unknown, normal_map):
     """Return the summed angles (M,) between faces and their pixels."""
-    return judged(mesh, unknown, normal_map)[0]
+    return judged_faces(mesh, unknown, normal_map)[0].angles
+
+
+def faces_around(vertex, closed):
+    """Return the faces of a vertex, counter-clockwise from the one of its corner."""
+    corners = [closed.corner_of[vertex]]
+    while (corner := turn(corners[-1], closed.opposite)) != corners[0]:
+        corners.append(corner)
+    return np.array(corners) // 3
 
 
 class GatheredStar:
     """The star of a vertex and the pixels around it."""
 
-    def __init__(self, closed, vertex, unknown, strain, normal_map, stride=1):
+    def __init__(self, closed, vertex, unknown, normal_map, stride=1):
         self.normal_map, self.here = normal_map.arrays, tuple(float(x) for x in closed.vertices[vertex])
-        corners = np.empty(64, np.int32)
-        valence = fill_star(vertex, closed.arrays, strain, corners)
-        self.corners = corners[:valence]
-        ring = np.empty((valence, RING))
-        fill_ring(corners, valence, closed.arrays, CornerValues(unknown, strain), self.normal_map.camera, ring)
+        ring = np.empty((65, RING))
+        valence, _, _ = fill_ring(vertex, closed.arrays, unknown, self.normal_map.camera, ring)
         self.star = Star(self.here, 1.0, 1.0, valence, ring)
+        self.faces = faces_around(vertex, closed)
+        assert valence == len(self.faces)
         self.gathered = gather_star(self.star, stride, normal_map.normals, new_table(64))
         fill_slopes(self.here, self.normal_map.camera, *self.gathered)
 
-    def optima(self, move):
-        """Return the best unknowns at the corners if the vertex moves; None if it must not, or they are not known."""
-        own = np.empty(self.star.valence)
-        if stays_upright(*move, self.star) and star_optima(*move, self.star, self.normal_map, *self.gathered, own):
-            return own
-        return None
+    def optimum(self, move):
+        """Return the best unknown if the vertex moves; NaN if it must not, or it is not known."""
+        if not stays_upright(*move, self.star):
+            return np.nan
+        return star_optimum(*move, self.star, self.normal_map, *self.gathered)
 
     def angle(self, move, own):
         """Return the summed angle of the star if the vertex moves."""
@@ -106,7 +113,8 @@ def test_gains_of_flips_are_what_flipping_changes(camera):
     normal_map = bumpy_map(mask=np.random.default_rng(0).random((24, 26)) > 0.2, camera=camera)
     mesh = point_mesh(normal_map.shape, 40)
     unknown = np.random.default_rng(1).normal(0, 0.05, len(mesh.vertices))
-    angles, _, gains = judged(mesh, unknown, normal_map)
+    judged, gains = judged_faces(mesh, unknown, normal_map)
+    angles = judged.angles
     gaining = np.flatnonzero(gains > 0)
     assert len(gaining) > 10
     for corner in gaining:
@@ -128,15 +136,15 @@ def test_a_vertex_finds_its_best_unknown(camera):
     unknown = np.random.default_rng(1).normal(0, 0.05, len(mesh.vertices))
     compared = 0
     for vertex in np.flatnonzero(closed.flags == 0):
-        star = GatheredStar(closed, vertex, unknown[mesh.faces.ravel()], np.zeros(mesh.faces.size), normal_map)
+        star = GatheredStar(closed, vertex, unknown, normal_map)
         moved = mesh.vertices.copy()
         moved[vertex] += (0.3, -0.2)
-        own = star.optima((0.3, -0.2))
-        if own is None:
+        own = star.optimum((0.3, -0.2))
+        if np.isnan(own):
             continue
         after = ScreenMesh(moved, mesh.faces)
         expected = naive_integration.best_unknown(after, vertex, unknown, normal_map)
-        np.testing.assert_allclose(own, expected, atol=1e-5)
+        assert own == pytest.approx(expected, abs=1e-5)
         values = unknown.copy()
         values[vertex] = expected
         around = (mesh.faces == vertex).any(axis=1)
@@ -145,7 +153,7 @@ def test_a_vertex_finds_its_best_unknown(camera):
         compared += 1
     assert compared > 10
     # There is no such value if a face would be inverted.
-    assert star.optima((-50.0, -50.0)) is None
+    assert np.isnan(star.optimum((-50.0, -50.0)))
 
 
 def test_neighbours_have_different_colours():
@@ -181,15 +189,36 @@ def test_one_round_lowers_the_angle_and_keeps_the_mesh_valid(camera):
     unknown = np.log(depth) if isinstance(camera, Perspective) else depth.copy()
     before = summed_angles(mesh, unknown, normal_map).sum()
     closed = ClosedMesh.from_screen(mesh, normal_map.shape)
-    corners = unknown[mesh.faces.ravel()]
-    flips, moves = refine(closed, corners, np.zeros(mesh.faces.size), normal_map, 0)
-    unknown[closed.faces[: closed.real_faces].ravel()] = corners
+    flips, moves = refine(closed, unknown, normal_map, 0)
     assert flips > 0
     assert moves > 10
     assert_consistent(closed)
     after = closed.to_screen()
     assert after.check().ok, str(after.check())
     assert summed_angles(after, unknown, normal_map).sum() < 0.97 * before
+
+
+def test_refinement_makes_no_needles_and_no_faces_without_pixels():
+    """Depths are random, so that faces that own few pixels or none pay where those that there are do not count."""
+    normal_map = bumpy_map((48, 48))
+    mesh = point_mesh((48, 48), 250)
+    unknown = np.random.default_rng(1).normal(0, 2.0, len(mesh.vertices))
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape)
+    before = shapes_of(mesh)
+    flips, moves = refine(closed, unknown, normal_map, 0)
+    assert flips > 50
+    assert moves > 50
+    after = shapes_of(closed.to_screen())
+    assert np.count_nonzero(after[0] > MAX_ASPECT) <= np.count_nonzero(before[0] > MAX_ASPECT)
+    assert np.count_nonzero(after[1] == 0) <= np.count_nonzero(before[1] == 0)
+
+
+def shapes_of(mesh):
+    """Return the aspects (M,) of faces and the numbers (M,) of their pixels."""
+    corners = mesh.vertices[mesh.faces]
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    owner = pixel_faces(mesh, (48, 48))
+    return longest**2 / (2 * mesh.areas), np.bincount(owner[owner >= 0], minlength=len(mesh.faces))
 
 
 @pytest.mark.parametrize("formulation", ["facets", "vertices"])
@@ -228,7 +257,7 @@ def test_a_vertex_of_very_many_faces_stays():
     vertices = np.concatenate([24 + 22 * np.stack([np.cos(angle), -np.sin(angle)], axis=1), [[24.0, 24.0]]])
     mesh = ScreenMesh(vertices, np.stack([rim, (rim + 1) % 100, np.full(100, 100)], axis=1).astype(np.int32))
     closed = ClosedMesh.from_screen(mesh, (48, 48))
-    refine(closed, np.zeros(300), np.zeros(300), waves((48, 48))[0], 0)
+    refine(closed, np.zeros(101), waves((48, 48))[0], 0)
     assert np.array_equal(closed.vertices, vertices)
 
 
@@ -297,72 +326,25 @@ def test_steep_noise_inverts_nothing():
         assert surface.mesh.check().ok, str(surface.mesh.check())
 
 
-def cut_along_a_line(normal_map, count=120):
-    """Return a mesh that is cut along a path of edges through its middle, and values that jump there."""
-    mesh = point_mesh(normal_map.shape, count)
-    corners = np.flatnonzero(mesh.opposite > np.arange(len(mesh.opposite)))
-    left = mesh.vertices[mesh.faces].mean(axis=1)[:, 0] < normal_map.shape[1] / 2
-    across = left[corners // 3] != left[mesh.opposite[corners] // 3]
-    cut = CutMesh.of(mesh, corners, np.where(across, 3.0, 0.1))
-    assert len(cut.origin) > len(mesh.vertices) + 3
-    unknown = np.random.default_rng(3).normal(0, 0.05, len(cut.origin))
-    return cut, unknown
-
-
-def cut_edges(faces, strain):
-    """Return the ends of the cut edges; check that the strain of an edge is the same at both of its corners."""
-    mesh = ScreenMesh(np.zeros((faces.max() + 1, 2)), faces)
-    inner = np.flatnonzero(mesh.opposite >= 0)
-    assert np.array_equal(strain[inner], strain[mesh.opposite[inner]])
-    corners = np.flatnonzero(strain >= CUT)
-    vertex = faces.ravel()
-    return {frozenset(pair) for pair in zip(vertex[following(corners)], vertex[preceding(corners)], strict=True)}
-
-
-@pytest.mark.parametrize("camera", CAMERAS, ids=str)
-def test_a_vertex_on_a_cut_has_a_best_value_on_each_side(camera):
-    normal_map = bumpy_map(camera=camera)
-    cut, unknown = cut_along_a_line(normal_map, 40)
-    closed = ClosedMesh.from_screen(cut.mesh, normal_map.shape)
-    compared = 0
-    for vertex in np.intersect1d(np.flatnonzero(closed.flags == 0), cut.origin[len(cut.mesh.vertices) :]):
-        star = GatheredStar(closed, vertex, unknown[cut.faces.ravel()], cut.strain, normal_map)
-        place = cut.mesh.vertices[vertex] + np.array([0.2, -0.1])
-        own = star.optima((0.2, -0.1))
-        if own is None:
-            continue
-        moved = cut.screen().vertices.copy()
-        moved[cut.origin == vertex] = place
-        sides = cut.faces.ravel()[star.corners]
-        assert len(set(sides)) > 1
-        for side in set(sides):
-            expected = naive_integration.best_unknown(ScreenMesh(moved, cut.faces), side, unknown, normal_map)
-            np.testing.assert_allclose(own[sides == side], expected, atol=1e-5)
-            compared += 1
-    assert compared >= 4
-
-
-def test_cuts_are_not_bridged():
-    """Flips and moves keep the cut edges, and vertices on a cut move with both sides."""
+def test_the_sides_of_a_slit_are_refined_apart():
+    """The mesh is cut open: vertices along the slit coincide, and stay, and the faces of one side stay on that side."""
     normal_map = waves((48, 48))[0]
-    cut, unknown = cut_along_a_line(normal_map)
-    closed = ClosedMesh.from_screen(cut.mesh, normal_map.shape)
-    corners, strain = unknown[cut.faces.ravel()], cut.strain.copy()
-    before = cut_edges(cut.mesh.faces, strain)
-    flips, moves = refine(closed, corners, strain, normal_map, 0)
+    left, right = point_mesh((48, 24), 60, seed=1), point_mesh((48, 24), 60, seed=2)
+    count = len(left.vertices)
+    mesh = ScreenMesh(
+        np.concatenate([left.vertices, right.vertices + np.array([24.0, 0.0])]),
+        np.concatenate([left.faces, right.faces + count]),
+    )
+    unknown = np.random.default_rng(3).normal(0, 0.05, len(mesh.vertices))
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape)
+    flips, moves = refine(closed, unknown, normal_map, 0)
     assert flips > 0
     assert moves > 10
     after = closed.to_screen()
     assert after.check().ok, str(after.check())
-    assert cut_edges(after.faces, strain) == before
-    on_cut = np.unique(cut.origin[len(cut.mesh.vertices) :])
-    assert (after.vertices[on_cut] != cut.mesh.vertices[on_cut]).any()
-    # Corners that no cut edge separates still agree.
-    inner = np.flatnonzero(after.opposite > np.arange(len(after.opposite)))
-    again = CutMesh.of(after, inner, strain[inner])
-    value = np.zeros(len(again.origin))
-    value[again.faces.ravel()] = corners
-    np.testing.assert_array_equal(value[again.faces.ravel()], corners)
+    assert ((after.faces < count).all(axis=1) | (after.faces >= count).all(axis=1)).all()
+    on_boundary = closed.flags > 0
+    assert np.array_equal(after.vertices[on_boundary], mesh.vertices[on_boundary])
 
 
 def row_of(row, pixels, count):
@@ -386,16 +368,15 @@ def test_half_of_the_pixels_lie_as_on_a_chessboard():
     closed = ClosedMesh.from_screen(mesh, (48, 48))
     owner = pixel_faces(mesh, (48, 48))
     for vertex in np.flatnonzero(closed.flags == 0):
-        state = (closed, vertex, np.zeros(mesh.faces.size), np.zeros(mesh.faces.size), normal_map)
         for stride in (1, 2):
-            star = GatheredStar(*state, stride)
+            star = GatheredStar(closed, vertex, np.zeros(len(mesh.vertices)), normal_map, stride)
             at_u, at_v, share, sector = (row_of(row, *star.gathered) for row in (U, V, SHARE, SECTOR))
             column, row = np.rint(np.add([at_u, at_v], np.array(star.here)[:, None] - 0.5)[:, share == 1]).astype(int)
-            rows, columns = np.nonzero(np.isin(owner, star.corners // 3))
+            rows, columns = np.nonzero(np.isin(owner, star.faces))
             kept = (rows + columns) % stride == 0
             assert sorted(zip(row, column, strict=True)) == sorted(zip(rows[kept], columns[kept], strict=True))
             # Each pixel is in the sector of its face.
-            assert np.array_equal(star.corners[sector[share == 1].astype(int)] // 3, owner[row, column])
+            assert np.array_equal(star.faces[sector[share == 1].astype(int)], owner[row, column])
 
 
 @pytest.mark.parametrize("side", [(-5.0, 3.0), (14.0, 3.0), (3.0, -5.0), (3.0, 14.0), (-1.5, 3.0)])

@@ -172,10 +172,10 @@ def test_a_change_to_anything_else_compiles_nothing(compiled: tuple[Path, Path])
     assert kernel_of(tiny, cache) == (RESULT, 2, 0)
 
 
-def test_a_constant_from_a_module_without_kernels_is_part_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_constant_from_another_module_is_part_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     before = list(kernel_cache.parts(_refinement.move_vertices))
     assert before == list(kernel_cache.parts(_refinement.move_vertices))
-    monkeypatch.setattr(_refinement, "CUT", _refinement.CUT + 1)
+    monkeypatch.setattr(_refinement, "MIN_AREA", _refinement.MIN_AREA + 1)
     assert before != list(kernel_cache.parts(_refinement.move_vertices))
 
 

@@ -14,7 +14,6 @@ import math
 import numpy as np
 
 from normalmesh.facets._face_means import MIN_FACING
-from normalmesh.mesh._closed_mesh import vertex_at
 from normalmesh.mesh._raster import by_height, first_row
 from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, TANGENT_V, frame_vector, ray, space_point
 from normalmesh.runtime.kernels import inner
@@ -38,6 +37,8 @@ NOISE_GAIN = 0.25
 MIN_ANGLE = 1e-6
 #: Moves and flips make no face smaller than this (px²): the pixels do not determine such faces.
 MIN_AREA = 0.3
+#: They make no face longer than this many times its width: needles stand askew. A tighter limit costs accuracy.
+MAX_ASPECT = 50.0
 #: Area (px²) from which on every second pixel is used to move a vertex: the result is nearly the same, in less time.
 MANY_PIXELS = 256.0
 #: Number of faces or vertices that share one table of pixels.
@@ -277,7 +278,8 @@ def sum_of_chords(pixels, count):
 def sum_of_angles(start, direction, left, right, pixels, count):
     """Return the sum of the angles (radians) between the pixels' normals and those of two faces.
 
-    ``left`` and ``right`` are the normals on the two sides of the line through ``start`` along ``direction``.
+    ``left`` and ``right`` are the normals on the two sides of the line through ``start`` along ``direction``. Return
+    also the number of pixels, and of those on the left.
     """
     (u, v), (du, dv) = start, direction
     past = np.float32(dv * u - du * v)
@@ -286,14 +288,17 @@ def sum_of_angles(start, direction, left, right, pixels, count):
     # Differences of normals for the same reason as in fill_chords.
     lx, ly, lz = np.float32(left[0]) - rx, np.float32(left[1]) - ry, np.float32(left[2]) - rz
     for at in blocks(count):
-        block = pixels[at : at + BLOCK]
+        block = pixels[at : at + BLOCK + SUMS]
         for k in range(LANES):
             is_left = ONE if dv * block[U + k] - du * block[V + k] >= past else ZERO
             x = block[X + k] - rx - is_left * lx
             y = block[Y + k] - ry - is_left * ly
             z = block[Z + k] - rz - is_left * lz
             block[CHORD + k] = x * x + y * y + z * z
-    return sum_of_chords(pixels, count)
+            share = block[SHARE + k]
+            block[BLOCK + LANES + k] = block[LANES + k] + share
+            block[BLOCK + 2 * LANES + k] = block[2 * LANES + k] + share * is_left
+    return sum_of_chords(pixels, count), total_of(1, pixels, count), total_of(2, pixels, count)
 
 
 @inner
@@ -317,7 +322,15 @@ def goal(angle, area, noise):
 
 
 @inner(forceinline=True)
-def corner_point(corner, mesh, unknown, camera):
-    """Return the point in space of a corner."""
-    vertex = vertex_at(corner, mesh.faces)
-    return space_point(mesh.vertices[vertex, 0], mesh.vertices[vertex, 1], unknown[corner], camera)
+def is_fit(bu, bv, cu, cv):
+    """Return whether a face with the sides (bu, bv) and (cu, cv), counter-clockwise, is neither small nor a needle."""
+    double_area = bv * cu - bu * cv
+    longest_squared = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
+    # Written so that NaN does not pass.
+    return double_area >= 2.0 * MIN_AREA and MAX_ASPECT * double_area >= longest_squared
+
+
+@inner(forceinline=True)
+def vertex_point(vertex, mesh, unknown, camera):
+    """Return the point in space of a vertex."""
+    return space_point(mesh.vertices[vertex, 0], mesh.vertices[vertex, 1], unknown[vertex], camera)

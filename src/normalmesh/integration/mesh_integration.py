@@ -130,7 +130,7 @@ def integrate_with(
         cut, unknown = solver.solve(mesh, last=options.refine == 0)
     monitor.reach(solved)
     rounds: tuple[tuple[int, int], ...] = ()
-    if options.refine:
+    if options.refine and len(cut.origin) == len(mesh.vertices):
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
         cut, unknown, rounds = _refined(closed, cut, unknown, solver, options.refine, noise, monitor)
     shift = _gauge(cut, unknown, solver.fixed, normal_map, options.distance)
@@ -161,6 +161,8 @@ def _refined(
 ) -> tuple[CutMesh, Float, tuple[tuple[int, int], ...]]:
     """Refine the mesh in rounds, and solve again after every second one.
 
+    Values at vertices are refined, so the mesh must not be cut.
+
     Returns
     -------
     The cut mesh, the unknown at its vertices, and the flips and moves of each round.
@@ -168,10 +170,9 @@ def _refined(
     rounds: list[tuple[int, int]] = []
     last = False
     while not last:
-        corners = unknown[cut.faces.ravel()]
         for _ in range(ROUNDS_PER_SOLVE):
             with monitor.stage("refine", _REFINE):
-                rounds.append(refine_once(mesh, corners, cut.strain, solver.normal_map, len(rounds), noise))
+                rounds.append(refine_once(mesh, unknown, solver.normal_map, len(rounds), noise))
             last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * len(mesh.vertices)
             if last:
                 break

@@ -21,22 +21,21 @@ REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
 def refine(
     mesh: ClosedMesh,
     unknown: NDArray[np.float64],
-    strain: NDArray[np.float64],
     normal_map: NormalMap,
     turn: int,
     noise: float = 0.0,
 ) -> tuple[int, int]:
     """Flip edges, then move inner vertices, once.
 
-    No face is inverted, cut edges are not flipped, and boundary and locked vertices as well as those of more than 64
-    faces stay. Afterwards the mesh should be integrated again.
+    No face is inverted, becomes a needle or loses all of its pixels. Boundary and locked vertices as well as those of
+    more than 64 faces stay. Afterwards the mesh should be integrated again.
 
     Parameters
     ----------
     mesh
         Changed in place.
-    unknown, strain
-        (3M,) at the corners of the real faces: the value there, and the strain of the edge across. Changed in place.
+    unknown
+        (N,) height, or logarithm of the depth, at the vertices. Changed in place.
     normal_map
         The normals that faces should fit, denoised as far as possible.
     turn
@@ -49,30 +48,29 @@ def refine(
     flips, moves : int
         Numbers of edges flipped and of vertices moved.
     """
-    values = _refinement.CornerValues(unknown, strain)
     deviation = math.radians(noise)
-    flips = _flip(mesh, values, normal_map, deviation)
+    flips = _flip(mesh, unknown, normal_map, deviation)
     search = _refinement.Search(REACH[turn % len(REACH)], 0.5 * (turn % 2), deviation)
-    return flips, _move(mesh, values, normal_map, search)
+    return flips, _move(mesh, unknown, normal_map, search)
 
 
-def _flip(mesh: ClosedMesh, values: _refinement.CornerValues, normal_map: NormalMap, noise: float) -> int:
+def _flip(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, noise: float) -> int:
     """Flip edges, those that gain most first, and return the number of flips."""
-    angles, flipped, gains = np.empty(mesh.real_faces), np.empty(3 * mesh.real_faces), np.empty(3 * mesh.real_faces)
-    arrays, pixels = mesh.arrays, normal_map.arrays
-    in_parallel(_refinement_flips.judge_faces, len(angles), arrays, values, pixels, angles, flipped, grain=CHUNK)
-    judged = (values.strain, noise, angles, flipped, gains)
-    in_parallel(_refinement_flips.fill_angle_gains, len(gains), arrays, *judged, grain=GRAIN)
+    count, arrays, pixels = mesh.real_faces, mesh.arrays, normal_map.arrays
+    judged = _refinement_flips.JudgedFaces(np.empty(count), np.empty(count), np.empty(3 * count), np.empty(3 * count))
+    gains = np.empty(3 * count)
+    in_parallel(_refinement_flips.judge_faces, count, arrays, unknown, pixels, judged, grain=CHUNK)
+    in_parallel(_refinement_flips.fill_angle_gains, 3 * count, arrays, noise, judged, gains, grain=GRAIN)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
-    flips: int = _refinement_flips.flip_to_lower_angles(order, arrays, values, pixels, noise)
+    flips: int = _refinement_flips.flip_to_lower_angles(order, arrays, unknown, pixels, noise)
     return flips
 
 
-def _move(mesh: ClosedMesh, values: _refinement.CornerValues, normal_map: NormalMap, search: _refinement.Search) -> int:
+def _move(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, search: _refinement.Search) -> int:
     """Move inner vertices, one colour after the other, and return the number of moves."""
     colour = colours(mesh)
-    state = (search, mesh.arrays, values, normal_map.arrays)
+    state = (search, mesh.arrays, unknown, normal_map.arrays)
     moves = 0
     for shade in range(int(colour.max()) + 1):
         chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
