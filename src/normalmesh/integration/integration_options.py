@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from normalmesh.arguments import checked_bool, checked_choice, checked_int
+from normalmesh.arguments import checked_choice, checked_int
 from normalmesh.decimation.decimation_options import MAX_ROUNDS
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.cotangent import check_system
 from normalmesh.mesh.surface import check_units
 from normalmesh.normals.camera import checked_distance
@@ -25,7 +26,7 @@ class IntegrationKeywords(TypedDict, total=False):
     parameters: str
     metric: str
     clamp: tuple[float, float] | None
-    discontinuities: bool | None
+    discontinuities: bool | str
     noise: float | None
     refine: int
     prior: ArrayLike | None
@@ -48,7 +49,7 @@ class IntegrationOptions:
     parameters: str = "gradient"
     metric: str = "screen"
     clamp: tuple[float, float] | None = None
-    discontinuities: bool | None = None
+    discontinuities: bool | str = "auto"
     noise: float | None = None
     refine: int = 4
     prior: ArrayLike | None = None
@@ -59,9 +60,11 @@ class IntegrationOptions:
     def __post_init__(self) -> None:
         checked_choice(self.formulation, FORMULATIONS, "formulation")
         check_system(self.parameters, self.metric, self.clamp)
-        if self.discontinuities is not None:
-            checked_bool(self.discontinuities, "discontinuities")
-        if self.discontinuities and self.formulation != "facets":
+        if self.discontinuities != "auto" and not isinstance(self.discontinuities, bool | np.bool_):
+            raise NormalMeshError(
+                f'discontinuities must be "auto", True or False, not {repr_for_error(self.discontinuities)}'
+            )
+        if self.discontinuities is True and self.formulation != "facets":
             raise NormalMeshError('discontinuities need formulation="facets"')
         if self.noise is not None:
             object.__setattr__(self, "noise", checked_noise(self.noise))
@@ -72,4 +75,4 @@ class IntegrationOptions:
     @property
     def cuts(self) -> bool:
         """Whether the mesh may be cut where the depth jumps."""
-        return self.formulation == "facets" if self.discontinuities is None else self.discontinuities
+        return self.formulation == "facets" and self.discontinuities is not False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,17 +12,20 @@ from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import CotangentSystem
-from normalmesh.integration.gluing import Gluing
+from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.prior import Prior
 from normalmesh.integration.refinement import refine as refine_once
+from normalmesh.jumps.finding import jumps_of
+from normalmesh.jumps.seams import seams_of
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CutMesh
+from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import closure_error, estimate_noise, without_noise
+from normalmesh.normals.noise import estimate_noise, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
@@ -32,10 +36,8 @@ ROUNDS_PER_SOLVE = 2
 #: Fraction of vertices that must change in a round for more rounds to follow.
 MIN_CHANGE = 0.005
 
-#: Work of a round of refinement, of a later solve, and of the noise estimate, in first solves, for the progress.
-_REFINE, _RESOLVE, _NOISE = 3.0, 2.0, 2.0
-#: Expected number of solves with the first system; later ones are not reported.
-_SOLVES = 20
+#: Work of the stages, in solves, for the progress.
+_NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
 
 
 def integrate(
@@ -46,7 +48,8 @@ def integrate(
     parameters: str = IntegrationOptions.parameters,
     metric: str = IntegrationOptions.metric,
     clamp: tuple[float, float] | None = None,
-    discontinuities: bool | None = None,
+    discontinuities: bool | str = IntegrationOptions.discontinuities,
+    jumps: Jumps | None = None,
     noise: float | None = None,
     refine: int = IntegrationOptions.refine,
     prior: ArrayLike | None = None,
@@ -71,8 +74,12 @@ def integrate(
     parameters, metric, clamp
         Options of the formulation ``"vertices"``, see :class:`normalmesh.integration.cotangent.CotangentSystem`.
     discontinuities
-        Whether to cut the mesh where the depth jumps, instead of bridging the jump. Only with ``"facets"``, and the
-        default there: if there is no jump, the surface is the continuous one.
+        Whether the depth may jump: ``"auto"`` looks for jumps unless a first look finds no sign of any, ``True`` always
+        does, and ``False`` leaves the surface continuous. Without a jump the surface is the continuous one. Only with
+        ``"facets"``.
+    jumps
+        The jumps, from :func:`find_jumps`; found by default. A mesh that :func:`decimate` made with them is cut along
+        their lines, another one along the edges that they hold apart.
     noise
         Standard deviation of the noise of the normals in degrees; estimated by default. Above 1°, normals are averaged
         before gradients are computed.
@@ -95,91 +102,109 @@ def integrate(
     -------
     Surface
         Components without prior have mean height zero (orthographic) or mean distance ``distance`` (perspective),
-        averaged over the area on the screen. Vertices are split where the mesh is cut; the new ones follow those of
-        the mesh. ``surface.integration`` describes the integration, ``surface.discontinuities`` the cuts.
+        averaged over the area on the screen. Vertices are split where the mesh is cut. ``surface.integration`` describes the integration, ``surface.discontinuities`` the cuts.
     """
     options = IntegrationOptions(
         formulation, parameters, metric, clamp, discontinuities, noise, refine, prior, prior_weight, distance, units
     )
     checked_instance(mesh, ScreenMesh, "mesh")
-    return integrate_with(mesh, checked_instance(normal_map, NormalMap, "normal_map"), options, progress)
+    checked_instance(normal_map, NormalMap, "normal_map")
+    if jumps is not None:
+        checked_instance(jumps, Jumps, "jumps")
+    return integrate_with(mesh, normal_map, options, progress, jumps if options.cuts else None)
 
 
 def integrate_with(
-    mesh: ScreenMesh, normal_map: NormalMap, options: IntegrationOptions, on_progress: OnProgress | None = None
+    mesh: ScreenMesh,
+    normal_map: NormalMap,
+    options: IntegrationOptions,
+    on_progress: OnProgress | None = None,
+    jumps: Jumps | None = None,
 ) -> Surface:
-    """Integrate as :func:`integrate` does, with options that have been checked."""
+    """Integrate as :func:`integrate` does, with options that have been checked, and with the jumps if they are known."""
     if not isinstance(mesh, DecimatedMesh):
         _check_mesh(mesh)
     prior = None if options.prior is None else Prior.of(options.prior, options.prior_weight, normal_map)
-    solved = _NOISE + _SOLVES
-    work = solved + options.refine * _REFINE + -(-options.refine // ROUNDS_PER_SOLVE) * _RESOLVE
-    monitor = Monitor(on_progress, work, ("noise", "solve", "refine"))
+    resolves = -(-options.refine // ROUNDS_PER_SOLVE)
+    work = _NOISE + _JUMPS + _SOLVE + options.refine * _REFINE + resolves * _SOLVE
+    monitor = Monitor(on_progress, work, ("noise", "jumps", "solve", "refine"))
     monitor.vertices = len(mesh.vertices)
     with monitor.stage("noise", _NOISE):
         noise = estimate_noise(normal_map) if options.noise is None else options.noise
         clean = without_noise(normal_map, noise)
+    with monitor.stage("jumps", _JUMPS):
+        if jumps is None:
+            jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
+        cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
     vertex_system = None
     if options.formulation == "vertices":
         vertex_system = partial(
             CotangentSystem.of, parameters=options.parameters, metric=options.metric, clamp=options.clamp
         )
-    gluing = Gluing.against(closure_error(normal_map, noise)) if options.cuts else None
-    solver = MeshSolver(clean, vertex_system, gluing, prior, lambda: monitor.reach(min(monitor.done + 1, solved)))
-    with monitor.stage("solve"):
-        cut, unknown = solver.solve(mesh, last=options.refine == 0)
-    monitor.reach(solved)
-    rounds: tuple[tuple[int, int], ...] = ()
-    if options.refine and len(cut.origin) == len(mesh.vertices):
-        closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
-        cut, unknown, rounds = _refined(closed, cut, unknown, solver, options.refine, noise, monitor)
-    shift = _gauge(cut, unknown, solver.fixed, normal_map, options.distance)
-    unknown = unknown - shift[cut.mesh.components[cut.origin]]
+    solver = MeshSolver(clean, vertex_system, jumps.placement, prior)
+    with monitor.stage("solve", _SOLVE):
+        unknown = solver.solve(cut.mesh, cut.component)
+    solved, rounds = _refined(cut, mesh, unknown, solver, options.refine, noise, monitor)
+    shift = _gauge(solved, solver.fixed, normal_map, options.distance)
+    unknown = solved.unknown - shift[solved.component]
     _check_range(unknown, normal_map)
+    found = None
+    if options.cuts:
+        found = find_discontinuities(jumps, solved.mesh, unknown, normal_map.camera, solved.component, solver.fixed)
     surface = Surface.from_unknown(
-        cut.screen(),
+        solved.mesh,
         unknown,
         normal_map.camera,
         normal_map.shape,
         options.units,
         integration=Integration(noise, solver.method, solver.residual, rounds, monitor.seconds, monitor.cpu_seconds),
         decimation=getattr(mesh, "report", None),
-        discontinuities=solver.discontinuities(cut, shift),
+        discontinuities=found,
     )
     monitor.finish(len(surface.vertices))
     return surface
 
 
+class _Solved(NamedTuple):
+    """A mesh, the unknown (N,) at its vertices, and their component (N,) before it was cut."""
+
+    mesh: ScreenMesh
+    unknown: Float
+    component: NDArray[np.int32]
+
+
 def _refined(
-    mesh: ClosedMesh,
     cut: CutMesh,
+    mesh: ScreenMesh,
     unknown: Float,
     solver: MeshSolver,
     max_rounds: int,
     noise: float,
     monitor: Monitor,
-) -> tuple[CutMesh, Float, tuple[tuple[int, int], ...]]:
-    """Refine the mesh in rounds, and solve again after every second one.
-
-    Values at vertices are refined, so the mesh must not be cut.
+) -> tuple[_Solved, tuple[tuple[int, int], ...]]:
+    """Refine the cut mesh in rounds, and solve again after every second one.
 
     Returns
     -------
-    The cut mesh, the unknown at its vertices, and the flips and moves of each round.
+    The refined mesh with its solution, and the flips and moves of each round.
     """
     rounds: list[tuple[int, int]] = []
+    if max_rounds == 0:
+        return _Solved(cut.mesh, unknown, cut.component), ()
+    locked = mesh.locked[cut.origin] if isinstance(mesh, DecimatedMesh) else None
+    closed = ClosedMesh.from_screen(cut.mesh, solver.normal_map.shape, locked)
     last = False
     while not last:
         for _ in range(ROUNDS_PER_SOLVE):
             with monitor.stage("refine", _REFINE):
-                rounds.append(refine_once(mesh, unknown, solver.normal_map, len(rounds), noise))
-            last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * len(mesh.vertices)
+                rounds.append(refine_once(closed, unknown, solver.normal_map, len(rounds), noise))
+            last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * len(closed.vertices)
             if last:
                 break
-        with monitor.timed("solve"):
-            cut, unknown = solver.solve(mesh.to_screen(), cut.strain, last)
-        monitor.advance(_RESOLVE)
-    return cut, unknown, tuple(rounds)
+        with monitor.stage("solve", _SOLVE):
+            refined = closed.to_screen()
+            unknown = solver.solve(refined, cut.component)
+    return _Solved(refined, unknown, cut.component), tuple(rounds)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:
@@ -199,28 +224,28 @@ def _check_range(unknown: Float, normal_map: NormalMap) -> None:
 
 
 def _gauge(
-    cut: CutMesh, unknown: Float, fixed: NDArray[np.int32] | None, normal_map: NormalMap, distance: float
+    solved: _Solved, fixed: NDArray[np.int32] | None, normal_map: NormalMap, distance: float
 ) -> Float:
     """Return the shift (C,) of the unknown of each component that gives it its documented mean.
 
     Components are those of the mesh before it was cut. The shift is zero if a prior fixes a face of the component.
     """
-    mesh, component = cut.mesh, cut.mesh.components
-    count = int(component.max()) + 1
-    of_face = component[mesh.faces[:, 0]]
+    mesh, camera = solved.mesh, normal_map.camera
+    count = int(solved.component.max()) + 1
+    of_face = solved.component[mesh.faces[:, 0]]
     area = np.bincount(of_face, mesh.areas, count)
     # A vertex without faces is a component without area; its value becomes the mean itself.
     bare = area == 0
 
     def means(values: Float) -> Float:
-        total = np.bincount(of_face, mesh.areas * values[cut.faces].mean(axis=1), count)
+        total = np.bincount(of_face, mesh.areas * values[mesh.faces].mean(axis=1), count)
         return total / np.where(bare, 1.0, area)
 
     # Logarithms are centred first, so that their exponentials stay in range.
-    shift = means(unknown)
-    if normal_map.camera.is_central:
-        centred = normal_map.camera.depth_of_unknown(unknown - shift[component[cut.origin]])
-        shift += normal_map.camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
+    shift = means(solved.unknown)
+    if camera.is_central:
+        centred = camera.depth_of_unknown(solved.unknown - shift[solved.component])
+        shift += camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
     if fixed is not None:
         shift[of_face[fixed]] = 0.0
     return shift

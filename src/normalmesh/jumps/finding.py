@@ -15,7 +15,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.arguments import checked_instance
 from normalmesh.decimation.hierarchy import Hierarchy
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
@@ -26,6 +28,7 @@ from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.cut_mesh import boundary_vertices, edge_middles
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.noise import checked_noise, estimate_noise, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.workspace import Workspace
 
@@ -44,6 +47,38 @@ CAUCHY, LAST, WIDTH = 5, 2, 0.025
 NOISY, LOOSE = 0.02, 1e-4
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
+
+
+def find_jumps(
+    normal_map: NormalMap, *, discontinuities: bool | str = "auto", noise: float | None = None
+) -> Jumps:
+    """Find the lines along which the depth of a normal map jumps, and where they place the parts of its surface.
+
+    Parameters
+    ----------
+    normal_map
+    discontinuities
+        ``"auto"`` leaves early if a first look finds no sign of a jump, ``True`` always looks closely.
+    noise
+        Standard deviation of the noise of the normals in degrees; estimated by default.
+
+    Returns
+    -------
+    Jumps
+        For :func:`decimate` and :func:`integrate`. :func:`reconstruct` does all of this.
+    """
+    checked_instance(normal_map, NormalMap, "normal_map")
+    if discontinuities != "auto" and discontinuities is not True:
+        raise NormalMeshError(f'discontinuities must be "auto" or True, not {repr_for_error(discontinuities)}')
+    known = estimate_noise(normal_map) if noise is None else checked_noise(noise)
+    return jumps_of(without_noise(normal_map, known), discontinuities)
+
+
+def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:
+    """Find the jumps of a denoised map, with its hierarchy if that is known; none for ``discontinuities=False``."""
+    if discontinuities is False:
+        return Jumps()
+    return find_jumps_with(normal_map, hierarchy or Hierarchy.of(normal_map), always=discontinuities is True)
 
 
 def find_jumps_with(normal_map: NormalMap, hierarchy: Hierarchy, always: bool = False) -> Jumps:

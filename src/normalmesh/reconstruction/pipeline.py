@@ -7,12 +7,15 @@ from typing import Unpack
 
 from normalmesh.arguments import checked_choice, checked_instance, replaced_options
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_with
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.integration.prior import check_prior
+from normalmesh.jumps.finding import jumps_of
+from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import estimate_noise, without_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -98,9 +101,13 @@ def reconstruct(
         monitor.begin("noise")
         noise = noise_of(normal_map, options.integration)
         smooth = without_noise(normal_map, noise)
-        mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work))
+        monitor.begin("jumps")
+        jumps, hierarchy = jumps_and_hierarchy(smooth, options.integration)
+        mesh = decimate_with(
+            smooth, rule, options.decimation, monitor.part(decimation_work), jumps.lines, hierarchy
+        )
         integrating = replace(options.integration, noise=noise)
-        surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work))
+        surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), jumps)
         monitor.finish(len(surface.vertices))
     return surface
 
@@ -120,6 +127,14 @@ def checked_options(
     if options.integration.prior is not None:
         check_prior(options.integration.prior, options.integration.prior_weight, normal_map)
     return options
+
+
+def jumps_and_hierarchy(normal_map: NormalMap, integration: IntegrationOptions) -> tuple[Jumps, Hierarchy | None]:
+    """Return the jumps of a denoised map, and the hierarchy that they were found with."""
+    if not integration.cuts:
+        return Jumps(), None
+    hierarchy = Hierarchy.of(normal_map)
+    return jumps_of(normal_map, integration.discontinuities, hierarchy), hierarchy
 
 
 def estimate_memory_of(normal_map: NormalMap, vertices: int, decimation: DecimationOptions) -> int:
