@@ -48,8 +48,8 @@ class PartialCholesky:
     changing : (m,) int
         The unknowns whose blocks the next solve redoes, ascending.
     bytes
-        Memory of the factor and of updates. Kept updates take at most twice the largest sum of sizes of updates of
-        which none is part of another, which for graphs in the plane is in proportion to n.
+        Memory of the factor and of updates. Kept updates take at most twice the memory of the updates of any blocks
+        none of which lies above another; for graphs in the plane that is in proportion to n.
     """
 
     def __init__(
