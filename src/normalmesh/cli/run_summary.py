@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,7 +24,8 @@ class RunSummary:
     levels
         Vertices, faces, compression and mean angle to the normals of each surface, finest first.
     jumps
-        Number of cut edges of the finest surface, and their length in pixels; None if jumps were not searched for.
+        Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
+        certain line; None if jumps were not searched for.
     """
 
     source: Path
@@ -52,9 +52,8 @@ class RunSummary:
         """Record the jumps of the finest surface, and the seconds by stage."""
         found = surfaces[0].discontinuities
         if found is not None:
-            ends = found.screen[found.cut]
-            length = sum(math.dist(first, second) for first, second in ends.tolist())
-            self.jumps = {"edges": len(ends), "length": length}
+            certainty = min((line.certainty for line in found.lines), default=None)
+            self.jumps = {"lines": len(found.lines), "length": found.length, "certainty": certainty}
             self.jumps_text = str(found)
         # All levels come from one decimation, whose seconds the coarsest one holds in full.
         self.seconds |= getattr(surfaces[-1].decimation, "seconds", {})

@@ -97,7 +97,7 @@ class Settings:
         import normalmesh as nm
 
         options: dict[str, Any] = {
-            "discontinuities": not self.continuous,
+            "discontinuities": False if self.continuous else "auto",
             "threads": self.threads,
             "memory_limit": self.memory_limit,
             "progress": progress,

@@ -364,8 +364,8 @@ def collect_faces(first_block, last_block, block, corners, before, faces):
 def choose_corners(first, last, levels, near, size, place, errors, kept):
     """Fill rows of ``kept`` (R, C): 1 for corners above a level of error, infinite for those that must stay, else 0.
 
-    ``levels`` are those in cells ``near`` (Y, X) of ``size`` px, and elsewhere. ``place`` are row and column of the first
-    corner.
+    ``levels`` are those in cells ``near`` (Y, X) of ``size`` px, and elsewhere. ``place`` are row and column of the
+    first corner.
     """
     for i in range(first, last):
         for j in range(errors.shape[1]):

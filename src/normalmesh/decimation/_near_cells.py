@@ -5,7 +5,7 @@ from normalmesh.runtime.kernels import kernel
 
 @kernel
 def mark_cells(points, size, reach, cells):
-    """Set ``cells`` (R, C) of ``size`` px, False before, within ``reach`` cells of those that hold the points (K, 2)."""
+    """Set ``cells`` (R, C) of ``size`` px, False before, within ``reach`` cells of those that hold points (K, 2)."""
     rows, columns = cells.shape
     for k in range(points.shape[0]):
         i, j = int(points[k, 1]) // size, int(points[k, 0]) // size

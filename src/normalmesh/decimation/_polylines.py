@@ -201,7 +201,7 @@ def turns_around(vertex, before, after, vertices):
 
 @kernel
 def polish_lines(chosen, before, after, mesh, normals):
-    """Move inner vertices of polylines so that normals differ less within the faces beside them, and the lines turn less.
+    """Move inner vertices of polylines so that normals differ less in the faces beside them, and the lines turn less.
 
     ``chosen`` are the vertices, ``before`` and ``after`` (N,) their neighbours on the line, −1 for all other vertices.
     Return the number of moves.

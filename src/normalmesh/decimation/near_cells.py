@@ -37,4 +37,5 @@ class NearCells:
     def at(self, points: Float) -> NDArray[np.bool_]:
         """Return whether the cells of points (K, 2) are marked."""
         column, row = (points / SIZE).astype(np.int64).T
-        return self.cells[row, column]
+        marked: NDArray[np.bool_] = self.cells[row, column]
+        return marked

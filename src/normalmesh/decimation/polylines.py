@@ -90,8 +90,8 @@ def straighten(mesh: ClosedMesh, segments: Segments, vertices: int, smooth: bool
     chains = Chains.of(pairs, (mesh.flags & BOUNDARY).astype(np.bool_))
     points = mesh.vertices[chains.vertices]
     goal = _smoothed(points, chains) if smooth else points
-    worth = np.bincount(chains.chain_of_edge, segments.worth, len(chains))
-    kept, good = _affordable(goal, chains, worth, vertices, np.count_nonzero(mesh.covered))
+    worth: Float = np.bincount(chains.chain_of_edge, segments.worth, len(chains)).astype(np.float64)
+    kept, good = _affordable(goal, chains, worth, vertices, int(np.count_nonzero(mesh.covered)))
     on_good = np.repeat(good, np.diff(chains.starts))
     dropped = chains.vertices[~on_good]
     mesh.flags[dropped[mesh.flags[dropped] & LINE > 0]] &= BOUNDARY
@@ -145,7 +145,7 @@ def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> NDArr
 
 
 def copies(pairs: NDArray[np.integer], on_boundary: Bool) -> int:
-    """Return how many vertices a mesh gets in addition if it is cut along the edges (S, 2) between its vertices (N,)."""
+    """Return how many vertices a mesh gets in addition if it is cut along edges (S, 2) between its vertices (N,)."""
     degree = np.bincount(pairs.ravel(), minlength=len(on_boundary))
     return int(np.where(on_boundary, degree, np.maximum(degree - 1, 0)).sum())
 
@@ -162,7 +162,8 @@ def find_edges(mesh: ClosedMesh, segments: Float) -> Int:
     keys = place[:, 0] * (place.max() + 1) + place[:, 1]
     there, wanted = keys[: len(ends)], keys[len(ends) :]
     order = np.argsort(there, kind="stable")
-    return ends[order[np.searchsorted(there[order], wanted)]]
+    found: Int = ends[order[np.searchsorted(there[order], wanted)]]
+    return found
 
 
 def _smoothed(points: Float, chains: Chains) -> Float:

@@ -86,7 +86,7 @@ def fill_edges(first, last, mesh, opposite, table, central, edges):
 
 @kernel
 def add_planes(offsets, mesh, table, importance, central, total, weights):
-    """Add the planes of all faces at their vertices to ``total`` (N,), and their importance (M,) to ``weights`` (N,)."""
+    """Add the planes of all faces at their vertices to ``total`` (N,), and their importance to ``weights`` (N,)."""
     vertices, faces = mesh.vertices, mesh.faces
     for f in range(faces.shape[0]):
         for k in range(3):

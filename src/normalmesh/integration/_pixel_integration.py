@@ -21,7 +21,7 @@ _MAX_HALF_STEP = 0.9
 
 
 class EdgeWeights(NamedTuple):
-    """The weights of edges between adjacent pixels.
+    """The weights of edges between adjacent pixels, and of what holds pixels at a given value.
 
     Attributes
     ----------
@@ -29,10 +29,13 @@ class EdgeWeights(NamedTuple):
         Of the edge from pixel (i, j) to (i, j + 1).
     down : (H, W) float32
         Of the edge from pixel (i, j) to (i + 1, j).
+    hold : (H, W) float32
+        Of the value of pixel (i, j); (0, 0) if no pixel is held.
     """
 
     right: NDArray[np.float32]
     down: NDArray[np.float32]
+    hold: NDArray[np.float32]
 
 
 @kernel
@@ -79,7 +82,7 @@ def mean_weights(first, last, mask, mobility, edges):
 @kernel
 def divergence(first, last, half_steps, edges, b):
     """Fill b (H, W), the right-hand side of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
-    right, down = edges
+    right, down = edges.right, edges.down
     rows, columns = right.shape
     for i in range(first, last):
         for j in range(columns):
@@ -98,7 +101,7 @@ def divergence(first, last, half_steps, edges, b):
 @kernel
 def strong_weights(first, last, edges, strong):
     """Fill the minimal weight (H, W) of edges of each pixel that may lie within an aggregate."""
-    right, down = edges
+    right, down = edges.right, edges.down
     for i in range(first, last):
         for j in range(right.shape[1]):
             largest = max(right[i, j], down[i, j])
@@ -115,7 +118,7 @@ def aggregate_blocks(mask, edges, strong):
 
     Pixels outside the mask have no aggregate (−1).
     """
-    right, down = edges
+    right, down = edges.right, edges.down
     rows, columns = mask.shape
     aggregate = np.full((rows, columns), -1, np.int32)
     cells = np.empty((rows * columns, 2), np.int32)
@@ -152,7 +155,7 @@ def aggregate_blocks(mask, edges, strong):
 @inner
 def _neighbours(a, cell, aggregate, edges, found, weights):
     """Fill the aggregates that a touches, at most 8, and the weights between them; return their number."""
-    right, down = edges
+    right, down = edges.right, edges.down
     rows, columns = aggregate.shape
     count = 0
     for k in range(4):
@@ -202,7 +205,7 @@ def fill_neighbours(first, last, aggregate, cells, edges, graph):
 @kernel
 def relax(first, last, edges, b, z, colour):
     """Apply Gauss–Seidel to the pixels of one colour of the chequerboard; z is float32."""
-    right, down = edges
+    right, down, hold = edges
     rows, columns = z.shape
     for i in range(first, last):
         for j in range((i + colour) % 2, columns, 2):
@@ -219,6 +222,8 @@ def relax(first, last, edges, b, z, colour):
             if i > 0:
                 total += down[i - 1, j] * z[i - 1, j]
                 diagonal += down[i - 1, j]
+            if hold.size > 0:
+                diagonal += hold[i, j]
             if diagonal > 0:
                 z[i, j] = total / diagonal
 
@@ -226,7 +231,7 @@ def relax(first, last, edges, b, z, colour):
 @kernel
 def restrict_grid_residual(first, last, edges, b, z, aggregate, coarse):
     """Add b − A z to ``coarse`` (m,), by aggregate, for pairs of rows: each pair has its own aggregates."""
-    right, down = edges
+    right, down, hold = edges
     rows, columns = z.shape
     for i in range(2 * first, min(2 * last, rows)):
         for j in range(columns):
@@ -241,13 +246,15 @@ def restrict_grid_residual(first, last, edges, b, z, aggregate, coarse):
                 total += down[i, j] * (z[i + 1, j] - here)
             if i > 0:
                 total += down[i - 1, j] * (z[i - 1, j] - here)
+            if hold.size > 0:
+                total -= hold[i, j] * here
             coarse[aggregate[i, j]] += total
 
 
 @kernel
 def multiply_grid(first, last, edges, p, product):
     """Fill ``product`` (H, W) with A p."""
-    right, down = edges
+    right, down, hold = edges
     rows, columns = p.shape
     for i in range(first, last):
         for j in range(columns):
@@ -260,4 +267,6 @@ def multiply_grid(first, last, edges, p, product):
                 total += down[i, j] * (here - p[i + 1, j])
             if i > 0:
                 total += down[i - 1, j] * (here - p[i - 1, j])
+            if hold.size > 0:
+                total += hold[i, j] * here
             product[i, j] = total

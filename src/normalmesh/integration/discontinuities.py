@@ -51,7 +51,7 @@ def find_discontinuities(
     # The two sides of a slit run in opposite directions.
     heights = (depth[second[:, ::-1]] - depth[first]).mean(axis=1)
     part = mesh.components[mesh.faces[:, 0]]
-    areas = np.bincount(part, mesh.areas)
+    areas: Float = np.bincount(part, mesh.areas).astype(np.float64)
     undetermined = _undetermined(part, areas, component[mesh.faces[:, 0]], fixed)
     return Discontinuities(jumps.lines, mesh.vertices[first], heights, part, undetermined, areas)
 

@@ -102,7 +102,8 @@ def integrate(
     -------
     Surface
         Components without prior have mean height zero (orthographic) or mean distance ``distance`` (perspective),
-        averaged over the area on the screen. Vertices are split where the mesh is cut. ``surface.integration`` describes the integration, ``surface.discontinuities`` the cuts.
+        averaged over the area on the screen. Vertices are split where the mesh is cut. ``surface.integration``
+        describes the integration, ``surface.discontinuities`` the cuts.
     """
     options = IntegrationOptions(
         formulation, parameters, metric, clamp, discontinuities, noise, refine, prior, prior_weight, distance, units
@@ -121,7 +122,7 @@ def integrate_with(
     on_progress: OnProgress | None = None,
     jumps: Jumps | None = None,
 ) -> Surface:
-    """Integrate as :func:`integrate` does, with options that have been checked, and with the jumps if they are known."""
+    """Integrate as :func:`integrate` does, with options that have been checked, and with jumps if they are known."""
     if not isinstance(mesh, DecimatedMesh):
         _check_mesh(mesh)
     prior = None if options.prior is None else Prior.of(options.prior, options.prior_weight, normal_map)
@@ -223,9 +224,7 @@ def _check_range(unknown: Float, normal_map: NormalMap) -> None:
         )
 
 
-def _gauge(
-    solved: _Solved, fixed: NDArray[np.int32] | None, normal_map: NormalMap, distance: float
-) -> Float:
+def _gauge(solved: _Solved, fixed: NDArray[np.int32] | None, normal_map: NormalMap, distance: float) -> Float:
     """Return the shift (C,) of the unknown of each component that gives it its documented mean.
 
     Components are those of the mesh before it was cut. The shift is zero if a prior fixes a face of the component.

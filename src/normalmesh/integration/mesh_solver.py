@@ -100,7 +100,8 @@ class MeshSolver:
         Parts on which the prior has points are not held any more. The others of their component move along with them,
         from where the ``offsets`` (M,) without a prior place them.
         """
-        assert self.prior is not None and self.fixed is not None
+        assert self.prior is not None
+        assert self.fixed is not None
         rows, known = facets.prior_rows(self.prior.screen, self.fixed)
         apart = self.prior.unknown - known - rows @ offsets
         of_point, count = component[self.fixed], int(component.max()) + 1
@@ -113,7 +114,7 @@ class MeshSolver:
     def _with_prior(
         self, system: FacetSystem | CotangentSystem, matrix: csr_matrix, right: Float
     ) -> tuple[csr_matrix, Float]:
-        """Return the system with ``Σ weight (row · x + known − value)²`` over the points of the prior, if there is one."""
+        """Return the system plus ``Σ weight (row · x + known − value)²`` over the points of the prior, if any."""
         if self.prior is None or self.fixed is None:
             return matrix, right
         row, known = system.prior_rows(self.prior.screen, self.fixed)

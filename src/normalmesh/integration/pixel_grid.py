@@ -85,8 +85,8 @@ class PixelPlanes:
 
 
 def no_edges(shape: tuple[int, int]) -> EdgeWeights:
-    """Return weights of zero."""
-    return EdgeWeights(np.zeros(shape, np.float32), np.zeros(shape, np.float32))
+    """Return weights of zero; no pixel is held."""
+    return EdgeWeights(np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros((0, 0), np.float32))
 
 
 def weigh_by_mobility(mask: Bool, mobility: Float, edges: EdgeWeights) -> None:
@@ -117,7 +117,11 @@ def aggregate_graph(aggregate: Int, cells: Int, edges: EdgeWeights) -> Graph:
     np.cumsum(indptr, out=indptr)
     indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     in_parallel(fill_neighbours, count, aggregate, cells, edges, (indptr, indices, weights), grain=GRAIN)
-    return Graph(indptr, indices, weights, excess=np.zeros(count, np.float32))
+    excess = np.zeros(count, np.float32)
+    if edges.hold.size:
+        inside = aggregate >= 0
+        excess += np.bincount(aggregate[inside], edges.hold[inside], count).astype(np.float32)
+    return Graph(indptr, indices, weights, excess)
 
 
 class GridSystem:
@@ -165,7 +169,7 @@ class GridSystem:
 
 
 def solve_grid(mask: Bool, edges: EdgeWeights, b: Float) -> Float:
-    """Solve ``Σ_q weight_pq (z_p − z_q) = b_p`` to 1e-8 of ‖b‖.
+    """Solve ``Σ_q weight_pq (z_p − z_q) + hold_p z_p = b_p`` to 1e-8 of ‖b‖.
 
     Conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
 

@@ -6,16 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from normalmesh.arguments import checked_bool, checked_instance
+from normalmesh.arguments import checked_instance
 from normalmesh.integration.pixel_grid import PixelPlanes, no_edges, right_side, solve_grid, weigh_by_mobility
-from normalmesh.integration.pixel_jumps import integrate_jumps
+from normalmesh.integration.pixel_jumps import with_jumps
+from normalmesh.jumps.finding import find_jumps
+from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
 
 
-def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinuities: bool = False) -> Float:
+def integrate_pixels(
+    normal_map: NormalMap,
+    *,
+    distance: float = 1.0,
+    discontinuities: bool | str = False,
+    jumps: Jumps | None = None,
+) -> Float:
     """Integrate a normal map on the pixel grid: find the heights or distances whose gradients fit the normals best.
 
     Minimises ``Σ_pq m_pq (z_q − z_p − g_pq)²`` over edges between adjacent foreground pixels, the functional
@@ -31,13 +39,10 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
         Mean distance along the optical axis of each component behind a :class:`Perspective` camera. Unused for
         :class:`Orthographic`.
     discontinuities
-        Whether the depth may jump where one part of the scene occludes another. Minimises
-        ``Σ_pq log(1 + (ν_pq r_pq / σ)²)`` instead of the squares, with the residuals ``r_pq = z_q − z_p − g_pq`` in
-        pixels, the smaller cosine ν between normal and viewing ray of the two pixels, and σ = 0.05 px plus the
-        estimated noise (rad): an edge loses weight with its residual. Initially, each pixel prefers the neighbours
-        closest to its own depth, as in bilateral normal integration (Cao et al. 2022). Without occlusions the result is
-        nearly the same; it takes about ten times as long. The depth of a part that is connected to the rest only across
-        jumps is not determined.
+        Whether the depth may jump where one part of the scene occludes another: ``"auto"`` and ``True`` as for
+        :func:`reconstruct`, with the same lines and the same placement of parts.
+    jumps
+        The jumps, from :func:`find_jumps`; found by default if discontinuities are allowed.
 
     Returns
     -------
@@ -53,8 +58,13 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     distance = checked_distance(distance)
-    checked_bool(discontinuities, "discontinuities")
-    unknown = integrate_jumps(normal_map) if discontinuities else _integrated(normal_map)
+    if jumps is not None:
+        checked_instance(jumps, Jumps, "jumps")
+    elif discontinuities is False:
+        jumps = Jumps()
+    else:
+        jumps = find_jumps(normal_map, discontinuities=discontinuities)
+    unknown = _integrated(normal_map, jumps)
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()
     pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)
@@ -68,12 +78,15 @@ def integrate_pixels(normal_map: NormalMap, *, distance: float = 1.0, discontinu
     return unknown
 
 
-def _integrated(normal_map: NormalMap) -> Float:
+def _integrated(normal_map: NormalMap, jumps: Jumps) -> Float:
     """Return the unknown (H, W) of the camera, up to a constant per component; arbitrary finite values outside."""
     planes = PixelPlanes.of(normal_map)
     edges = no_edges(planes.mask.shape)
     weigh_by_mobility(planes.mask, planes.mobility, edges)
-    b = right_side(planes.half_steps, edges)
+    pull: Float | float = 0.0
+    if jumps.lines:
+        edges, pull = with_jumps(jumps, planes, edges, normal_map)
+    b = right_side(planes.half_steps, edges) + pull
     mask, window = planes.mask, planes.window
     del planes
     unknown = np.zeros(normal_map.shape)

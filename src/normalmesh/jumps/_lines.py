@@ -163,9 +163,9 @@ def trace_component(members, adjacency, band, rule, paths, chosen, on_line, barr
                 v = paths.parent[v]
         tip = -1
         for v in members:
-            if not on_line[v] and not barred[v] and paths.length[v] >= rule.branch:
-                if tip < 0 or paths.length[v] > paths.length[tip]:
-                    tip = v
+            is_branch = not on_line[v] and not barred[v] and paths.length[v] >= rule.branch
+            if is_branch and (tip < 0 or paths.length[v] > paths.length[tip]):
+                tip = v
 
 
 @kernel
@@ -215,7 +215,7 @@ def join_ends(adjacency, band, rule, chosen):
 
 @inner
 def mark_own(tip, adjacency, band, length, chosen, own, walked):
-    """Mark the vertices of a line up to a length from its tip in ``own`` (N,); list them in ``walked``, return how many."""
+    """Mark the vertices of a line up to a length from its tip in ``own`` (N,), list them, and return their number."""
     steps, v, before, run = 0, tip, -1, 0.0
     while steps < walked.size and run < length:
         walked[steps] = v

@@ -74,7 +74,7 @@ def weigh_one_sided(first, last, edges, graph, offsets, totals, trust, weights):
 
 @kernel
 def weigh_by_strain(first, last, edges, strain, widths, base, weights):
-    """Set Cauchy weights of edges ``edges[first:last]``: beyond ``widths`` (E,) they fall as the square of the strain."""
+    """Set Cauchy weights of edges ``edges[first:last]``: beyond ``widths`` (E,) they fall with the strain squared."""
     for i in range(first, last):
         e = edges[i]
         relative = min(strain[e] / widths[e], MAX_WIDTHS)

@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.jumps.snapping`: the way over pixel sides, near a line, across which normals differ most."""
+"""Kernels of :mod:`normalmesh.jumps.snapping`: ways over pixel sides, near a line, across which normals differ."""
 
 import heapq
 import math
@@ -42,7 +42,7 @@ def contrast_across(u, v, step, apart, normals, mask):
     next to it.
     """
     x, y = corner_after(u, v, step)
-    if step == RIGHT or step == LEFT:
+    if step in (RIGHT, LEFT):
         i, j, k, m = v - 1 - apart, min(u, x), v + apart, min(u, x)
     else:
         i, j, k, m = min(v, y), u - 1 - apart, min(v, y), u + apart
@@ -130,7 +130,7 @@ def snap_line(points, width, normals, mask, grid):
 
 @kernel
 def mean_contrast(path, apart, normals, mask):
-    """Return the mean contrast across the sides of a path (P, 2), of pixels ``apart`` from them; −1 if there is none."""
+    """Return the mean contrast across the sides of a path (P, 2), of pixels ``apart`` from them; −1 for none."""
     total, count = 0.0, 0
     for k in range(len(path) - 1):
         du, dv = path[k + 1, 0] - path[k, 0], path[k + 1, 1] - path[k, 1]

@@ -49,9 +49,7 @@ NOISY, LOOSE = 0.02, 1e-4
 SAMPLES = 2
 
 
-def find_jumps(
-    normal_map: NormalMap, *, discontinuities: bool | str = "auto", noise: float | None = None
-) -> Jumps:
+def find_jumps(normal_map: NormalMap, *, discontinuities: bool | str = "auto", noise: float | None = None) -> Jumps:
     """Find the lines along which the depth of a normal map jumps, and where they place the parts of its surface.
 
     Parameters

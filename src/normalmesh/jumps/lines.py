@@ -39,7 +39,7 @@ SMALL_FACE = 4.5
 #: Branches with one free end are lines from this length (px) on.
 SPUR = 4.0
 #: Mean strain (px), of at most MOST_STRAIN an edge, of a branch with a free end; half of it between junctions.
-MIN_MEAN, MOST_STRAIN = 2.0, 10.0
+MIN_MEAN, MOST_STRAIN = 1.0, 10.0
 
 
 @dataclass(frozen=True, eq=False)

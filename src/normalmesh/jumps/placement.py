@@ -29,7 +29,8 @@ def placed_offsets(placement: Placement, means: FaceMeans, shape: tuple[int, int
     face, area = owner[inside], placement.areas[inside]
     steps = placement.centroids[inside] - means.centroids[face]
     offsets = placement.offsets[inside] - rises(means.gradients[face], steps, central)
-    values, weights = _medians(offsets, area, face, count), np.bincount(face, area, count)
+    values = _medians(offsets, area, face, count)
+    weights: Float = np.bincount(face, area, count).astype(np.float64)
     bare = np.flatnonzero(weights == 0)
     under = pixel_faces(placement.mesh, shape)[_pixels(means.centroids[bare], shape)]
     known = (under >= 0) & placement.holds[under]
@@ -44,7 +45,13 @@ def rises(gradients: Float, steps: Float, central: bool) -> Float:
     """Return the rises (K,) of planes with the given gradients (K, 2) along steps (K, 2) on the screen, in px."""
     rises = np.empty(len(gradients))
     in_parallel(
-        fill_rises, len(rises), np.ascontiguousarray(gradients), np.ascontiguousarray(steps), central, rises, grain=GRAIN
+        fill_rises,
+        len(rises),
+        np.ascontiguousarray(gradients),
+        np.ascontiguousarray(steps),
+        central,
+        rises,
+        grain=GRAIN,
     )
     return rises
 

@@ -92,8 +92,8 @@ class RobustSolver:
     @property
     def own(self) -> Bool:
         """Edges (E,) between two movable faces."""
-        both: Bool = self.movable[self.system.pairs].all(axis=1)
-        return both
+        pairs = self.system.pairs
+        return self.movable[pairs[:, 0]] & self.movable[pairs[:, 1]]
 
     def solve_all(self) -> None:
         """Solve with the present weights."""
@@ -149,7 +149,7 @@ class RobustSolver:
         self._finish()
 
     def hold(self, cut: Bool, loose: float, faces: Bool) -> None:
-        """Solve with edges between ``faces`` (M,) that hold, except for ``cut`` (E,) ones with a share of their weight."""
+        """Solve with edges between ``faces`` (M,) that hold, except for ``cut`` (E,) ones with a share of the weight."""
         edges = np.flatnonzero(faces[self.system.pairs].all(axis=1))
         self.weights[edges] = np.where(cut[edges], loose, 1.0) * self._base[edges]
         self._plan(faces)
@@ -158,7 +158,8 @@ class RobustSolver:
 
     def full_strain(self) -> Float:
         """Return strain and twist (E,) together, in px."""
-        return np.hypot(self.strain, self.twist)
+        full: Float = np.hypot(self.strain, self.twist)
+        return full
 
     def _with_twist(self, least: Float) -> Float:
         full = self.full_strain()

@@ -36,4 +36,5 @@ def seams_of(mesh: ScreenMesh, jumps: Jumps, normal_map: NormalMap) -> NDArray[n
     apart = np.flatnonzero(held & (RobustWeights(system).strain(offsets) >= APART))
     line = components(system.ends[apart], len(mesh.vertices))[system.ends[apart, 0]]
     length = np.bincount(line, system.lengths[apart])
-    return system.ends[apart[length[line] >= MIN_LENGTH]]
+    ends: NDArray[np.integer] = system.ends[apart[length[line] >= MIN_LENGTH]]
+    return ends

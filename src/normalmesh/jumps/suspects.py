@@ -24,7 +24,7 @@ FEW = 0.5
 REACH = 32.0
 #: with this many one-sided solves,
 SOLVES = 5
-#: and must open by these shares of what makes a line (strain and energy), and by this multiple of the strain in one place.
+#: and must open by these shares of what makes a line (strain, energy), and by this multiple of the strain somewhere.
 OPEN_STRAIN, OPEN_RELEASE, OPEN_TOP = 0.5, 0.25, 2.0
 
 
@@ -86,7 +86,8 @@ def _chains(solver: RobustSolver, edges: Int) -> tuple[NDArray[np.integer], Floa
     """Return the line (K,) of connected edges that each of the edges belongs to, and the lengths of the lines in px."""
     ends = solver.system.ends[edges]
     line = components(ends, len(solver.system.means.mesh.vertices))[ends[:, 0]]
-    return line, np.bincount(line, solver.system.lengths[edges])
+    lengths: Float = np.bincount(line, solver.system.lengths[edges]).astype(np.float64)
+    return line, lengths
 
 
 def near_edges(solver: RobustSolver, edges: Int) -> NearCells:

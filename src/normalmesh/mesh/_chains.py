@@ -62,7 +62,7 @@ def walk_chain(start, adjacency, stops, seen, vertices, edges, filled):
 
 @kernel
 def trace_chains(ends, fixed):
-    """Return the chains of edges (E, 2) as flat arrays: starts (C + 1,), vertices, and the edge before each vertex (−1).
+    """Return the chains of edges (E, 2) as flat arrays: starts (C + 1,), vertices, and the edge before each vertex.
 
     Chains end at vertices of a degree other than two and at ``fixed`` (N,) ones; loops without any are opened at their
     smallest vertex.

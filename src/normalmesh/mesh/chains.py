@@ -56,4 +56,6 @@ class Chains:
         degree = np.bincount(self.vertices[along], minlength=len(fixed))
         degree += np.bincount(self.vertices[:-1][along[1:]], minlength=len(fixed))
         free = (degree == 1) & ~fixed
-        return free[self.vertices[self.starts[:-1]]].astype(np.int64) + free[self.vertices[self.starts[1:] - 1]]
+        first, last = self.vertices[self.starts[:-1]], self.vertices[self.starts[1:] - 1]
+        count: NDArray[np.int64] = free[first].astype(np.int64) + free[last]
+        return count

@@ -1,4 +1,4 @@
-"""Jumps: lines on the screen along which the depth of a surface jumps, and where they place its parts, as plain data."""
+"""Jumps: lines along which the depth of a surface jumps, and where they place its parts, as plain data."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64
     found = surface.discontinuities
     if found is None:
         return np.zeros((0, 2, 2)), np.zeros(0)
-    return found.screen[found.cut], np.abs(found.jumps[found.cut])
+    return found.screen, np.abs(found.jumps)
 
 
 def with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple[int, ...]], width: int = 1) -> Image:

@@ -126,7 +126,8 @@ class _Panels:
             return "not searched for"
         ends, _ = cut_edges(self.surface)
         length = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).sum()
-        return f"{_thousands(len(ends))} edges, {_thousands(round(length))} px" if len(ends) else "none"
+        lines = len(self.surface.discontinuities.lines)
+        return f"{_thousands(lines)} lines, {_thousands(round(length))} px" if len(ends) else "none"
 
     def normals(self, sheet: Sheet, left: int, top: int) -> None:
         picture = _put(sheet, self._colours(self.samples, self.size), "normal map", left, top)

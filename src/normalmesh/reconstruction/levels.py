@@ -15,7 +15,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import check_memory, estimate_seconds
-from normalmesh.reconstruction.pipeline import checked_options, estimate_memory_of, noise_of
+from normalmesh.reconstruction.pipeline import checked_options, estimate_memory_of, jumps_and_hierarchy, noise_of
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -60,10 +60,13 @@ def reconstruct_levels(
         monitor.begin("noise")
         noise = noise_of(normal_map, options.integration)
         smooth = without_noise(normal_map, noise)
-        meshes = list(decimate_levels_with(smooth, targets, options.decimation, monitor.part(decimation_work)))
+        monitor.begin("jumps")
+        jumps, _ = jumps_and_hierarchy(smooth, options.integration)
+        part = monitor.part(decimation_work)
+        meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, jumps.lines))
         integrating = replace(options.integration, noise=noise)
         surfaces = [
-            integrate_with(mesh, normal_map, integrating, monitor.part(work))
+            integrate_with(mesh, normal_map, integrating, monitor.part(work), jumps)
             for mesh, work in zip(meshes, integration_work, strict=True)
         ]
         monitor.finish(len(surfaces[-1].vertices))

@@ -103,9 +103,7 @@ def reconstruct(
         smooth = without_noise(normal_map, noise)
         monitor.begin("jumps")
         jumps, hierarchy = jumps_and_hierarchy(smooth, options.integration)
-        mesh = decimate_with(
-            smooth, rule, options.decimation, monitor.part(decimation_work), jumps.lines, hierarchy
-        )
+        mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work), jumps.lines, hierarchy)
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), jumps)
         monitor.finish(len(surface.vertices))

@@ -16,6 +16,7 @@ from normalmesh.decimation.stopping import RULES
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.pipeline import checked_options, noise_of, reconstruct
@@ -167,11 +168,13 @@ class _Reference:
 def _loose_parts(surface: Surface) -> NDArray[np.int64]:
     """Return the number (H, W), from 1, of each part whose distance is undetermined; 0 elsewhere, −1 beside a cut."""
     found = surface.discontinuities
-    if found is None or not found.cut.any():
+    if found is None or len(found.screen) == 0:
         return np.zeros(surface.shape, np.int64)
-    # Faces without a part have the number −1, which selects the last entry.
-    of_part = np.append(np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0), -1)
-    of_face = of_part[found.parts]
+    of_part = np.where(found.undetermined, np.arange(1, len(found.undetermined) + 1), 0)
+    mesh = surface.mesh
+    beside = np.zeros(len(mesh.vertices), np.bool_)
+    beside[edge_ends(mesh, np.concatenate(slits(mesh)))] = True
+    of_face = np.where(beside[mesh.faces].any(axis=1), -1, of_part[found.parts])
     _, owners = surface.owners()
     return np.where(owners >= 0, of_face[owners], 0)
 

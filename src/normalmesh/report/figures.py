@@ -73,7 +73,7 @@ class Figures:
             headline.append(("Mean angular error", f"{errors.mean:.2f}°"))
             details.append(("Angular error", f"median {errors.median:.2f}°, 95 % below {errors.high:.2f}°"))
         if surface.discontinuities is not None:
-            headline.append(("Edges cut at jumps", count(np.count_nonzero(surface.discontinuities.cut))))
+            headline.append(("Jumps", count(len(surface.discontinuities.lines))))
             details.append(("Jumps", str(surface.discontinuities)))
         details += _about_surface(surface)
         stages = _stages(surface)
