@@ -149,7 +149,7 @@ class RobustSolver:
         self._finish()
 
     def hold(self, cut: Bool, loose: float, faces: Bool) -> None:
-        """Solve with edges between ``faces`` (M,) that hold, except for ``cut`` (E,) ones with a share of the weight."""
+        """Solve with edges between ``faces`` (M,) that hold, except for ``cut`` (E,) ones, which keep a share."""
         edges = np.flatnonzero(faces[self.system.pairs].all(axis=1))
         self.weights[edges] = np.where(cut[edges], loose, 1.0) * self._base[edges]
         self._plan(faces)
