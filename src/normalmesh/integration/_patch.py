@@ -302,6 +302,19 @@ def sum_of_angles(start, direction, left, right, pixels, count):
 
 
 @inner
+def sum_of_normals(pixels, count):
+    """Return the sum of the normals of the pixels, as three numbers."""
+    for at in blocks(count):
+        block = pixels[at : at + BLOCK + SUMS]
+        for k in range(LANES):
+            share = block[SHARE + k]
+            block[BLOCK + k] = block[k] + share * block[X + k]
+            block[BLOCK + LANES + k] = block[LANES + k] + share * block[Y + k]
+            block[BLOCK + 2 * LANES + k] = block[2 * LANES + k] + share * block[Z + k]
+    return total_of(0, pixels, count), total_of(1, pixels, count), total_of(2, pixels, count)
+
+
+@inner
 def unit_normal(p, q, r):
     """Return the unit normal of a face in space, NaN if it is degenerate."""
     ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]

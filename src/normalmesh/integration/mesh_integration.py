@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +15,9 @@ from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.prior import Prior
-from normalmesh.integration.refinement import refine as refine_once
+from normalmesh.integration.solved_mesh import SolvedMesh
 from normalmesh.jumps.finding import jumps_of
 from normalmesh.jumps.seams import seams_of
-from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Integration
@@ -35,6 +33,8 @@ Float = NDArray[np.float64]
 ROUNDS_PER_SOLVE = 2
 #: Fraction of vertices that must change in a round for more rounds to follow.
 MIN_CHANGE = 0.005
+#: Times at most that the mesh is tidied and solved again in the end.
+TIDYINGS = 4
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -128,7 +128,7 @@ def integrate_with(
     prior = None if options.prior is None else Prior.of(options.prior, options.prior_weight, normal_map)
     resolves = -(-options.refine // ROUNDS_PER_SOLVE)
     work = _NOISE + _JUMPS + _SOLVE + options.refine * _REFINE + resolves * _SOLVE
-    monitor = Monitor(on_progress, work, ("noise", "jumps", "solve", "refine"))
+    monitor = Monitor(on_progress, work, ("noise", "jumps", "solve", "refine", "tidy"))
     monitor.vertices = len(mesh.vertices)
     with monitor.stage("noise", _NOISE):
         noise = estimate_noise(normal_map) if options.noise is None else options.noise
@@ -144,16 +144,16 @@ def integrate_with(
         )
     solver = MeshSolver(clean, vertex_system, jumps.placement, prior)
     with monitor.stage("solve", _SOLVE):
-        unknown = solver.solve(cut.mesh, cut.component)
-    solved, rounds = _refined(cut, mesh, unknown, solver, options.refine, noise, monitor)
-    shift = _gauge(solved, solver.fixed, normal_map, options.distance)
-    unknown = solved.unknown - shift[solved.component]
+        solved = SolvedMesh.of(mesh, cut, solver)
+    rounds = _refined(solved, _asked(mesh, cut), options.refine, noise, monitor)
+    final = solved.mesh.to_screen()
+    unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
     _check_range(unknown, normal_map)
     found = None
     if options.cuts:
-        found = find_discontinuities(jumps, solved.mesh, unknown, normal_map.camera, solved.component, solver.fixed)
+        found = find_discontinuities(jumps, final, unknown, normal_map.camera, solved.component, solver.fixed)
     surface = Surface.from_unknown(
-        solved.mesh,
+        final,
         unknown,
         normal_map.camera,
         normal_map.shape,
@@ -166,46 +166,52 @@ def integrate_with(
     return surface
 
 
-class _Solved(NamedTuple):
-    """A mesh, the unknown (N,) at its vertices, and their component (N,) before it was cut."""
-
-    mesh: ScreenMesh
-    unknown: Float
-    component: NDArray[np.int32]
+def _asked(mesh: ScreenMesh, cut: CutMesh) -> int:
+    """Return the number of vertices that the surface should have."""
+    report = mesh.report if isinstance(mesh, DecimatedMesh) else None
+    return len(cut.origin) if report is None or report.target is None else max(report.target, len(cut.origin))
 
 
 def _refined(
-    cut: CutMesh,
-    mesh: ScreenMesh,
-    unknown: Float,
-    solver: MeshSolver,
-    max_rounds: int,
-    noise: float,
-    monitor: Monitor,
-) -> tuple[_Solved, tuple[tuple[int, int], ...]]:
-    """Refine the cut mesh in rounds, and solve again after every second one.
+    solved: SolvedMesh, vertices: int, max_rounds: int, noise: float, monitor: Monitor
+) -> tuple[tuple[int, int], ...]:
+    """Refine the mesh in rounds, tidy it and solve again after every second one; return the flips and moves of each.
 
-    Returns
-    -------
-    The refined mesh with its solution, and the flips and moves of each round.
+    Vertices that tidying takes away are added again where faces fit worst.
     """
     rounds: list[tuple[int, int]] = []
-    if max_rounds == 0:
-        return _Solved(cut.mesh, unknown, cut.component), ()
-    locked = mesh.locked[cut.origin] if isinstance(mesh, DecimatedMesh) else None
-    closed = ClosedMesh.from_screen(cut.mesh, solver.normal_map.shape, locked)
-    last = False
+    last = max_rounds == 0
     while not last:
         for _ in range(ROUNDS_PER_SOLVE):
             with monitor.stage("refine", _REFINE):
-                rounds.append(refine_once(closed, unknown, solver.normal_map, len(rounds), noise))
-            last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * len(closed.vertices)
+                rounds.append(solved.refine(len(rounds), noise))
+            last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * solved.vertices
             if last:
                 break
+        with monitor.timed("tidy"):
+            solved.tidy()
         with monitor.stage("solve", _SOLVE):
-            refined = closed.to_screen()
-            unknown = solver.solve(refined, cut.component)
-    return _Solved(refined, unknown, cut.component), tuple(rounds)
+            solved.solve()
+    if max_rounds:
+        _finish(solved, vertices, monitor)
+    return tuple(rounds)
+
+
+def _finish(solved: SolvedMesh, vertices: int, monitor: Monitor) -> None:
+    """Tidy the mesh until no bad face can be removed, and add vertices up to the number that was asked for."""
+    placement = solved.solver.placement
+    for turn in range(TIDYINGS):
+        with monitor.timed("tidy"):
+            changed = solved.tidy()
+            if placement is not None and turn < TIDYINGS - 1:
+                changed |= solved.detach(placement)
+            missing = vertices - solved.vertices
+            if missing > 0 and turn < TIDYINGS - 1:
+                solved.fill_up(vertices)
+        if not changed and missing <= 0:
+            break
+        with monitor.timed("solve"):
+            solved.solve()
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:
@@ -224,14 +230,14 @@ def _check_range(unknown: Float, normal_map: NormalMap) -> None:
         )
 
 
-def _gauge(solved: _Solved, fixed: NDArray[np.int32] | None, normal_map: NormalMap, distance: float) -> Float:
+def _gauge(solved: SolvedMesh, mesh: ScreenMesh, distance: float) -> Float:
     """Return the shift (C,) of the unknown of each component that gives it its documented mean.
 
     Components are those of the mesh before it was cut. The shift is zero if a prior fixes a face of the component.
     """
-    mesh, camera = solved.mesh, normal_map.camera
-    count = int(solved.component.max()) + 1
-    of_face = solved.component[mesh.faces[:, 0]]
+    camera, component = solved.normal_map.camera, solved.component
+    count = int(component.max()) + 1
+    of_face = component[mesh.faces[:, 0]]
     area = np.bincount(of_face, mesh.areas, count)
     # A vertex without faces is a component without area; its value becomes the mean itself.
     bare = area == 0
@@ -243,8 +249,8 @@ def _gauge(solved: _Solved, fixed: NDArray[np.int32] | None, normal_map: NormalM
     # Logarithms are centred first, so that their exponentials stay in range.
     shift = means(solved.unknown)
     if camera.is_central:
-        centred = camera.depth_of_unknown(solved.unknown - shift[solved.component])
+        centred = camera.depth_of_unknown(solved.unknown - shift[component])
         shift += camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
-    if fixed is not None:
-        shift[of_face[fixed]] = 0.0
+    if solved.solver.fixed is not None:
+        shift[of_face[solved.solver.fixed]] = 0.0
     return shift

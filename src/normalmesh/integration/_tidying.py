@@ -1,0 +1,441 @@
+"""Kernels of :mod:`normalmesh.integration.tidying`: which faces are bad, and changes that remove them.
+
+Tables of pixels are those of :mod:`normalmesh.integration._patch`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.integration._patch import (
+    MAX_ASPECT,
+    gather_face,
+    max_pixels,
+    new_table,
+    pad_block,
+    reserve,
+    sum_of_angles,
+    sum_of_normals,
+    unit_normal,
+    vertex_point,
+)
+from normalmesh.mesh._closed_mesh import (
+    LOCKED,
+    MeshArrays,
+    are_neighbours,
+    collapse_edge,
+    flip_edge,
+    turn,
+    vertex_at,
+)
+from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
+from normalmesh.mesh._topology import next_corner, previous_corner
+from normalmesh.mesh._validity import crossing, link_is_simple
+from normalmesh.normals._normal_map import NormalMapArrays
+from normalmesh.runtime.kernels import inner, kernel
+
+#: A face this far (radians) off the mean normal of its pixels is bad; so much does each pixel's worth of its area cost.
+BAD_ANGLE = math.radians(45)
+BAD_COSINE = math.cos(BAD_ANGLE)
+#: Bad area, in pixels, below which a face is left alone.
+MIN_BAD = 0.02
+#: A change must lower the cost by this (radians).
+MIN_GAIN = math.radians(0.5)
+#: Flips and collapses make no face smaller than this (px²).
+MIN_AREA = 0.1
+#: Widths (px) of faces that are squeezed flat onto the border, and of those that are dropped.
+SQUEEZED, DROPPED = 1.0, 0.5
+
+
+class TidyArrays(NamedTuple):
+    """A mesh that is being tidied.
+
+    Attributes
+    ----------
+    mesh : MeshArrays
+    unknown : (N,) float64
+        Height, or logarithm of the depth, at the vertices.
+    normal_map : NormalMapArrays
+    costs : (M,) float64
+        Cost of each real face: the summed angle between its normal and those of its pixels, and :data:`BAD_ANGLE` for
+        each pixel's worth of bad area.
+    bad : (M,) float64
+        Bad area: the area in space of a bad face, in units of a pixel that faces the viewer at its depth; else 0.
+    """
+
+    mesh: MeshArrays
+    unknown: NDArray[np.float64]
+    normal_map: NormalMapArrays
+    costs: NDArray[np.float64]
+    bad: NDArray[np.float64]
+
+
+@inner
+def area_in_pixels(a, b, c, state):
+    """Return the area in space of the face abc, in units of a pixel that faces the viewer at its depth."""
+    unknown, camera = state.unknown, state.normal_map.camera
+    p = vertex_point(a, state.mesh, unknown, camera)
+    q = vertex_point(b, state.mesh, unknown, camera)
+    r = vertex_point(c, state.mesh, unknown, camera)
+    ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
+    vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
+    x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    scale = camera.scale
+    if camera.is_central:
+        scale *= math.exp(-(unknown[a] + unknown[b] + unknown[c]) / 3.0)
+    return 0.5 * scale * scale * math.sqrt(x * x + y * y + z * z)
+
+
+@inner(allocates=True)
+def judged_face(a, b, c, state, pixels):
+    """Return the cost of the face abc, and its bad area.
+
+    A face is bad if it owns no pixel, or is too far off the mean normal of those that it owns; but not if these scatter
+    just as far around their mean, as across a crease: no face would fit them.
+    """
+    vertices, camera = state.mesh.vertices, state.normal_map.camera
+    p, q, r = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
+    pixels = reserve(pixels, max_pixels(p, q, r))
+    count = pad_block(pixels, gather_face(p, q, r, p, 1, state.normal_map.normals, pixels, 0))
+    if count == 0:
+        area = area_in_pixels(a, b, c, state)
+        return BAD_ANGLE * area, area
+    normal = unit_normal(
+        vertex_point(a, state.mesh, state.unknown, camera),
+        vertex_point(b, state.mesh, state.unknown, camera),
+        vertex_point(c, state.mesh, state.unknown, camera),
+    )
+    angle, number, _ = sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
+    x, y, z = sum_of_normals(pixels, count)
+    length = math.sqrt(x * x + y * y + z * z)
+    fits = normal[0] * x + normal[1] * y + normal[2] * z >= BAD_COSINE * length
+    if fits or length < BAD_COSINE * number:
+        return angle, 0.0
+    area = area_in_pixels(a, b, c, state)
+    return angle + BAD_ANGLE * area, area
+
+
+@inner(allocates=True)
+def judge_again(f, state, pixels):
+    """Write cost and bad area of face f."""
+    a, b, c = state.mesh.faces[f, 0], state.mesh.faces[f, 1], state.mesh.faces[f, 2]
+    state.costs[f], state.bad[f] = judged_face(a, b, c, state, pixels)
+
+
+@kernel
+def fill_costs(first, last, state):
+    """Fill costs and bad areas of the faces first … last − 1."""
+    pixels = new_table(1024)
+    for f in range(first, last):
+        judge_again(f, state, pixels)
+
+
+@inner
+def shape_of(a, b, c, vertices):
+    """Return twice the area of the face abc, negative if it is inverted, and the square of its longest side."""
+    bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
+    cu, cv = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1]
+    longest_squared = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
+    return bv * cu - bu * cv, longest_squared
+
+
+@inner
+def is_sound(a, b, c, vertices):
+    """Return whether the face abc may be made: it is neither inverted nor tiny nor a needle."""
+    double_area, longest_squared = shape_of(a, b, c, vertices)
+    return double_area >= 2.0 * MIN_AREA and MAX_ASPECT * double_area >= longest_squared
+
+
+@inner
+def may_be_flipped(corner, mesh):
+    """Return whether the edge across from a corner may be flipped."""
+    faces, flags = mesh.faces, mesh.flags
+    other = mesh.opposite[corner]
+    if other >= 3 * mesh.real_faces:
+        return False
+    a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    c, d = vertex_at(corner, faces), vertex_at(other, faces)
+    if flags[a] & flags[b] & LOCKED or crossing(a, b, c, d, mesh.vertices)[2] == 0.0:
+        return False
+    if not (is_sound(c, a, d, mesh.vertices) and is_sound(d, b, c, mesh.vertices)):
+        return False
+    return not are_neighbours(c, d, mesh)
+
+
+@inner(allocates=True)
+def flip_bad_face(f, state, pixels):
+    """Flip the edge of face f that lowers the cost most; return whether there is one."""
+    mesh = state.mesh
+    faces, opposite = mesh.faces, mesh.opposite
+    best, chosen = MIN_GAIN, -1
+    for corner in range(3 * f, 3 * f + 3):
+        if not may_be_flipped(corner, mesh):
+            continue
+        other = opposite[corner]
+        a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+        c, d = vertex_at(corner, faces), vertex_at(other, faces)
+        gain = state.costs[f] + state.costs[other // 3]
+        gain -= judged_face(c, a, d, state, pixels)[0]
+        if gain > best:
+            gain -= judged_face(d, b, c, state, pixels)[0]
+        if gain > best:
+            best, chosen = gain, corner
+    if chosen < 0:
+        return False
+    flip_edge(chosen, mesh)
+    judge_again(f, state, pixels)
+    # The new edge is the one across from the corner after the chosen one.
+    judge_again(opposite[next_corner(chosen)] // 3, state, pixels)
+    return True
+
+
+@inner
+def star_cost(vertex, state):
+    """Return the cost of the faces around an inner vertex."""
+    start = state.mesh.corner_of[vertex]
+    corner = start
+    total = 0.0
+    while True:
+        total += state.costs[corner // 3]
+        corner = turn(corner, state.mesh.opposite)
+        if corner == start:
+            return total
+
+
+@inner(allocates=True)
+def collapse_gain(vertex, other, before, least, state, pixels):
+    """Return by how much the cost falls if an inner vertex collapses into a neighbour.
+
+    ``before`` is the cost of its faces now. Return 0 if the collapse makes a face that is not sound, or if the gain
+    does not exceed ``least``.
+    """
+    mesh = state.mesh
+    start = mesh.corner_of[vertex]
+    corner = start
+    gain = before
+    while True:
+        b, c = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
+        if other not in (b, c):
+            if not is_sound(other, b, c, mesh.vertices):
+                return 0.0
+            gain -= judged_face(other, b, c, state, pixels)[0]
+            if not gain > least:
+                return 0.0
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            return gain
+
+
+@inner(allocates=True)
+def collapse_bad_face(f, state, mark, token, pixels):
+    """Collapse the edge of face f, from an inner vertex, that lowers the cost most; return whether there is one.
+
+    ``mark`` (N,) is a work array in which ``token`` … ``token`` + 5 have not been used.
+    """
+    mesh = state.mesh
+    faces, opposite = mesh.faces, mesh.opposite
+    best, chosen = MIN_GAIN, -1
+    for corner in range(3 * f, 3 * f + 3):
+        vertex = vertex_at(corner, faces)
+        if mesh.flags[vertex] != 0:
+            continue
+        before = star_cost(vertex, state)
+        for k in range(2):
+            # The corner that follows a corner of the other end, and is followed by one of the vertex.
+            across = previous_corner(corner) if k == 0 else next_corner(corner)
+            other = vertex_at(next_corner(corner) if k == 0 else previous_corner(corner), faces)
+            token += 1
+            if not link_is_simple(vertex, other, mesh, mark, token):
+                continue
+            gain = collapse_gain(vertex, other, before, best, state, pixels)
+            if gain > best:
+                best, chosen = gain, opposite[across] if k == 0 else across
+    if chosen < 0:
+        return False
+    keep = vertex_at(next_corner(chosen), faces)
+    state.bad[chosen // 3] = state.bad[opposite[chosen] // 3] = 0.0
+    collapse_edge(chosen, mesh)
+    judge_around(keep, state, pixels)
+    return True
+
+
+@inner(allocates=True)
+def judge_around(vertex, state, pixels):
+    """Write cost and bad area of the real faces around a vertex."""
+    mesh = state.mesh
+    start = mesh.corner_of[vertex]
+    corner = start
+    while True:
+        if corner < 3 * mesh.real_faces:
+            judge_again(corner // 3, state, pixels)
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            break
+
+
+@kernel
+def tidy_bad_faces(order, state, mark, token):
+    """Flip an edge of each bad face in the given order, or collapse one of its inner vertices, if the cost falls.
+
+    ``mark`` (N,) is a work array in which no number from ``token`` on has been used. Return the numbers of flips and
+    collapses.
+    """
+    pixels = new_table(1024)
+    flips = collapses = 0
+    for f in order:
+        if state.mesh.faces[f, 0] < 0 or state.bad[f] <= MIN_BAD:
+            continue
+        if flip_bad_face(f, state, pixels):
+            flips += 1
+        elif collapse_bad_face(f, state, mark, token, pixels):
+            collapses += 1
+        token += 6
+    return flips, collapses
+
+
+@inner
+def owns_foreground(a, b, c, mask):
+    """Return whether the centre of a foreground pixel lies in the triangle of three points, by exact arithmetic."""
+    rows, columns = mask.shape
+    top, middle, bottom = by_height(a, b, c)
+    edges, middle_row = face_edges(top, middle, bottom), first_row(middle[1], rows)
+    for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
+        start, end = row_span(edges, row, middle_row, columns)
+        for column in range(start, end):
+            if mask[row, column]:
+                return True
+    return False
+
+
+@inner
+def ring_is_untouched(vertex, mesh, touched):
+    """Return whether neither an inner vertex nor any of its neighbours has been touched."""
+    if touched[vertex]:
+        return False
+    start = mesh.corner_of[vertex]
+    corner = start
+    while True:
+        if touched[vertex_at(next_corner(corner), mesh.faces)]:
+            return False
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            return True
+
+
+@inner
+def touch_ring(vertex, mesh, touched):
+    """Mark an inner vertex and its neighbours."""
+    touched[vertex] = True
+    start = mesh.corner_of[vertex]
+    corner = start
+    while True:
+        touched[vertex_at(next_corner(corner), mesh.faces)] = True
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            break
+
+
+@inner(allocates=True)
+def squeeze_gain(corner, state, pixels):
+    """Return by how much the cost falls if the face of a corner is squeezed flat: the corner's vertex has been moved.
+
+    Return 0 if another face of the vertex is no longer sound.
+    """
+    mesh = state.mesh
+    gain = star_cost(vertex_at(corner, mesh.faces), state)
+    walk = turn(corner, mesh.opposite)
+    while walk != corner:
+        a, b, c = mesh.faces[walk // 3, 0], mesh.faces[walk // 3, 1], mesh.faces[walk // 3, 2]
+        if not is_sound(a, b, c, mesh.vertices):
+            return 0.0
+        gain -= judged_face(a, b, c, state, pixels)[0]
+        walk = turn(walk, mesh.opposite)
+    return gain
+
+
+@inner(allocates=True)
+def squeeze(corner, state, touched, pixels):
+    """Move a corner's inner vertex onto the border edge across from it if the cost falls; return whether it did.
+
+    The face of the corner is then flat, and should be taken out.
+    """
+    mesh, mask = state.mesh, state.normal_map.mask
+    vertices, faces = mesh.vertices, mesh.faces
+    a, b, c = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces), vertex_at(corner, faces)
+    if mesh.flags[c] != 0 or not ring_is_untouched(c, mesh, touched):
+        return False
+    start, end, here = (
+        (vertices[a, 0], vertices[a, 1]),
+        (vertices[b, 0], vertices[b, 1]),
+        (vertices[c, 0], vertices[c, 1]),
+    )
+    du, dv = end[0] - start[0], end[1] - start[1]
+    share = ((here[0] - start[0]) * du + (here[1] - start[1]) * dv) / (du * du + dv * dv)
+    foot = start[0] + share * du, start[1] + share * dv
+    # Rounding may put the foot beside the edge, and a pixel centre that lies on the edge on the other side of it.
+    if not 0.0 < share < 1.0 or owns_foreground(start, foot, end, mask):
+        return False
+    vertices[c, 0], vertices[c, 1] = foot
+    if squeeze_gain(corner, state, pixels) > MIN_GAIN:
+        touch_ring(c, mesh, touched)
+        return True
+    vertices[c, 0], vertices[c, 1] = here
+    return False
+
+
+@inner
+def may_be_dropped(f, state, touched):
+    """Return whether face f can be taken out: it owns no foreground, and the border stays a simple curve.
+
+    It may have one border edge and an inner vertex across from it, or two border edges whose common vertex is free.
+    """
+    mesh, end = state.mesh, 3 * state.mesh.real_faces
+    vertices, faces = mesh.vertices, mesh.faces
+    borders, at_border, inner_side = 0, 0, 0
+    for corner in range(3 * f, 3 * f + 3):
+        if touched[vertex_at(corner, faces)]:
+            return False
+        if mesh.opposite[corner] >= end:
+            borders += 1
+            at_border = corner
+        else:
+            inner_side = corner
+    apex = vertex_at(at_border, faces)
+    if not (
+        (borders == 1 and mesh.flags[apex] == 0)
+        or (borders == 2 and not mesh.flags[vertex_at(inner_side, faces)] & LOCKED)
+    ):
+        return False
+    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+    p, q, r = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
+    return not owns_foreground(p, q, r, state.normal_map.mask)
+
+
+@kernel
+def tidy_border(order, state, touched, dead):
+    """Squeeze bad faces of the given order flat onto the border, or drop them; return how many of each.
+
+    Set ``dead`` (M,) for faces that must be taken out, and ``touched`` (N,) for vertices around them; both are False
+    before. A vertex is touched once only, so that all decisions hold together.
+    """
+    mesh = state.mesh
+    faces, end = mesh.faces, 3 * mesh.real_faces
+    pixels = new_table(1024)
+    squeezed = dropped = 0
+    for f in order:
+        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+        double_area, longest_squared = shape_of(a, b, c, mesh.vertices)
+        width = double_area / math.sqrt(longest_squared)
+        if width > SQUEEZED:
+            continue
+        for corner in range(3 * f, 3 * f + 3):
+            if not dead[f] and mesh.opposite[corner] >= end and squeeze(corner, state, touched, pixels):
+                dead[f] = True
+                squeezed += 1
+        if not dead[f] and width <= DROPPED and may_be_dropped(f, state, touched):
+            touched[a] = touched[b] = touched[c] = True
+            dead[f] = True
+            dropped += 1
+    return squeezed, dropped

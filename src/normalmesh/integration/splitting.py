@@ -1,0 +1,54 @@
+"""Splitting: new vertices where the faces fit their pixels worst, so that a mesh has as many as it should."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.decimation.quadrics import GRAIN
+from normalmesh.integration import _splitting
+from normalmesh.integration.tidying import judged
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.threads import in_parallel
+
+
+def split_worst(
+    mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, count: int
+) -> NDArray[np.float64]:
+    """Split ``count`` inner edges at their midpoints: long edges of the faces that fit their pixels worst.
+
+    The surface stays as it is until it is integrated again. Edges of the boundary and between locked vertices are not
+    split, nor are those whose halves would be small or needles: if too few edges are left, there are fewer splits.
+
+    Parameters
+    ----------
+    mesh
+        Changed in place; it must be compact, and is so afterwards.
+    unknown
+        (N,) height, or logarithm of the depth, at the vertices.
+    normal_map
+        The normals that faces should fit, denoised as far as possible.
+    count
+        Number of new vertices.
+
+    Returns
+    -------
+    unknown : (N + count,) float64
+        The unknown at the vertices; new ones follow those of the mesh.
+    """
+    while count > 0:
+        costs, scores = judged(mesh, unknown, normal_map).costs, np.empty(3 * mesh.real_faces)
+        in_parallel(_splitting.fill_split_scores, len(scores), mesh.arrays, costs, scores, grain=GRAIN)
+        candidates = np.flatnonzero(scores > 0)
+        order = candidates[np.argsort(-scores[candidates], kind="stable")]
+        vertex, face, _ = mesh.reserve_for_splits(count)
+        touched = np.zeros(mesh.real_faces, np.bool_)
+        unknown = np.concatenate([unknown, np.zeros(count)])
+        is_central = normal_map.camera.is_central
+        splits = _splitting.split_in_halves(order, mesh.arrays, unknown, is_central, (vertex, face), touched)
+        unknown = unknown[mesh.compact()]
+        if splits == 0:
+            break
+        count -= splits
+    return unknown

@@ -1,0 +1,126 @@
+"""Tidying: remove bad faces, which stand askew or own no pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.integration import _tidying
+from normalmesh.integration._patch import CHUNK
+from normalmesh.integration._tidying import MIN_BAD, TidyArrays
+from normalmesh.mesh._closed_mesh import LOCKED
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.threads import in_parallel
+
+Float = NDArray[np.float64]
+
+#: Sweeps over the bad faces, at most. A change beside a bad face may make another one possible.
+MAX_SWEEPS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Tidied:
+    """A tidied mesh, and what was done.
+
+    Attributes
+    ----------
+    mesh : ClosedMesh
+        The mesh, compact.
+    unknown : (N',) float64
+        The unknown at its vertices, which have kept it.
+    kept : (N',) int64
+        Number of each vertex before.
+    flips, collapses : int
+        Numbers of edges flipped and of inner vertices collapsed into a neighbour.
+    squeezed, dropped : int
+        Numbers of faces squeezed flat onto the border, and of faces without pixels there that were taken out.
+    """
+
+    mesh: ClosedMesh
+    unknown: Float
+    kept: NDArray[np.int64]
+    flips: int
+    collapses: int
+    squeezed: int
+    dropped: int
+
+    @property
+    def changes(self) -> int:
+        """Number of changes; without any, the mesh is the one given."""
+        return self.flips + self.collapses + self.squeezed + self.dropped
+
+
+def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
+    """Remove bad faces, worst first, by flips of their edges, collapses of their inner vertices, or at the border.
+
+    A face is bad if its normal in space is more than 45° off the mean normal of the pixels that it owns, or if it owns
+    none; but not if its pixels scatter just as far around their mean, as across a crease. Each change lowers the sum
+    of all angles between pixels and their faces plus 45° for each pixel's worth of bad area, inverts no face and makes
+    no needle. Boundary and locked vertices stay, except that a thin face without foreground may be taken out at the
+    border. Every foreground pixel keeps a face. Afterwards the mesh should be integrated again.
+
+    Parameters
+    ----------
+    mesh
+        Changed in place; no longer valid if vertices go.
+    unknown
+        (N,) height, or logarithm of the depth, at the vertices.
+    normal_map
+        The normals that faces should fit, denoised as far as possible.
+    """
+    state = judged(mesh, unknown, normal_map)
+    flips = collapses = squeezed = dropped = 0
+    mark = np.full(len(unknown), -1)
+    token = 0
+    for _ in range(MAX_SWEEPS):
+        order = _worst_first(state.bad)
+        flipped, collapsed = _tidying.tidy_bad_faces(order, state, mark, token) if len(order) else (0, 0)
+        flips, collapses, token = flips + flipped, collapses + collapsed, token + 6 * len(order)
+        if flipped + collapsed == 0:
+            break
+    order = _worst_first(state.bad)
+    dead = np.zeros(mesh.real_faces, np.bool_)
+    if len(order):
+        squeezed, dropped = _tidying.tidy_border(order, state, np.zeros(len(unknown), np.bool_), dead)
+    if squeezed + dropped:
+        mesh, kept = _without_faces(mesh, dead, normal_map.shape)
+    else:
+        kept = mesh.compact() if collapses else np.arange(len(unknown))
+    return Tidied(mesh, unknown[kept], kept, flips, collapses, squeezed, dropped)
+
+
+def bad_areas(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Float:
+    """Return the bad area (M,) of each face, 0 if it is not bad, in units of a pixel that faces the viewer."""
+    return judged(mesh, unknown, normal_map).bad
+
+
+def judged(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> TidyArrays:
+    """Return the mesh with cost and bad area of each face. The mesh must be compact."""
+    count = mesh.real_faces
+    state = TidyArrays(mesh.arrays, unknown, normal_map.arrays, np.empty(count), np.empty(count))
+    in_parallel(_tidying.fill_costs, count, state, grain=CHUNK)
+    return state
+
+
+def _worst_first(bad: Float) -> NDArray[np.int64]:
+    """Return the bad faces in the order of their bad areas (M,)."""
+    found = np.flatnonzero(bad > MIN_BAD)
+    return found[np.argsort(-bad[found], kind="stable")]
+
+
+def _without_faces(
+    mesh: ClosedMesh, dead: NDArray[np.bool_], shape: tuple[int, int]
+) -> tuple[ClosedMesh, NDArray[np.int64]]:
+    """Return a mesh without the faces ``dead`` (M,), and the former numbers of its vertices."""
+    faces = mesh.faces[: mesh.real_faces]
+    faces = faces[~dead & (faces[:, 0] >= 0)]
+    used = np.zeros(len(mesh.vertices), np.bool_)
+    used[faces] = True
+    kept = np.flatnonzero(used)
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    locked = (mesh.flags[kept] & LOCKED) > 0
+    return ClosedMesh.from_screen(ScreenMesh(mesh.vertices[kept], number[faces]), shape, locked), kept
