@@ -209,7 +209,8 @@ class Picture:
     def drawn(self) -> NDArray[np.uint8]:
         looks, mesh = self.found.looks, self.found.surface
         sheet = Sheet(2 * BOX + 3 * GAP, 2 * BOX + 3 * GAP + CAPTION)
-        text = f"bad area {looks.bad_area:.2f} %, teeth {number(looks.teeth, '.0f')}°, cuts {looks.cut_length:.0f} px"
+        teeth = f", teeth {looks.teeth:.0f}°" if np.isfinite(looks.teeth) else ""
+        text = f"bad area {looks.bad_area:.2f} %, cuts {looks.cut_length:.0f} px{teeth}"
         captions = (f"{self.found.case.name}: {len(mesh.vertices)} vertices, {text}", "pixel integration with jumps")
         for k, (surface, caption) in enumerate(zip((mesh, self.grid), captions, strict=True)):
             left = GAP + k * (BOX + GAP)

@@ -197,6 +197,13 @@ class TestScenes:
         assert found.bad_area == pytest.approx(expected.bad_area, abs=0.05)
         assert found.inverted == expected.inverted
 
+    def test_not_of_a_file_that_the_camera_cannot_see(self, flaps, tmp_path):
+        pytest.importorskip("embreex")
+        surface, normal_map = flaps
+        away = surface.vertices * [1, 1, -1]
+        Surface(away, surface.faces, surface.screen, Orthographic(), surface.shape).save(tmp_path / "away.ply")
+        assert (evaluate(tmp_path / "away.ply", normal_map).looks is None) == surface.camera.is_central
+
     def test_height(self, flaps):
         surface, normal_map = flaps
         assert measure_looks(surface, normal_map).height is None

@@ -20,7 +20,7 @@ from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.mesh_formats import MESH_SUFFIXES
 from normalmesh.mesh.screen_mesh import MAX_POSITION, ScreenMesh
 from normalmesh.mesh.surface import Surface, face_normals
-from normalmesh.normals.camera import Camera
+from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
 
@@ -53,8 +53,8 @@ class Evaluation:
     units
         Unit of the depth.
     looks
-        Teeth, bad faces, needles and the like, see :class:`Looks`; None for a depth map, or a mesh file that reaches
-        behind the camera.
+        Teeth, bad faces, needles and the like, see :class:`Looks`; None for a depth map, or for a mesh file that
+        reaches behind the camera or very far from the image.
     """
 
     rmse: float
@@ -263,7 +263,7 @@ def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surfa
             return None
         places /= places[:, 2:]
     screen = places[:, :2]
-    if np.abs(screen).max() > MAX_POSITION:
+    if np.abs(screen).max() > MAX_POSITION or np.abs(model.vertices).max() > MAX_COORDINATE:
         return None
     turned = ScreenMesh(screen, model.faces).areas.sum() < 0
     return Surface(model.vertices, model.faces[:, ::-1] if turned else model.faces, screen, camera, shape)
