@@ -45,11 +45,16 @@ def case_names(folder: Path = CASES) -> list[str]:
     return sorted(json.loads(results.read_text())) if results.is_file() else []
 
 
+def map_names(folder: Path = CASES) -> list[str]:
+    """Return the names of all cases, also of those without ground truth; empty if the folder is missing."""
+    return sorted(path.parent.name for path in folder.glob("*/normals.png"))
+
+
 def load(name: str, folder: Path = CASES) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)
         case = find_dataset("folders").load(folder, name)
-    return Case(**vars(case), reference=json.loads((folder / "reference_results.json").read_text())[name])
+    return Case(**vars(case), reference=json.loads((folder / "reference_results.json").read_text()).get(name, {}))
 
 
 def cases_from_command_line(description: str | None) -> list[Case]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from benchmarks.scoreboard import __main__ as command
-from benchmarks.scoreboard import accuracy
+from benchmarks.scoreboard import accuracy, appearance
 from benchmarks.scoreboard.figures import Better, Figure, Skipped, verdict
 from benchmarks.scoreboard.history import Run, keep, last_kept, read_runs
 from benchmarks.scoreboard.table import summary, table
@@ -80,6 +80,11 @@ def test_missing_cases_are_skipped_and_named(group, tmp_path, monkeypatch):
     assert rows
     assert all(isinstance(row, Skipped) for row in rows)
     assert any("is not on this machine" in row.reason for row in rows)
+
+
+def test_looks_need_the_shared_cases(monkeypatch):
+    monkeypatch.setattr(appearance, "map_names", list)
+    assert list(appearance.looks()) == [Skipped("the shared cases are not on this machine")]
 
 
 def test_command_says_what_was_skipped_and_keeps_nothing_that_failed(tmp_path, monkeypatch, capsys):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchmarks.scoreboard import accuracy, cost
+from benchmarks.scoreboard import accuracy, appearance, cost
 from benchmarks.scoreboard.figures import Figure, Skipped
 
 #: Name for ``--only`` → figures.
@@ -16,6 +16,7 @@ GROUPS: dict[str, Callable[[], Iterator[Figure | Skipped]]] = {
     "reference": accuracy.reference,
     "thresholds": accuracy.thresholds,
     "diligent": accuracy.diligent,
+    "looks": appearance.looks,
     "speed": cost.speed,
     "memory": cost.memory,
     "start": cost.start,

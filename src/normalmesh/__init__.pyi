@@ -4,6 +4,7 @@ from .decimation.decimated_mesh import DecimatedMesh
 from .decimation.rounds import decimate
 from .errors import NormalMeshError, NormalMeshWarning
 from .evaluation.isotropic.isotropic import IsotropicMesh, remesh_isotropic
+from .evaluation.looks import Looks, measure_looks
 from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
@@ -40,6 +41,7 @@ __all__ = [
     "Evaluation",
     "Integration",
     "IsotropicMesh",
+    "Looks",
     "MeshCheck",
     "NormalMap",
     "NormalMeshError",
@@ -59,6 +61,7 @@ __all__ = [
     "evaluate",
     "integrate",
     "integrate_pixels",
+    "measure_looks",
     "photometric_stereo",
     "pixel_faces",
     "plot_density",

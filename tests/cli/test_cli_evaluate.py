@@ -48,6 +48,18 @@ def test_report(made):
     assert labels == ["RMSE", "MADE", "MAE", "vertices", "compression", "coverage"]
 
 
+def test_looks_of_a_mesh(made):
+    pytest.importorskip("embreex")
+    found = figures(made / "s.ply", "--normals", made / "n.png")["looks"]
+    looks = nm.evaluate(made / "s.ply", nm.read_normal_map(made / "n.png")).looks
+    assert found["bad_area"] == pytest.approx(looks.bad_area)
+    assert (found["cut_length"], found["teeth"], found["height"]) == (0, None, None)
+    lines = succeed("evaluate", made / "s.ply", "--normals", made / "n.png").stdout.splitlines()
+    assert [line[:12].strip() for line in lines[-3:]] == ["cuts", "bad area", "needles"]
+    assert lines[-1].endswith(f"{looks.needles}, largest aspect {looks.largest_aspect:.0f}; 0 inverted faces")
+    assert figures(made / "s.npy", "--normals", made / "n.png")["looks"] is None
+
+
 def test_without_truth_only_the_angle_is_measured(made):
     result = succeed("evaluate", made / "s.npy", "--normals", made / "n.png")
     assert result.stdout.startswith("MAE ")

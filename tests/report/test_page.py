@@ -125,6 +125,19 @@ def test_figures(tmp_path, medallion):
     assert page.shadings() == ["light", "normal", "error", "density"]
 
 
+def test_looks(tmp_path, flaps):
+    surface, normal_map = flaps
+    page, looks = Page(written(tmp_path, surface, normal_map)), nm.measure_looks(surface, normal_map)
+    for text in (
+        f"Cuts {looks.cut_length:.0f} px",
+        f"Teeth {looks.teeth:.1f}°, {looks.turning:.1f}° per px mean angle",
+        f"Bad area {looks.bad_area:.2f} % area of faces",
+        f"Needles {looks.needles} faces",
+    ):
+        assert text in page.text, text
+    assert "Teeth" not in Page(written(tmp_path, surface)).text
+
+
 def test_the_page_loads_nothing(tmp_path, medallion):
     content = written(tmp_path, *medallion, texture=np.full((8, 8, 3), 90, np.uint8))
     page = Page(content)

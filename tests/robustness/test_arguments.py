@@ -146,6 +146,7 @@ def calls(surface, mesh, tmp_path_factory):
         "Discontinuities": record,
         "Evaluation": record,
         "Integration": record,
+        "Looks": record,
         "IsotropicMesh": [(nm.IsotropicMesh, {**corners, "report": None})],
         "MeshCheck": record,
         "NormalMap": [(nm.NormalMap, {"normals": NORMALS, "mask": None, "camera": camera})],
@@ -198,6 +199,9 @@ def calls(surface, mesh, tmp_path_factory):
             (nm.integrate, {"mesh": mesh, **on_map, "formulation": "vertices", "clamp": (0.1, 9.0), "refine": 0}),
         ],
         "integrate_pixels": [(nm.integrate_pixels, {**on_map, "distance": 1.0, "discontinuities": False})],
+        "measure_looks": [
+            (nm.measure_looks, {"surface": surface, **on_map, "pixels": np.zeros((SIDE, SIDE))}),
+        ],
         "photometric_stereo": [
             (
                 nm.photometric_stereo,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import click
 from normalmesh.cli.camera_options import camera_options, reject_two_cameras, selected_camera
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.model_options import rendered
-from normalmesh.cli.printing import print_field, print_json
+from normalmesh.cli.printing import count_text, print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option
 from normalmesh.errors import NormalMeshError
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from normalmesh.evaluation.cases import Case
+    from normalmesh.evaluation.looks import Looks
     from normalmesh.evaluation.metrics import Evaluation
 
 #: Fraction of the foreground with a true depth, below which a notice questions whether truth and normals match.
@@ -165,11 +168,26 @@ def _report(found: Evaluation) -> None:
     print_field(
         "coverage", f"{100 * found.covered:.2f} % of the foreground, and {100 * found.spilled:.2f} % outside it"
     )
+    if found.looks is not None:
+        _report_looks(found.looks)
+
+
+def _report_looks(looks: Looks) -> None:
+    teeth = f", which turn by {looks.teeth:.1f}° at a vertex, {looks.turning:.1f}° per px"
+    print_field("cuts", f"{looks.cut_length:.0f} px" + teeth * math.isfinite(looks.teeth))
+    print_field(
+        "bad area",
+        f"{looks.bad_area:.2f} % off their pixels by more than 45°, or without any "
+        f"({looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°)",
+    )
+    aspect = f"largest aspect {looks.largest_aspect:.0f}"
+    print_field("needles", f"{looks.needles}, {aspect}; {count_text(looks.inverted, 'inverted face')}")
 
 
 def _figures(result: Path, found: Evaluation) -> dict[str, Any]:
     names = ("rmse", "made", "mae", "vertices", "foreground", "compression", "covered", "spilled", "units")
-    return {"result": str(result), **{name: getattr(found, name) for name in names}}
+    looks = None if found.looks is None else asdict(found.looks)
+    return {"result": str(result), **{name: getattr(found, name) for name in names}, "looks": looks}
 
 
 def _write_error_map(path: Path, found: Evaluation, scale: float | None, console: Console) -> None:

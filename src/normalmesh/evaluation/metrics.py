@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_bool, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.looks import Looks, looks_of
 from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.mesh_formats import MESH_SUFFIXES
+from normalmesh.mesh.screen_mesh import MAX_POSITION, ScreenMesh
 from normalmesh.mesh.surface import Surface, face_normals
-from normalmesh.normals.camera import Camera
+from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
+
+if TYPE_CHECKING:
+    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
 Float: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -47,6 +52,9 @@ class Evaluation:
         Angular errors (H, W) in degrees; NaN where one of the normals is unknown.
     units
         Unit of the depth.
+    looks
+        Teeth, bad faces, needles and the like, see :class:`Looks`; None for a depth map, or for a mesh file that
+        reaches behind the camera or very far from the image.
     """
 
     rmse: float
@@ -59,6 +67,7 @@ class Evaluation:
     depth_error: Float
     angles: Float
     units: str
+    looks: Looks | None = None
 
     @property
     def compression(self) -> float:
@@ -141,6 +150,7 @@ def evaluate(
         depth_error=error,
         angles=angles,
         units=truth.units,
+        looks=None if found.surface is None else looks_of(found.surface, found.owners, normal_map),
     )
 
 
@@ -196,11 +206,16 @@ def _mean_steps(points: Float, axis: int) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class _Rasterised:
-    """A result at the pixels: depth (H, W) and unit normals (H, W, 3), NaN and zero where there is no surface."""
+    """A result at the pixels: depth (H, W) and unit normals (H, W, 3), NaN and zero where there is no surface.
+
+    A mesh is known as a surface, too, with the face (H, W) of each pixel or −1.
+    """
 
     depth: Float
     normals: NDArray[np.floating]
     vertices: int
+    surface: Surface | None = None
+    owners: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
 
     @classmethod
     def of(
@@ -211,7 +226,7 @@ class _Rasterised:
                 raise NormalMeshError(
                     f"the surface has {shape_text(result.shape)} pixels but the truth has {shape_text(shape)}"
                 )
-            return cls(result.depth_map(), result.normal_map(), len(result.vertices))
+            return cls(result.depth_map(), result.normal_map(), len(result.vertices), result, result.owners()[1])
         if isinstance(result, str | PathLike):
             if checked_path(result, "result").suffix.lower() in MESH_SUFFIXES:
                 return cls._of_mesh(Path(result), camera, shape)
@@ -233,7 +248,25 @@ class _Rasterised:
         # The faces of a mesh file may have either orientation.
         normals[rows, columns] *= np.where((normals[rows, columns] * to_viewer).sum(axis=1) < 0, -1, 1)[:, None]
         normals[hit < 0] = 0
-        return cls(depth, normals, len(model.vertices))
+        return cls(depth, normals, len(model.vertices), _seen(model, camera, shape), hit)
+
+
+def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:
+    """Return a model as a surface whose faces are turned to the viewer on the whole.
+
+    A point is ``u τ_u + v τ_v + z r₀``, or, seen by a central camera, a multiple of ``u τ_u + v τ_v + r₀``. None if one
+    is behind the camera or too far from the image.
+    """
+    places = np.linalg.solve(camera.frame[:3].T, model.vertices.T).T.astype(np.float64)
+    if camera.is_central:
+        if places[:, 2].min() <= 0:
+            return None
+        places /= places[:, 2:]
+    screen = places[:, :2]
+    if np.abs(screen).max() > MAX_POSITION or np.abs(model.vertices).max() > MAX_COORDINATE:
+        return None
+    turned = ScreenMesh(screen, model.faces).areas.sum() < 0
+    return Surface(model.vertices, model.faces[:, ::-1] if turned else model.faces, screen, camera, shape)
 
 
 @dataclass(frozen=True, eq=False)

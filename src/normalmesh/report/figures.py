@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalmesh import __version__
+from normalmesh.evaluation.looks import Looks, measure_looks
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import Diagnosis
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Rows of a table: name and value.
 Rows = list[tuple[str, str]]
+#: Rows of a table: name, value and a line that explains the value.
+ExplainedRows = list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Figures:
         One sentence each.
     convention
         Diagnosis of the convention, several lines.
+    looks
+        How the surface looks: name, value, and an explanation.
     """
 
     headline: Rows
@@ -47,6 +52,7 @@ class Figures:
     stages: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     convention: str = ""
+    looks: ExplainedRows = field(default_factory=list)
 
     @classmethod
     def of_mesh(cls, vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> Figures:
@@ -80,7 +86,9 @@ class Figures:
         if stages:
             headline.append(("Time", f"{sum(stages.values()):.2f} s"))
         texts = (*map(str, warnings), *_own_warnings(surface, diagnosis))
-        return cls(headline, details, stages, tuple(dict.fromkeys(texts)), "" if diagnosis is None else str(diagnosis))
+        looks = [] if normal_map is None else _about_looks(measure_looks(surface, normal_map))
+        convention = "" if diagnosis is None else str(diagnosis)
+        return cls(headline, details, stages, tuple(dict.fromkeys(texts)), convention, looks)
 
 
 def versions() -> Rows:
@@ -124,6 +132,26 @@ def _about_surface(surface: Surface) -> Rows:
             ("Refinement", f"{len(report.refinements)} rounds, {count(flips)} flips, {count(moves)} moves"),
         ]
     return rows
+
+
+def _about_looks(looks: Looks) -> ExplainedRows:
+    teeth = f"{looks.teeth:.1f}°, {looks.turning:.1f}° per px" if np.isfinite(looks.teeth) else "none"
+    off = f"{looks.off_30:.2f} % by more than 30°, {looks.off_60:.2f} % by more than 60°"
+    return [
+        (
+            "Cuts",
+            f"{looks.cut_length:.0f} px",
+            "length of the cuts at depth jumps; in a relief, they are cracks",
+        ),
+        ("Teeth", teeth, "mean angle by which cuts turn at a vertex, without tips; above 25° teeth are visible"),
+        ("Bad area", f"{looks.bad_area:.2f} %", "area of faces more than 45° off their pixels, or without any"),
+        ("Area off its pixels", off, "area of faces whose normals differ from the mean of their pixels"),
+        ("Needles", count(looks.needles), "faces more than 100 times as long as high"),
+        ("Largest aspect", f"{looks.largest_aspect:.0f}", "longest edge of a face over its height above it"),
+        ("Inverted faces", count(looks.inverted), "faces seen from behind"),
+        ("Uncovered", f"{looks.uncovered:.2f} %", "foreground pixels whose centres are in no face"),
+        ("Spill", f"{looks.spill:.2f} %", "background pixels whose centres are in a face, relative to the foreground"),
+    ]
 
 
 def _extent(vertices: NDArray[np.float64], units: str = "") -> str:

@@ -22,7 +22,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.report.embedded_pictures import normals_address, photo_address
-from normalmesh.report.figures import Figures, Rows, versions
+from normalmesh.report.figures import ExplainedRows, Figures, Rows, versions
 from normalmesh.report.packed_geometry import Geometry
 from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density
 
@@ -46,7 +46,7 @@ def write_report(
     """Write a report as one HTML file, which any browser opens offline.
 
     The page shows the surface in 3D, as wireframe or coloured by shading, normals, angular error, vertex density or
-    photo, the normal map, and size, compression, errors, jumps, seconds, settings, versions and warnings.
+    photo, the normal map, and size, compression, errors, jumps, looks, seconds, settings, versions and warnings.
 
     Parameters
     ----------
@@ -188,7 +188,12 @@ def _warnings(texts: Iterable[str]) -> str:
 def _tables(figures: Figures, settings: Mapping[str, object]) -> str:
     chosen: Rows = [(str(name), str(value)) for name, value in settings.items()]
     seconds = [(name, f"{value:.3f} s") for name, value in figures.stages.items()]
-    tables = [_table("Figures", figures.details), _table("Time", seconds), _table("Settings", chosen)]
+    tables = [
+        _table("Figures", figures.details),
+        _table("Looks", figures.looks),
+        _table("Time", seconds),
+        _table("Settings", chosen),
+    ]
     if figures.convention:
         lines = "".join(f"<p>{escape(line)}</p>" for line in figures.convention.splitlines())
         tables.append(
@@ -197,8 +202,13 @@ def _tables(figures: Figures, settings: Mapping[str, object]) -> str:
     return "".join([*tables, _table("Versions", versions())])
 
 
-def _table(title: str, rows: Rows) -> str:
+def _table(title: str, rows: Rows | ExplainedRows) -> str:
     if not rows:
         return ""
-    cells = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in rows)
+    cells = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}'
+        + "".join(f"<small>{escape(line)}</small>" for line in explanation)
+        + "</td></tr>"
+        for name, text, *explanation in rows
+    )
     return f'<section class="card"><h2>{escape(title)}</h2><table><tbody>{cells}</tbody></table></section>'

@@ -1,0 +1,32 @@
+"""Figures of looks on the shared cases, with and without ground truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from benchmarks.cases import map_names
+from benchmarks.looks import LONG_CUTS, case_of, cracks, looked
+from benchmarks.scoreboard.figures import Figure, Skipped
+
+#: Three percent of the vertices.
+COMPRESSION = 0.97
+
+
+def looks() -> Iterator[Figure | Skipped]:
+    """Measure faces that do not follow their pixels, teeth along cuts, and cracks on maps without jumps."""
+    rows = [looked(case_of(name), COMPRESSION) for name in map_names()]
+    if not rows:
+        yield Skipped("the shared cases are not on this machine")
+        return
+    bad, worst = fmean(row.looks.bad_area for row in rows), max(rows, key=lambda row: row.looks.bad_area)
+    yield Figure("bad area mean", bad, "%", noise=0.05, note=f"{len(rows)} cases, 3 % vertices")
+    yield Figure("bad area worst", worst.looks.bad_area, "%", noise=0.1, note=worst.case.name)
+    for name, degrees in (("off_30", 30), ("off_60", 60)):
+        yield Figure(f"area off by {degrees}° mean", fmean(getattr(row.looks, name) for row in rows), "%", noise=0.05)
+    cut = [row.looks for row in rows if row.looks.cut_length > LONG_CUTS]
+    if cut:
+        note = f"{len(cut)} cases with cuts longer than {LONG_CUTS:.0f} px"
+        yield Figure("teeth mean", fmean(each.teeth for each in cut), "°", noise=0.03, note=note)
+        yield Figure("turning mean", fmean(each.turning for each in cut), "°/px", noise=0.05)
+    yield Figure("cracks without occlusions", cracks(rows), "px", noise=0.05)

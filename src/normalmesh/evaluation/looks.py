@@ -1,0 +1,231 @@
+"""Looks: figures for what is seen in a picture of a surface, such as teeth, spikes and cracks, without ground truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import checked_array, checked_instance
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.evaluation._looks import add_owned_normals
+from normalmesh.mesh.cut_mesh import edge_ends, following
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
+
+Float: TypeAlias = NDArray[np.float64]
+
+#: Angle between a face and its pixels from which the face is bad, in degrees.
+BAD = 45.0
+#: Turning angle of a cut from which its vertex is a tip, where the cut turns back, in degrees.
+TIP = 165.0
+#: Aspect of a face on the screen from which it is a needle.
+NEEDLE = 100.0
+#: Vertices of the outline have a background pixel at most this far from their own, in pixels.
+OUTLINE = 2
+#: Parts of a pixel to which positions are rounded to find the two sides of a cut: mesh files have single precision.
+PARTS = 64
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How a surface looks. No figure needs ground truth; all but ``height`` are better the lower they are.
+
+    A *cut* is a boundary of the surface that is not on the outline of the mask. It has two sides, and counts once. A
+    face is *off* by the angle between its normal and the mean normal of the pixels whose centres it owns. Shares of
+    area are percentages of the area of the surface in space.
+
+    Attributes
+    ----------
+    teeth
+        Mean turning angle at the inner vertices of cuts in degrees, without tips (> 165°); NaN if there are none.
+    turning
+        Sum of the same angles over the length of the cuts, in degrees per pixel; NaN without cuts. Vertices on a
+        straight line lower ``teeth``, but not this.
+    cut_length
+        Length of the cuts on the screen in pixels.
+    bad_area
+        Share of the faces that are off by more than 45° or own no foreground pixel.
+    off_30, off_60
+        Shares of the faces that own pixels and are off by more than 30° and 60°.
+    inverted
+        Number of faces that are seen from behind.
+    needles
+        Number of faces whose longest edge is more than 100 times as long as their height above it, on the screen.
+    largest_aspect
+        Largest ratio of longest edge and height; infinite if a face is degenerate.
+    uncovered
+        Percentage of the foreground pixels whose centres are in no face.
+    spill
+        Background pixels whose centres are in a face, as a percentage of the foreground.
+    height
+        Range of the heights (perspective: of the logarithms of the distances) of the vertices over that of the pixels
+        given; None if none were given.
+    """
+
+    teeth: float
+    turning: float
+    cut_length: float
+    bad_area: float
+    off_30: float
+    off_60: float
+    inverted: int
+    needles: int
+    largest_aspect: float
+    uncovered: float
+    spill: float
+    height: float | None = None
+
+    @property
+    def cracks(self) -> float:
+        """The same as ``cut_length``, for maps without jumps such as reliefs: every cut is a crack there."""
+        return self.cut_length
+
+
+def measure_looks(surface: Surface, normal_map: NormalMap, pixels: ArrayLike | None = None) -> Looks:
+    """Measure how a surface looks: teeth along cuts, faces that do not follow their pixels, needles and heights.
+
+    Parameters
+    ----------
+    surface
+        The surface.
+    normal_map
+        The normal map that it was reconstructed from.
+    pixels
+        Depth (H, W) of the pixels to compare heights with, such as
+        ``integrate_pixels(normal_map, discontinuities=True)``; NaN outside.
+
+    Returns
+    -------
+    Looks
+
+    Raises
+    ------
+    NormalMeshError
+        The sizes of surface, normal map and pixels differ, or distances of pixels are not positive.
+    """
+    shape = checked_instance(normal_map, NormalMap, "normal_map").shape
+    if checked_instance(surface, Surface, "surface").shape != shape:
+        raise NormalMeshError(
+            f"the surface has {shape_text(surface.shape)} pixels but the normal_map has {shape_text(shape)}"
+        )
+    height = None if pixels is None else _height(surface, pixels)
+    return looks_of(surface, surface.owners()[1], normal_map, height)
+
+
+def looks_of(surface: Surface, owners: NDArray[np.int32], normal_map: NormalMap, height: float | None = None) -> Looks:
+    """Return the looks of a surface whose faces own the pixels as ``owners`` (H, W) says, −1 for no face."""
+    mesh, count = surface.mesh, len(surface.faces)
+    sums, pixels = np.zeros((count, 3)), np.zeros(count, np.int64)
+    uncovered, spilled = add_owned_normals(owners, normal_map.normals, normal_map.mask, sums, pixels)
+    teeth, turning, cut_length = _cuts(mesh, normal_map.mask)
+    normals = _normals(surface)
+    areas = np.linalg.norm(normals, axis=1)
+    cosines = np.einsum("ij,ij->i", normals, sums)
+    lengths = areas * np.linalg.norm(sums, axis=1)
+
+    def share(degrees: float, without_pixels: bool = False) -> float:
+        off = (cosines < np.cos(np.radians(degrees)) * lengths) | ((pixels == 0) & without_pixels)
+        return float(100 * areas[off].sum() / areas.sum()) if areas.any() else 0.0
+
+    aspects, foreground = _aspects(mesh), normal_map.foreground
+    return Looks(
+        teeth=teeth,
+        turning=turning,
+        cut_length=cut_length,
+        bad_area=share(BAD, without_pixels=True),
+        off_30=share(30),
+        off_60=share(60),
+        inverted=int(np.count_nonzero(mesh.areas < 0)),
+        needles=int(np.count_nonzero(aspects > NEEDLE)),
+        largest_aspect=float(aspects.max()),
+        uncovered=100 * uncovered / foreground,
+        spill=100 * spilled / foreground,
+        height=height,
+    )
+
+
+def _normals(surface: Surface) -> Float:
+    """Return the normals (M, 3) of the faces, twice as long as their areas in space are large."""
+    a, b, c = (surface.vertices[surface.faces[:, k]] for k in range(3))
+    return np.cross(b - a, c - a)
+
+
+def _aspects(mesh: ScreenMesh) -> Float:
+    """Return the longest edge of each face over its height above it (M,), infinite for degenerate faces."""
+    corners = mesh.vertices[mesh.faces]
+    squares = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
+    twice = 2 * np.abs(mesh.areas)
+    aspects: Float = np.divide(squares, twice, out=np.full(len(squares), np.inf), where=twice > 0)
+    return aspects
+
+
+def _cuts(mesh: ScreenMesh, mask: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return teeth, turning and length of the cuts of a mesh."""
+    border = np.flatnonzero(mesh.opposite < 0)
+    ends = edge_ends(mesh, border)
+    cut = _coincide(mesh.vertices[ends]) | ~_near_background(mesh.vertices[ends], mask).all(axis=1)
+    steps = (mesh.vertices[ends[:, 1]] - mesh.vertices[ends[:, 0]]) @ np.array([1, 1j])
+    length = float(np.abs(steps[cut]).sum())
+    cut &= steps != 0
+    after = np.searchsorted(border, _next_on_boundary(mesh, border))
+    both = cut & cut[after]
+    turns = np.degrees(np.abs(np.angle(steps[after[both]] / steps[both])))
+    turns = turns[turns <= TIP]
+    # Each side of a cut has its length.
+    return (
+        float(turns.mean()) if len(turns) else np.nan,
+        float(turns.sum() / length) if length else np.nan,
+        length / 2,
+    )
+
+
+def _coincide(edges: Float) -> NDArray[np.bool_]:
+    """Return which edges (K, 2, 2), given by their ends, lie on another one."""
+    parts = np.rint(PARTS * edges)
+    place = np.unique(parts[..., 0] + 1j * parts[..., 1], return_inverse=True)[1].reshape(-1, 2)
+    low, high = place.min(axis=1, initial=len(edges) * 2), place.max(axis=1, initial=0)
+    _, which, counts = np.unique(low * 2 * len(edges) + high, return_inverse=True, return_counts=True)
+    return counts[which.reshape(-1)] > 1
+
+
+def _near_background(points: Float, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which points (..., 2), given as u, v, have a background pixel at most OUTLINE from their own pixel."""
+    padded = np.pad(mask, OUTLINE + 1)
+    last = np.array(padded.shape[::-1]) - OUTLINE - 1
+    columns, rows = np.moveaxis(np.clip(np.floor(points) + OUTLINE + 1, OUTLINE, last).astype(np.int64), -1, 0)
+    near = np.zeros(points.shape[:-1], np.bool_)
+    for down in range(-OUTLINE, OUTLINE + 1):
+        for right in range(-OUTLINE, OUTLINE + 1):
+            near |= ~padded[rows + down, columns + right]
+    return near
+
+
+def _next_on_boundary(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Return the corners (K,) across from the boundary edges that start where those across from ``corners`` (K,) end.
+
+    They are found by turning around the end from face to face.
+    """
+    walk = following(corners)
+    inner = np.flatnonzero(mesh.opposite[walk] >= 0)
+    while len(inner):
+        walk[inner] = following(mesh.opposite[walk[inner]])
+        inner = inner[mesh.opposite[walk[inner]] >= 0]
+    return walk
+
+
+def _height(surface: Surface, pixels: ArrayLike) -> float:
+    """Return the range of the heights of a surface over that of pixels (H, W)."""
+    depth = checked_array(pixels, "pixels").astype(np.float64)
+    if depth.shape != surface.shape:
+        raise NormalMeshError(f"pixels is {shape_text(depth.shape)} but the surface is {shape_text(surface.shape)}")
+    depth = depth[np.isfinite(depth)]
+    camera = surface.camera
+    camera.check_depths(depth, "pixels")
+    ranges = [np.ptp(camera.unknown_of_depth(each)) for each in (camera.depth(surface.vertices), depth) if len(each)]
+    if len(ranges) < 2:
+        raise NormalMeshError("pixels has no finite depth")
+    return float(ranges[0] / ranges[1]) if ranges[1] else np.nan
