@@ -139,3 +139,23 @@ def best_unknown(mesh, vertex, unknown, normal_map):
 
     bend, slope, _ = np.polyfit([-1, 0, 1], [energy(own) for own in (-1.0, 0.0, 1.0)], 2)
     return -slope / (2 * bend)
+
+
+def cost_and_bad_area(mesh, f, unknown, normal_map):
+    """Return the cost of face f, and its bad area, 0 if it is not bad, in units of a pixel that faces the viewer."""
+    camera, corners = normal_map.camera, mesh.vertices[mesh.faces[f]]
+    points = camera.points(corners, unknown[mesh.faces[f]])
+    normal = np.cross(points[1] - points[0], points[2] - points[0])
+    depth = np.exp(unknown[mesh.faces[f]].mean()) if camera.is_central else 1.0
+    area = np.linalg.norm(normal) / 2 / (camera.pixel_length * depth) ** 2
+    pixels = normal_map.normals[(pixel_faces(mesh, normal_map.shape) == f) & normal_map.mask].astype(np.float64)
+    if len(pixels) == 0:
+        return np.radians(45) * area, area
+    mean = pixels.mean(axis=0)
+    askew = normal @ mean < np.cos(np.radians(45)) * np.linalg.norm(normal) * np.linalg.norm(mean)
+    # The mean cosine between the pixels' normals and the direction of their mean is the length of the mean.
+    across_crease = np.linalg.norm(mean) < np.cos(np.radians(45))
+    longest = max(np.linalg.norm(corners[k] - corners[k - 1]) for k in range(3))
+    needle = longest**2 > 50 * 2 * mesh.areas[f]
+    bad = area if needle or (askew and not across_crease) else 0.0
+    return sum_of_angles(points, pixels) + np.radians(45) * bad, bad

@@ -7,6 +7,9 @@ from normalmesh.mesh._closed_mesh import LOCKED, split_edge, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
+#: Splits make no face smaller than this (px²): it might own no pixel.
+MIN_HALF = 2.0
+
 
 @inner
 def halves_fit(corner, mesh):
@@ -21,7 +24,8 @@ def halves_fit(corner, mesh):
     mu, mv = 0.5 * (bu + cu), 0.5 * (bv + cv)
     across = (bu - cu) ** 2 + (bv - cv) ** 2
     share = across / max(across, bu * bu + bv * bv, cu * cu + cv * cv)
-    return is_fit(bu, bv, mu, mv) and is_fit(mu, mv, cu, cv), share
+    fits = bv * cu - bu * cv >= 4.0 * MIN_HALF and is_fit(bu, bv, mu, mv) and is_fit(mu, mv, cu, cv)
+    return fits, share
 
 
 @kernel

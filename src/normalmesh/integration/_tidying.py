@@ -73,6 +73,28 @@ class TidyArrays(NamedTuple):
 
 
 @inner
+def shape_of(a, b, c, vertices):
+    """Return twice the area of the face abc, negative if it is inverted, and the square of its longest side."""
+    bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
+    cu, cv = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1]
+    longest_squared = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
+    return bv * cu - bu * cv, longest_squared
+
+
+@inner
+def is_needle(a, b, c, vertices):
+    """Return whether the face abc is longer than it should be for its width, or inverted."""
+    double_area, longest_squared = shape_of(a, b, c, vertices)
+    return MAX_ASPECT * double_area < longest_squared
+
+
+@inner
+def is_sound(a, b, c, vertices):
+    """Return whether the face abc may be made: it is neither inverted nor tiny nor a needle."""
+    return shape_of(a, b, c, vertices)[0] >= 2.0 * MIN_AREA and not is_needle(a, b, c, vertices)
+
+
+@inner
 def area_in_pixels(a, b, c, state):
     """Return the area in space of the face abc, in units of a pixel that faces the viewer at its depth."""
     unknown, camera = state.unknown, state.normal_map.camera
@@ -92,8 +114,8 @@ def area_in_pixels(a, b, c, state):
 def judged_face(a, b, c, state, pixels):
     """Return the cost of the face abc, and its bad area.
 
-    A face is bad if it owns no pixel, or is too far off the mean normal of those that it owns; but not if these scatter
-    just as far around their mean, as across a crease: no face would fit them.
+    A face is bad if it owns no pixel, is a needle, or stands too far off the mean normal of its pixels; but the latter
+    does not count if these scatter just as far around their mean, as across a crease: no face would fit them.
     """
     vertices, camera = state.mesh.vertices, state.normal_map.camera
     p, q, r = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
@@ -110,8 +132,8 @@ def judged_face(a, b, c, state, pixels):
     angle, number, _ = sum_of_angles((0.0, 0.0), (0.0, 0.0), normal, normal, pixels, count)
     x, y, z = sum_of_normals(pixels, count)
     length = math.sqrt(x * x + y * y + z * z)
-    fits = normal[0] * x + normal[1] * y + normal[2] * z >= BAD_COSINE * length
-    if fits or length < BAD_COSINE * number:
+    fits = normal[0] * x + normal[1] * y + normal[2] * z >= BAD_COSINE * length or length < BAD_COSINE * number
+    if fits and not is_needle(a, b, c, vertices):
         return angle, 0.0
     area = area_in_pixels(a, b, c, state)
     return angle + BAD_ANGLE * area, area
@@ -130,22 +152,6 @@ def fill_costs(first, last, state):
     pixels = new_table(1024)
     for f in range(first, last):
         judge_again(f, state, pixels)
-
-
-@inner
-def shape_of(a, b, c, vertices):
-    """Return twice the area of the face abc, negative if it is inverted, and the square of its longest side."""
-    bu, bv = vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1]
-    cu, cv = vertices[c, 0] - vertices[a, 0], vertices[c, 1] - vertices[a, 1]
-    longest_squared = max(bu * bu + bv * bv, cu * cu + cv * cv, (bu - cu) ** 2 + (bv - cv) ** 2)
-    return bv * cu - bu * cv, longest_squared
-
-
-@inner
-def is_sound(a, b, c, vertices):
-    """Return whether the face abc may be made: it is neither inverted nor tiny nor a needle."""
-    double_area, longest_squared = shape_of(a, b, c, vertices)
-    return double_area >= 2.0 * MIN_AREA and MAX_ASPECT * double_area >= longest_squared
 
 
 @inner
@@ -229,33 +235,44 @@ def collapse_gain(vertex, other, before, least, state, pixels):
 
 
 @inner(allocates=True)
-def collapse_bad_face(f, state, mark, token, pixels):
-    """Collapse the edge of face f, from an inner vertex, that lowers the cost most; return whether there is one.
+def best_collapse(vertex, least, state, mark, pixels):
+    """Find the neighbour into which an inner vertex should collapse.
 
-    ``mark`` (N,) is a work array in which ``token`` … ``token`` + 5 have not been used.
+    Return the gain, and the corner across from the edge whose start is the neighbour and whose end is the vertex; −1 if
+    no gain exceeds ``least``. ``mark`` (N + 1,) is a work array, whose last element counts how often it was used.
     """
     mesh = state.mesh
-    faces, opposite = mesh.faces, mesh.opposite
-    best, chosen = MIN_GAIN, -1
-    for corner in range(3 * f, 3 * f + 3):
-        vertex = vertex_at(corner, faces)
-        if mesh.flags[vertex] != 0:
-            continue
-        before = star_cost(vertex, state)
-        for k in range(2):
-            # The corner that follows a corner of the other end, and is followed by one of the vertex.
-            across = previous_corner(corner) if k == 0 else next_corner(corner)
-            other = vertex_at(next_corner(corner) if k == 0 else previous_corner(corner), faces)
-            token += 1
-            if not link_is_simple(vertex, other, mesh, mark, token):
-                continue
+    before = star_cost(vertex, state)
+    best, chosen = least, -1
+    start = mesh.corner_of[vertex]
+    corner = start
+    while True:
+        other = vertex_at(next_corner(corner), mesh.faces)
+        mark[-1] += 1
+        if link_is_simple(vertex, other, mesh, mark, mark[-1]):
             gain = collapse_gain(vertex, other, before, best, state, pixels)
             if gain > best:
-                best, chosen = gain, opposite[across] if k == 0 else across
+                best, chosen = gain, mesh.opposite[previous_corner(corner)]
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            return best, chosen
+
+
+@inner(allocates=True)
+def collapse_bad_face(f, state, mark, pixels):
+    """Collapse the inner vertex of face f that lowers the cost most into a neighbour; return whether there is one."""
+    mesh = state.mesh
+    best, chosen = MIN_GAIN, -1
+    for k in range(3):
+        vertex = mesh.faces[f, k]
+        if mesh.flags[vertex] == 0:
+            gain, corner = best_collapse(vertex, best, state, mark, pixels)
+            if corner >= 0:
+                best, chosen = gain, corner
     if chosen < 0:
         return False
-    keep = vertex_at(next_corner(chosen), faces)
-    state.bad[chosen // 3] = state.bad[opposite[chosen] // 3] = 0.0
+    keep = vertex_at(next_corner(chosen), mesh.faces)
+    state.bad[chosen // 3] = state.bad[mesh.opposite[chosen] // 3] = 0.0
     collapse_edge(chosen, mesh)
     judge_around(keep, state, pixels)
     return True
@@ -276,22 +293,20 @@ def judge_around(vertex, state, pixels):
 
 
 @kernel
-def tidy_bad_faces(order, state, mark, token):
+def tidy_bad_faces(order, state):
     """Flip an edge of each bad face in the given order, or collapse one of its inner vertices, if the cost falls.
 
-    ``mark`` (N,) is a work array in which no number from ``token`` on has been used. Return the numbers of flips and
-    collapses.
+    Return the numbers of flips and collapses.
     """
     pixels = new_table(1024)
+    mark = np.zeros(state.unknown.size + 1, np.int64)
     flips = collapses = 0
     for f in order:
-        if state.mesh.faces[f, 0] < 0 or state.bad[f] <= MIN_BAD:
-            continue
-        if flip_bad_face(f, state, pixels):
-            flips += 1
-        elif collapse_bad_face(f, state, mark, token, pixels):
-            collapses += 1
-        token += 6
+        if state.bad[f] > MIN_BAD:
+            if flip_bad_face(f, state, pixels):
+                flips += 1
+            elif collapse_bad_face(f, state, mark, pixels):
+                collapses += 1
     return flips, collapses
 
 
@@ -391,26 +406,20 @@ def may_be_dropped(f, state, touched):
 
     It may have one border edge and an inner vertex across from it, or two border edges whose common vertex is free.
     """
-    mesh, end = state.mesh, 3 * state.mesh.real_faces
-    vertices, faces = mesh.vertices, mesh.faces
-    borders, at_border, inner_side = 0, 0, 0
+    mesh, mask = state.mesh, state.normal_map.mask
+    vertices, faces, flags = mesh.vertices, mesh.faces, mesh.flags
+    borders = 0
     for corner in range(3 * f, 3 * f + 3):
         if touched[vertex_at(corner, faces)]:
             return False
-        if mesh.opposite[corner] >= end:
-            borders += 1
-            at_border = corner
-        else:
-            inner_side = corner
-    apex = vertex_at(at_border, faces)
-    if not (
-        (borders == 1 and mesh.flags[apex] == 0)
-        or (borders == 2 and not mesh.flags[vertex_at(inner_side, faces)] & LOCKED)
-    ):
-        return False
-    a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
-    p, q, r = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
-    return not owns_foreground(p, q, r, state.normal_map.mask)
+        borders += mesh.opposite[corner] >= 3 * mesh.real_faces
+    for corner in range(3 * f, 3 * f + 3):
+        flag, at_border = flags[vertex_at(corner, faces)], mesh.opposite[corner] >= 3 * mesh.real_faces
+        if (borders == 1 and at_border and flag == 0) or (borders == 2 and not at_border and not flag & LOCKED):
+            a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+            p, q = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1])
+            return not owns_foreground(p, q, (vertices[c, 0], vertices[c, 1]), mask)
+    return False
 
 
 @kernel

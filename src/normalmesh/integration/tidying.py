@@ -57,11 +57,11 @@ class Tidied:
 def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
     """Remove bad faces, worst first, by flips of their edges, collapses of their inner vertices, or at the border.
 
-    A face is bad if its normal in space is more than 45° off the mean normal of the pixels that it owns, or if it owns
-    none; but not if its pixels scatter just as far around their mean, as across a crease. Each change lowers the sum
-    of all angles between pixels and their faces plus 45° for each pixel's worth of bad area, inverts no face and makes
-    no needle. Boundary and locked vertices stay, except that a thin face without foreground may be taken out at the
-    border. Every foreground pixel keeps a face. Afterwards the mesh should be integrated again.
+    A face is bad if it owns no pixel, is longer than 50 times its width, or if its normal in space is more than 45° off
+    the mean normal of its pixels, unless these scatter just as far around their mean, as across a crease. Each change
+    lowers the sum of all angles between pixels and their faces plus 45° for each pixel's worth of bad area, inverts no
+    face and makes no needle. Boundary and locked vertices stay, except that thin faces without foreground are taken out
+    at the border. Every foreground pixel keeps a face. Afterwards the mesh should be integrated again.
 
     Parameters
     ----------
@@ -74,12 +74,10 @@ def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
     """
     state = judged(mesh, unknown, normal_map)
     flips = collapses = squeezed = dropped = 0
-    mark = np.full(len(unknown), -1)
-    token = 0
     for _ in range(MAX_SWEEPS):
         order = _worst_first(state.bad)
-        flipped, collapsed = _tidying.tidy_bad_faces(order, state, mark, token) if len(order) else (0, 0)
-        flips, collapses, token = flips + flipped, collapses + collapsed, token + 6 * len(order)
+        flipped, collapsed = _tidying.tidy_bad_faces(order, state) if len(order) else (0, 0)
+        flips, collapses = flips + flipped, collapses + collapsed
         if flipped + collapsed == 0:
             break
     order = _worst_first(state.bad)
@@ -91,11 +89,6 @@ def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
     else:
         kept = mesh.compact() if collapses else np.arange(len(unknown))
     return Tidied(mesh, unknown[kept], kept, flips, collapses, squeezed, dropped)
-
-
-def bad_areas(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Float:
-    """Return the bad area (M,) of each face, 0 if it is not bad, in units of a pixel that faces the viewer."""
-    return judged(mesh, unknown, normal_map).bad
 
 
 def judged(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> TidyArrays:

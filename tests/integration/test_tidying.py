@@ -1,0 +1,166 @@
+"""Check that tidying removes bad faces, and keeps meshes valid, outlines, locked vertices and pixels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_integration
+from meshes import assert_consistent, bumpy_map, disc, point_mesh
+from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, pixel_faces
+from normalmesh.integration.tidying import judged, tidy
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from surfaces import plane_map, waves
+from thread_counts import on_one_and_on_several
+
+CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 12.0, 11.0, skew=1.0)]
+
+
+def closed(mesh, shape, locked=None):
+    return ClosedMesh.from_screen(mesh, shape, locked)
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=str)
+def test_costs_and_bad_areas_against_loops(camera):
+    mask = np.random.default_rng(0).random((24, 26)) > 0.2
+    normal_map = bumpy_map(mask=mask, camera=camera, height=1.0)
+    mesh = point_mesh(normal_map.shape, 150)
+    # Depths as rough as the angles of the kernel are exact: up to right angles.
+    unknown = np.random.default_rng(1).normal(0, 0.5 if not camera.is_central else 0.01, len(mesh.vertices))
+    state = judged(closed(mesh, normal_map.shape), unknown, normal_map)
+    expected = [naive_integration.cost_and_bad_area(mesh, f, unknown, normal_map) for f in range(len(mesh.faces))]
+    costs, bad = np.array(expected).T
+    assert 20 < np.count_nonzero(bad) < 0.8 * len(bad)
+    np.testing.assert_allclose(state.bad, bad, rtol=1e-6)
+    np.testing.assert_allclose(state.costs, costs, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("tilt", "bad"), [(35, True), (55, False)])
+def test_a_face_across_a_crease_is_not_bad_if_nothing_could_fit_it(tilt, bad):
+    """Two planes meet in a crease, each at ``tilt`` degrees to its mean; the faces stand at 50° to it, along it."""
+    slope = np.tan(np.radians(tilt))
+    normals = np.zeros((20, 20, 3))
+    normals[:, :10], normals[:, 10:] = (-slope, 0, 1), (slope, 0, 1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    normal_map = NormalMap(normals, None, Orthographic())
+    vertices = np.array([[0, 0], [20, 0], [10, 20]], float)
+    mesh = closed(ScreenMesh(vertices, np.array([[0, 2, 1]], np.int32)), (20, 20))
+    unknown = np.tan(np.radians(50)) * vertices[:, 1]
+    assert (judged(mesh, unknown, normal_map).bad > 0) == bad
+
+
+def test_a_spike_is_removed():
+    """All faces of one vertex, whose depth is wrong, are bad on a plane."""
+    normal_map = plane_map((0.3, -0.2, 1), (40, 40))
+    mesh = point_mesh((40, 40), 80)
+    unknown = -0.3 * mesh.vertices[:, 0] - 0.2 * mesh.vertices[:, 1]
+    spike = int(np.argmin(np.linalg.norm(mesh.vertices - 20, axis=1)))
+    unknown[spike] += 40
+    tidied = tidy(closed(mesh, (40, 40)), unknown, normal_map)
+    assert tidied.collapses > 0
+    assert spike not in tidied.kept
+    assert judged(tidied.mesh, tidied.unknown, normal_map).bad.max() == 0
+
+
+def test_a_sound_mesh_is_left_alone():
+    normal_map, height = waves((48, 48))
+    mesh = decimate(normal_map, vertices=150)
+    rows, columns = np.clip(mesh.vertices.astype(int), 0, 47).T[::-1]
+    before = closed(mesh, (48, 48))
+    unknown = height[rows, columns]
+    tidied = tidy(before, unknown, normal_map)
+    assert tidied.changes == 0
+    assert tidied.mesh is before
+    assert np.array_equal(tidied.mesh.faces[: len(mesh.faces)], mesh.faces)
+    assert np.array_equal(tidied.unknown, unknown)
+
+
+def rough_case(seed, count=150, lock=0.1):
+    """Return a mesh of a disc with rough depths and some locked vertices, its depths, and its normal map."""
+    normal_map = bumpy_map((48, 48), seed, mask=disc(48, 22))
+    mesh = decimate(normal_map, vertices=count)
+    rng = np.random.default_rng(seed)
+    locked = rng.random(len(mesh.vertices)) < lock
+    return mesh, locked, rng.normal(0, 1.5, len(mesh.vertices)), normal_map
+
+
+@given(st.integers(0, 10_000))
+def test_tidying_keeps_what_it_must(seed):
+    mesh, locked, unknown, normal_map = rough_case(seed)
+    start = closed(mesh, normal_map.shape, locked)
+    before, boundary = judged(start, unknown, normal_map), start.flags & 1 > 0
+    cost, bad = before.costs.sum(), before.bad.sum()
+    tidied = tidy(start, unknown, normal_map)
+    assert tidied.flips > 0
+    assert_consistent(tidied.mesh)
+    after = tidied.mesh.to_screen()
+    assert after.check().ok, str(after.check())
+    assert len(after.check().boundary_loops) == len(mesh.check().boundary_loops)
+    now = judged(tidied.mesh, tidied.unknown, normal_map)
+    assert now.costs.sum() < cost
+    assert now.bad.sum() < bad
+    # Vertices keep their values, and those that are locked or at the boundary their places.
+    assert np.array_equal(tidied.unknown, unknown[tidied.kept])
+    assert np.isin(np.flatnonzero(locked), tidied.kept).all()
+    fixed = (locked | boundary)[tidied.kept]
+    assert np.array_equal(after.vertices[fixed], mesh.vertices[tidied.kept][fixed])
+    assert np.count_nonzero(boundary) - np.count_nonzero(boundary[tidied.kept]) <= tidied.dropped
+    # Every foreground pixel keeps a face.
+    covered = pixel_faces(mesh, normal_map.shape) >= 0
+    assert not (normal_map.mask & covered & (pixel_faces(after, normal_map.shape) < 0)).any()
+
+
+def test_threads_and_repetition_make_no_difference_to_tidying():
+    mesh, locked, unknown, normal_map = rough_case(3)
+    alone, together = on_one_and_on_several(lambda: tidy(closed(mesh, normal_map.shape, locked), unknown, normal_map))
+    assert alone.collapses > 0
+    assert np.array_equal(alone.mesh.faces, together.mesh.faces)
+    assert np.array_equal(alone.kept, together.kept)
+
+
+def pyramid(apex, base=(12.0, 12.0)):
+    """Return a square with a vertex in it, and the normal map of the pyramid of height 6 that it makes there."""
+    width, height = base
+    vertices = np.array([[0, 0], [width, 0], [width, height], [0, height], apex], float)
+    faces = np.array([[1, 0, 4], [2, 1, 4], [3, 2, 4], [0, 3, 4]], np.int32)
+    mesh = ScreenMesh(vertices, faces)
+    unknown = np.array([0, 0, 0, 0, 6.0])
+    points = Orthographic().points(vertices, unknown)[faces]
+    normals = np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    owner = pixel_faces(mesh, (12, 12))
+    return mesh, unknown, NormalMap(normals[owner], owner >= 0, Orthographic())
+
+
+def test_a_thin_face_is_squeezed_onto_the_border():
+    """The apex of a pyramid is so close to the border that the face between them owns no pixel."""
+    mesh, unknown, normal_map = pyramid((6.0, 11.8))
+    assert (pixel_faces(mesh, (12, 12)) != 2).all()
+    tidied = tidy(closed(mesh, (12, 12)), unknown, normal_map)
+    assert (tidied.flips, tidied.collapses, tidied.squeezed, tidied.dropped) == (0, 0, 1, 0)
+    np.testing.assert_allclose(tidied.mesh.vertices[4], (6, 12))
+    assert tidied.mesh.real_faces == 3
+    assert (tidied.mesh.flags == 1).all()
+    assert (pixel_faces(tidied.mesh.to_screen(), (12, 12)) >= 0).all()
+    assert_consistent(tidied.mesh)
+
+
+def test_a_thin_face_without_pixels_is_dropped_at_the_border():
+    """An ear sticks out of a pyramid by a third of a pixel, and its depth is wrong."""
+    mesh, unknown, normal_map = pyramid((6.0, 6.0))
+    ear = ScreenMesh(
+        np.concatenate([mesh.vertices, [[6.0, 12.3]]]), np.concatenate([mesh.faces, [[3, 5, 2]]]).astype(np.int32)
+    )
+    unknown = np.append(unknown, 30.0)
+    tidied = tidy(
+        closed(ear, (14, 12)),
+        unknown,
+        NormalMap(
+            np.pad(normal_map.normals, ((0, 2), (0, 0), (0, 0))),
+            np.pad(normal_map.mask, ((0, 2), (0, 0))),
+            Orthographic(),
+        ),
+    )
+    assert (tidied.flips, tidied.collapses, tidied.squeezed, tidied.dropped) == (0, 0, 0, 1)
+    assert np.array_equal(tidied.kept, np.arange(5))
+    assert tidied.mesh.real_faces == 4
