@@ -34,7 +34,7 @@ ROUNDS_PER_SOLVE = 2
 #: Fraction of vertices that must change in a round for more rounds to follow.
 MIN_CHANGE = 0.005
 #: Times at most that the mesh is tidied and solved again in the end.
-TIDYINGS = 4
+TIDYINGS = 3
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -198,20 +198,24 @@ def _refined(
 
 
 def _finish(solved: SolvedMesh, vertices: int, monitor: Monitor) -> None:
-    """Tidy the mesh until no bad face can be removed, and add vertices up to the number that was asked for."""
+    """Tidy the mesh and solve again until no bad face can be removed; add vertices up to the number asked for.
+
+    The last change is not followed by a solve, which would make new bad faces: it is judged by the depths as they are.
+    """
     placement = solved.solver.placement
-    for turn in range(TIDYINGS):
+    for _ in range(TIDYINGS):
         with monitor.timed("tidy"):
             changed = solved.tidy()
-            if placement is not None and turn < TIDYINGS - 1:
+            if placement is not None:
                 changed |= solved.detach(placement)
-            missing = vertices - solved.vertices
-            if missing > 0 and turn < TIDYINGS - 1:
-                solved.fill_up(vertices)
-        if not changed and missing <= 0:
-            break
+            solved.fill_up(vertices)
+        if not changed:
+            return
         with monitor.timed("solve"):
             solved.solve()
+    with monitor.timed("tidy"):
+        solved.tidy()
+        solved.fill_up(vertices)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

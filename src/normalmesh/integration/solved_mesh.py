@@ -15,7 +15,7 @@ from normalmesh.integration._tidying import MIN_BAD
 from normalmesh.integration.mesh_solver import SAMPLES, MeshSolver
 from normalmesh.integration.refinement import refine
 from normalmesh.integration.splitting import split_worst
-from normalmesh.integration.tidying import bad_areas, tidy
+from normalmesh.integration.tidying import judged, tidy
 from normalmesh.jumps.placement import placed_offsets
 from normalmesh.mesh._closed_mesh import LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -84,7 +84,7 @@ class SolvedMesh:
 
     def detach(self, placement: Placement) -> bool:
         """Cut bad faces at the boundary off from neighbours that a placement holds apart; return whether any was."""
-        bad = bad_areas(self.mesh, self.unknown, self.normal_map) > MIN_BAD
+        bad = judged(self.mesh, self.unknown, self.normal_map).bad > MIN_BAD
         if not bad.any():
             return False
         mesh = self.mesh.to_screen()
@@ -109,6 +109,8 @@ class SolvedMesh:
 
     def fill_up(self, vertices: int) -> None:
         """Split edges where faces fit worst, until there are so many vertices."""
+        if vertices <= self.vertices:
+            return
         self.unknown = split_worst(self.mesh, self.unknown, self.normal_map, vertices - self.vertices)
         # New vertices belong to the component of their faces.
         faces = self.mesh.faces[: self.mesh.real_faces]

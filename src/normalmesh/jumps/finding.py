@@ -23,7 +23,7 @@ from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
 from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
 from normalmesh.jumps.snapping import Snapper, long_enough
-from normalmesh.jumps.suspects import find_suspects, near_edges, strain_noise, thresholds
+from normalmesh.jumps.suspects import closed_noise, find_suspects, near_edges, strain_noise, thresholds
 from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.cut_mesh import boundary_vertices, edge_middles
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
@@ -85,12 +85,11 @@ def find_jumps_with(normal_map: NormalMap, hierarchy: Hierarchy, always: bool = 
     coarse = hierarchy.level(round(FIRST_VERTICES * side))
     first = _solver(hierarchy.mesh(coarse), normal_map, workspace)
     first.solve_all()
-    closed = first.strain.copy()
+    closed, noise = first.strain.copy(), closed_noise(first)
     component, count = first.component_of_edge, int(first.system.component.max()) + 1
     suspect = np.ones(count, np.bool_) if always else find_suspects(first)[0]
     if not suspect.any():
         return Jumps()
-    noise = strain_noise(closed, component, count)
     strained = np.hypot(closed, np.where(first.twist > TWISTED, first.twist, 0.0))
     fine = np.flatnonzero((strained > np.maximum(NEAR, NEAR_NOISE * noise)[component]) & suspect[component])
     mesh = hierarchy.mixed_mesh(near_edges(first, fine), hierarchy.level(round(JUMP_VERTICES * side)), coarse)

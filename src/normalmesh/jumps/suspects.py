@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from normalmesh.decimation.near_cells import NearCells
 from normalmesh.jumps.lines import LOW, LOW_NOISE, RELEASE, RELEASE_NOISE
 from normalmesh.jumps.robust_solver import RobustSolver
 from normalmesh.mesh.components import components
+from normalmesh.mesh.cut_mesh import boundary_vertices
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -16,7 +19,9 @@ Int = NDArray[np.int64]
 
 #: A component is suspect if edges of the continuous surface, connected over MIN_LENGTH px, are strained by this much:
 #: in px, and in units of the noise of the strain.
-STRAINED, STRAINED_NOISE = 0.4, 8.0
+STRAINED, STRAINED_NOISE = 0.25, 8.0
+#: Largest ratio of the noise of the strain to that of closures, without jumps: that of correlated errors.
+CORRELATED = 1.5
 MIN_LENGTH = 6.0
 #: Suspect edges up to this length, for each px of the side of their component, are tried on the first mesh,
 FEW = 0.5
@@ -29,12 +34,32 @@ OPEN_STRAIN, OPEN_RELEASE, OPEN_TOP = 0.5, 0.25, 2.0
 
 
 def strain_noise(strain: Float, component: NDArray[np.integer], count: int) -> Float:
-    """Return the noise (C,) of the strain (E,) of edges in each component (E,): 1.48 × median, 0 without edges."""
+    """Return the noise (C,) of values such as the strain (E,) of edges in each component (E,): 1.48 × median, or 0."""
     order = np.lexsort((strain, component))
     edges = np.bincount(component, minlength=count)
     noise, some = np.zeros(count), edges > 0
     noise[some] = 1.4826 * strain[order[(np.cumsum(edges) - edges + edges // 2)[some]]]
     return noise
+
+
+def closed_noise(solver: RobustSolver) -> Float:
+    """Return the noise (C,) of the strain of a continuous surface in each component, which jumps do not raise.
+
+    A continuous surface spreads the strain of jumps all over itself, so the median of its strain can be too large. The
+    *closure* of a vertex, the sum of the steps of the edges around it, does not depend on the solution, and is raised
+    only by the jumps that pass through the vertex. Independent errors e of the steps make closures of √6 e; a third of
+    their variance remains in the solution, as there are three edges and two faces for each vertex.
+    """
+    system, mesh = solver.system, solver.system.means.mesh
+    count, parts = len(mesh.vertices), int(system.component.max()) + 1
+    cosine = np.ones(count)
+    np.minimum.at(cosine, mesh.faces, np.maximum(system.means.cosines, 1e-3)[:, None])
+    closure = np.bincount(system.ends[:, 0], system.steps, count) - np.bincount(system.ends[:, 1], system.steps, count)
+    closure *= cosine / system.means.camera.pixel_length
+    inner = ~boundary_vertices(mesh)
+    by_closure = strain_noise(np.abs(closure[inner]), mesh.components[inner], parts) / math.sqrt(18)
+    by_strain = strain_noise(solver.strain, solver.component_of_edge, parts)
+    return np.minimum(by_strain, CORRELATED * by_closure)
 
 
 def thresholds(noise: Float) -> tuple[Float, Float]:
@@ -50,8 +75,8 @@ def find_suspects(solver: RobustSolver) -> tuple[Bool, Int]:
     system, component = solver.system, solver.component_of_edge
     count = int(system.component.max()) + 1
     suspect = np.zeros(count, np.bool_)
-    noise = strain_noise(solver.strain, component, count)
-    strained = np.flatnonzero(solver.strain > np.maximum(STRAINED, STRAINED_NOISE * noise)[component])
+    limit = np.maximum(STRAINED, STRAINED_NOISE * closed_noise(solver))
+    strained = np.flatnonzero(solver.strain > limit[component])
     line, length = _chains(solver, strained)
     strained = strained[length[line] >= MIN_LENGTH]
     suspect[component[strained]] = True
