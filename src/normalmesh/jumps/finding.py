@@ -22,10 +22,9 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
 from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
-from normalmesh.jumps.snapping import Snapper, long_enough
+from normalmesh.jumps.snapping import SnappedLine, long_enough, snapped_lines
 from normalmesh.jumps.suspects import closed_noise, find_suspects, near_edges, strain_noise, thresholds
-from normalmesh.mesh.chains import Chains
-from normalmesh.mesh.cut_mesh import boundary_vertices, edge_middles
+from normalmesh.mesh.cut_mesh import edge_middles
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.noise import checked_noise, estimate_noise, without_noise
@@ -45,6 +44,8 @@ ONE_SIDED, RECHECKS = 20, (6, 13)
 CAUCHY, LAST, WIDTH = 5, 2, 0.025
 #: Noise of the strain (px) from which on edges that are not cut hold in the end; cut ones keep a share of their weight.
 NOISY, LOOSE = 0.02, 1e-4
+#: Times at most that the robust solution is found, and the share of false lines from which on it is found again.
+TURNS, FALSE_SHARE = 2, 0.3
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
 
@@ -107,9 +108,37 @@ def _solver(mesh: ScreenMesh, normal_map: NormalMap, workspace: Workspace) -> Ro
 
 
 def _jumps(solver: RobustSolver, normal_map: NormalMap) -> Jumps:
-    """Find jumps on the jump mesh, among its movable faces."""
+    """Find jumps on the jump mesh, among its movable faces.
+
+    Lines without contrast are false: there the solution tears a smooth surface open. If there are many, it is found
+    once more, with edges that hold around them.
+    """
     solver.solve_all()
-    closed, component = solver.strain.copy(), solver.component_of_edge
+    closed = solver.strain.copy()
+    for turn in range(TURNS):
+        noise, edges = _strained(solver, closed)
+        cut = choose_lines(edges)
+        lines = snapped_lines(edges, cut, normal_map)
+        false = _false_edges(lines, edges.system)
+        if turn == TURNS - 1 or len(false) == 0:
+            break
+        solver.stiffen(false)
+    noisy = (noise > NOISY)[solver.system.component] & solver.movable
+    if noisy.any():
+        solver.hold(cut, LOOSE, noisy)
+    clear = [line for line in lines if line.is_clear]
+    kept = [line for line, enough in zip(clear, long_enough([line.path for line in clear]), strict=True) if enough]
+    found = tuple(JumpLine(line.path, line.height, line.certainty) for line in kept)
+    placement = _placement(solver, {line.component for line in kept}) if kept else None
+    return Jumps(found, placement, float(noise.max()))
+
+
+def _strained(solver: RobustSolver, closed: Float) -> tuple[Float, StrainedEdges]:
+    """Solve robustly; return the noise of the strain (C,), and the edges with their strain.
+
+    ``closed`` (E,) is the strain of the continuous surface.
+    """
+    component = solver.component_of_edge
     solver.one_sided(ONE_SIDED, RECHECKS)
     noise = strain_noise(solver.strain, component, int(solver.system.component.max()) + 1)
     low, release = (each[component] for each in thresholds(noise))
@@ -118,36 +147,19 @@ def _jumps(solver: RobustSolver, normal_map: NormalMap) -> Jumps:
     solver.cauchy(widths, LAST, low)
     full = solver.full_strain()
     own = np.where(solver.own, full, 0.0)
-    edges = StrainedEdges(solver.system, full, own * LOW / low, closed * (RELEASE / release) * (low / LOW))
-    cut = choose_lines(edges)
-    noisy = (noise > NOISY)[solver.system.component] & solver.movable
-    if noisy.any():
-        solver.hold(cut, LOOSE, noisy)
-    lines, components = _lines(edges, cut, normal_map)
-    placement = _placement(solver, components) if lines else None
-    return Jumps(tuple(lines), placement, float(noise.max()))
+    return noise, StrainedEdges(solver.system, full, own * LOW / low, closed * (RELEASE / release) * (low / LOW))
 
 
-def _lines(edges: StrainedEdges, cut: Bool, normal_map: NormalMap) -> tuple[list[JumpLine], set[int]]:
-    """Return the lines of the cut edges (E,) on pixel sides, and the components of the mesh that they belong to."""
-    if not cut.any():
-        return [], set()
-    system, chosen = edges.system, np.flatnonzero(cut)
-    mesh = system.means.mesh
-    chains = Chains.of(system.ends[chosen], boundary_vertices(mesh))
-    chain_of_edge = chains.chain_of_edge
-    length = np.bincount(chain_of_edge, system.lengths[chosen])
-    height = np.bincount(chain_of_edge, (system.lengths * edges.pixels)[chosen]) / length
-    certainty = np.bincount(chain_of_edge, edges.release[chosen]) / (RELEASE * length)
-    snapper, corners = Snapper(normal_map), np.rint(mesh.vertices).astype(np.int64)
-    lines = [
-        (JumpLine(path, float(height[chain]), float(certainty[chain])), int(system.component[system.pairs[edge, 0]]))
-        for chain, edge in enumerate(chosen[chains.edges[chains.starts[:-1] + 1]])
-        for path in snapper.paths(corners[chains[chain]])
-        if snapper.is_clear(path)
-    ]
-    kept = [line for line, enough in zip(lines, long_enough([line.path for line, _ in lines]), strict=True) if enough]
-    return [line for line, _ in kept], {component for _, component in kept}
+def _false_edges(lines: list[SnappedLine], system: FacetSystem) -> NDArray[np.int64]:
+    """Return the edges of lines without contrast, in components where these are more than a share of all lines."""
+    count = int(system.component.max()) + 1
+    component = np.array([line.component for line in lines], np.int64)
+    length = np.array([line.length for line in lines], np.float64)
+    unclear = np.array([not line.is_clear for line in lines], np.bool_)
+    total = np.bincount(component, length, count)
+    many = np.bincount(component, length * unclear, count) > FALSE_SHARE * total
+    false = [line.edges for line in lines if not line.is_clear and many[line.component]]
+    return np.concatenate(false) if false else np.empty(0, np.int64)
 
 
 def _placement(solver: RobustSolver, components: set[int]) -> Placement:

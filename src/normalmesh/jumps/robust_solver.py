@@ -32,6 +32,8 @@ RINGS = 10
 NARROWER = 0.2
 #: Twist (px) at which an edge loses half of its weight.
 TWISTED = 0.5
+#: Rings of faces around false lines in which edges become stiff, if the normals of their faces differ by less.
+STIFF_RINGS, STIFF_CONTRAST = 5, 0.3
 #: Minimum number of edges or faces for each thread.
 GRAIN = 4096
 
@@ -88,12 +90,13 @@ class RobustSolver:
         self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(len(first))
         self._totals = np.zeros(len(self.offsets))
         self.movable = np.ones(len(self.offsets), np.bool_)
+        self._stiff = np.zeros(len(first), np.bool_)
 
     @property
     def own(self) -> Bool:
-        """Edges (E,) between two movable faces."""
+        """Edges (E,) between two movable faces that may lose their weight."""
         pairs = self.system.pairs
-        return self.movable[pairs[:, 0]] & self.movable[pairs[:, 1]]
+        return self.movable[pairs[:, 0]] & self.movable[pairs[:, 1]] & ~self._stiff
 
     def solve_all(self) -> None:
         """Solve with the present weights."""
@@ -156,6 +159,15 @@ class RobustSolver:
         self._solve()
         self._finish()
 
+    def stiffen(self, edges: Int) -> None:
+        """Let edges hold whatever their strain: those around the given ones across which normals hardly differ."""
+        near = self._around(edges, STIFF_RINGS)
+        first, second = self.system.pairs.T
+        normals = self.system.means.normals
+        smooth = np.linalg.norm(normals[first] - normals[second], axis=1) < STIFF_CONTRAST
+        self._stiff |= near[first] & near[second] & smooth
+        self.weights[self._stiff] = self._base[self._stiff]
+
     def full_strain(self) -> Float:
         """Return strain and twist (E,) together, in px."""
         full: Float = np.hypot(self.strain, self.twist)
@@ -177,17 +189,17 @@ class RobustSolver:
 
     def _resume(self, moving: Int, before: Float) -> None:
         """Solve again around moving edges; edges elsewhere get their weights (E,) from before back."""
-        active = self._around(moving)
+        active = self._around(moving, RINGS)
         still = ~active[self.system.pairs].any(axis=1)
         self.weights[still] = before[still]
         self._plan(active)
         self._solve()
 
-    def _around(self, moving: Int) -> Bool:
-        """Return the movable faces (M,) around edges."""
+    def _around(self, edges: Int, rings: int) -> Bool:
+        """Return the movable faces (M,) of edges and of some rings around them."""
         marked = np.empty(len(self.offsets), np.bool_)
         work = (np.empty(len(marked), np.int32), np.empty(len(marked), np.int32))
-        _robust_solver.mark_rings(moving, self._graph, RINGS, marked, *work)
+        _robust_solver.mark_rings(edges, self._graph, rings, marked, *work)
         return marked & self.movable
 
     def _plan(self, active: Bool) -> None:
@@ -200,7 +212,7 @@ class RobustSolver:
     def _narrow(self, moving: Int) -> None:
         """After the next solve, only faces around moving edges change, in components where that saves enough."""
         component = self.system.component
-        active = self._around(moving) & self._active
+        active = self._around(moving, RINGS) & self._active
         now, then = np.bincount(component, self._active), np.bincount(component, active)
         active = np.where((then >= (1 - NARROWER) * now)[component], self._active, active)
         if not np.array_equal(active, self._active):

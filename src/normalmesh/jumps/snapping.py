@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.jumps._snapping import Grid, mean_contrast, snap_line, unit_steps
+from normalmesh.jumps.lines import RELEASE, StrainedEdges
+from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.components import components
+from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.normals.normal_map import NormalMap
 
 Int = NDArray[np.int64]
@@ -46,6 +50,59 @@ class Snapper:
     def is_clear(self, path: Int) -> bool:
         """Return whether the normals on both sides of a path (P, 2) differ enough; True if none can be compared."""
         return not 0 <= mean_contrast(path, APART, self._normals, self._mask) < CONTRAST
+
+
+@dataclass(frozen=True, eq=False)
+class SnappedLine:
+    """A line on pixel sides.
+
+    Attributes
+    ----------
+    path : (P, 2) int64
+        Pixel corners u, v along the line, one px apart.
+    edges : (K,) int64
+        The edges of the jump mesh that it stands for.
+    component
+        Component of the jump mesh.
+    height, certainty
+        See :class:`.JumpLine`.
+    is_clear
+        Whether the normals on both sides differ.
+    """
+
+    path: Int
+    edges: Int
+    component: int
+    height: float
+    certainty: float
+    is_clear: bool
+
+    @property
+    def length(self) -> int:
+        """Length in px."""
+        return len(self.path) - 1
+
+
+def snapped_lines(edges: StrainedEdges, cut: NDArray[np.bool_], normal_map: NormalMap) -> list[SnappedLine]:
+    """Return the lines of the cut edges (E,) of a jump mesh, on pixel sides."""
+    if not cut.any():
+        return []
+    system, chosen = edges.system, np.flatnonzero(cut)
+    mesh = system.means.mesh
+    chains = Chains.of(system.ends[chosen], boundary_vertices(mesh))
+    snapper, corners = Snapper(normal_map), np.rint(mesh.vertices).astype(np.int64)
+    lines = []
+    for chain in range(len(chains)):
+        steps = chosen[chains.edges[chains.starts[chain] + 1 : chains.starts[chain + 1]]]
+        lengths = system.lengths[steps]
+        height = float((lengths * edges.pixels[steps]).sum() / lengths.sum())
+        certainty = float(edges.release[steps].sum() / (RELEASE * lengths.sum()))
+        component = int(system.component[system.pairs[steps[0], 0]])
+        lines += [
+            SnappedLine(path, steps, component, height, certainty, snapper.is_clear(path))
+            for path in snapper.paths(corners[chains[chain]])
+        ]
+    return lines
 
 
 def long_enough(paths: list[Int]) -> NDArray[np.bool_]:

@@ -54,10 +54,10 @@ def closed_noise(solver: RobustSolver) -> Float:
     count, parts = len(mesh.vertices), int(system.component.max()) + 1
     cosine = np.ones(count)
     np.minimum.at(cosine, mesh.faces, np.maximum(system.means.cosines, 1e-3)[:, None])
-    closure = np.bincount(system.ends[:, 0], system.steps, count) - np.bincount(system.ends[:, 1], system.steps, count)
-    closure *= cosine / system.means.camera.pixel_length
+    sums = [np.bincount(system.ends[:, side], system.steps, count) for side in range(2)]
+    closure = np.abs(sums[0] - sums[1]) * cosine / system.means.camera.pixel_length
     inner = ~boundary_vertices(mesh)
-    by_closure = strain_noise(np.abs(closure[inner]), mesh.components[inner], parts) / math.sqrt(18)
+    by_closure = strain_noise(closure[inner], mesh.components[inner], parts) / math.sqrt(18)
     by_strain = strain_noise(solver.strain, solver.component_of_edge, parts)
     return np.minimum(by_strain, CORRELATED * by_closure)
 
