@@ -5,11 +5,13 @@ import pytest
 
 import naive_integration
 from meshes import bumpy_map, point_mesh
-from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh
+from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.mesh.cut_mesh import CutMesh
+from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.solvers.sparse_system import solve_spd
+from surfaces import grid_mesh, waves
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0, skew=1.0)]
 
@@ -71,6 +73,20 @@ def test_bulges_lead_to_the_means_of_faces():
     assert errors[0][1] < 0.3 * errors[0][0]
     assert errors[1][1] < 0.3 * errors[0][1]
     assert np.isclose(errors[1][0], errors[0][0], rtol=0.2)
+
+
+@pytest.mark.parametrize("cells", [16, 24, 32])
+def test_bulges_make_surfaces_more_accurate(cells):
+    """Measured ratios of the errors of waves, whose curvature varies: 0.86, 0.85, 0.89."""
+    normal_map, height = waves((128, 128))
+    mesh = grid_mesh(cells, 128)
+    facets = system_of(mesh, normal_map)
+    offsets, whole = offsets_of(facets), CutMesh.whole(mesh)
+    centres = np.argwhere(normal_map.mask)[:, ::-1] + 0.5
+    rows = barycentric_rows(mesh, centres, pixel_faces(mesh, normal_map.shape).ravel())
+    values = [facets.at_vertices(each, whole) for each in (offsets, offsets - facets.means.bulges)]
+    error, without = (np.std(rows @ each - height.ravel()) for each in values)
+    assert error < 0.93 * without
 
 
 def test_every_inner_edge_once():

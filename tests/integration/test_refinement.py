@@ -209,7 +209,10 @@ def test_it_lowers_the_error(case, formulation):
 
 @pytest.mark.parametrize("case", ["waves", "medallion"])
 def test_it_does_not_fit_noise(case):
-    """Compared with clean normals and heights. Measured ratios: angle 0.91 and 0.80, RMSE 1.07 (1.01 over seeds) and 0.88."""
+    """Compared with clean normals and heights.
+
+    Measured ratios: angle 0.91 and 0.80, RMSE 1.07 and 0.88; over eight seeds RMSE 1.01 and 0.95.
+    """
     if case == "waves":
         clean, height = waves((96, 96))
     else:
