@@ -9,7 +9,7 @@ from normalmesh import ScreenMesh, pixel_faces
 
 
 def face_means(mesh, normal_map, samples=1):
-    """Return the number of samples of each face and means over them: the first ten columns of ``FaceMeans.table``.
+    """Return the number of samples of each face and means over them: ten columns of ``FaceMeans.table``, and the bulge.
 
     Faces below 64 px² take ``samples`` × ``samples`` samples of each pixel, others take pixel centres.
     """
@@ -31,8 +31,10 @@ def face_means(mesh, normal_map, samples=1):
             n = normal_map.normals[i, j].astype(np.float64)
             w, at_centroid = n @ camera.rays(j + 0.5, i + 0.5), n @ camera.rays(*centroid)
             s = np.array([n @ tau for tau in camera.tangents])
-            rows.append([*n, *(-s / at_centroid), w**-2, w**2, *(w * s)])
-        table.append([len(rows), *np.mean(rows, axis=0)])
+            rows.append([*n, *(-s / at_centroid), w**-2, w**2, *(w * s), j + 0.5, i + 0.5])
+        means, deviations = np.mean(rows, axis=0), rows - np.mean(rows, axis=0)
+        bulge = -0.5 * (deviations[:, 3:5] * deviations[:, 9:11]).sum(axis=1).mean()
+        table.append([len(rows), *means[:9], bulge])
     return np.array(table)
 
 
@@ -73,13 +75,43 @@ def facet_offsets(mesh, table, perspective):
 
 
 def facets_at_vertices(mesh, table, offsets, perspective):
-    """Return the mean (N,) of the planes around each vertex, weighted by area and mobility."""
-    values = np.zeros(len(mesh.vertices))
-    for vertex, position in enumerate(mesh.vertices):
-        around = [f for f, face in enumerate(mesh.faces) if vertex in face]
-        planes = [offsets[f] + rise(mesh, table, f, position, perspective) for f in around]
-        values[vertex] = np.average(planes, weights=[mesh.areas[f] / table[f, 6] for f in around])
-    return values
+    """Return values (N,) at the vertices: from the means of the planes around them, 70 % of the way to a minimum.
+
+    Means are weighted by area and mobility. The minimum is that of a form of the distances to the planes, with the
+    neighbours of the vertex at their means.
+    """
+    corners = mesh.vertices[mesh.faces]
+    planes = np.array(
+        [
+            [offsets[f] + table[f, 10] + rise(mesh, table, f, corner, perspective) for corner in corners[f]]
+            for f in range(len(mesh.faces))
+        ]
+    )
+    means = np.zeros(len(mesh.vertices))
+    for vertex in range(len(means)):
+        around, place = np.nonzero(mesh.faces == vertex)
+        means[vertex] = np.average(planes[around, place], weights=mesh.areas[around] / table[around, 6])
+
+    def energy(vertex, own):
+        values = means.copy()
+        values[vertex] = own
+        total = 0.0
+        for f in np.nonzero((mesh.faces == vertex).any(axis=1))[0]:
+            apart = values[mesh.faces[f]] - planes[f]
+            # The midpoints of the edges integrate squares of linear functions exactly.
+            height = np.mean(((apart + np.roll(apart, 1)) / 2) ** 2)
+            slope = np.linalg.solve(corners[f][1:] - corners[f][0], apart[1:] - apart[0])
+            total += mesh.areas[f] / table[f, 6] * (height + 0.1 * mesh.areas[f] * slope @ slope)
+        return total
+
+    least = [minimum_near(lambda own, v=vertex: energy(v, own), mean) for vertex, mean in enumerate(means)]
+    return means + 0.7 * (np.array(least) - means)
+
+
+def minimum_near(parabola, place):
+    """Return where a parabola is least, from its values near a place."""
+    bend, slope, _ = np.polyfit([-1, 0, 1], [parabola(place + step) for step in (-1.0, 0.0, 1.0)], 2)
+    return place - slope / (2 * bend)
 
 
 def face_parameters(mesh, f, table, camera, parameters):
@@ -137,8 +169,7 @@ def best_unknown(mesh, vertex, unknown, normal_map):
                 total += mesh.areas[f] / table[f, 6] * ((slope - table[f, 4:6]) ** 2).sum()
         return total
 
-    bend, slope, _ = np.polyfit([-1, 0, 1], [energy(own) for own in (-1.0, 0.0, 1.0)], 2)
-    return -slope / (2 * bend)
+    return minimum_near(energy, 0.0)
 
 
 def cost_and_bad_area(mesh, f, unknown, normal_map):

@@ -14,10 +14,10 @@ from normalmesh.runtime.kernels import inner, kernel
 
 #: Columns of the table of means. COUNT is the number of samples; the others up to TIGHT_V are means over the samples:
 #: n; the slopes ∂_u z, ∂_v z of the pixel's plane at the face's centroid; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
-#: Then follow the area, the centroid, and the cosine between mean normal and viewing ray at the centroid.
+#: Then follow the area, the centroid, the cosine between mean normal and viewing ray at the centroid, and the bulge.
 COUNT, NORMAL_X, NORMAL_Y, NORMAL_Z, SLOPE_U, SLOPE_V, INVERSE, TIGHT, TIGHT_U, TIGHT_V = range(10)
-AREA, CENTRE_U, CENTRE_V, COSINE = range(10, 14)
-SUMS, COLUMNS = 10, 14
+AREA, CENTRE_U, CENTRE_V, COSINE, BULGE = range(10, 15)
+MEANS, COLUMNS = 10, 15
 #: Faces below this area (px²) are sampled more finely than at pixel centres, which are too few there.
 SMALL_FACE = 64.0
 #: Least share of ⟨r,n⟩ at a pixel that must be left at the centroid. Beyond it the pixel's plane is seen from behind.
@@ -34,7 +34,10 @@ class Triangles(NamedTuple):
 
 
 class FaceSums(NamedTuple):
-    """Sums over the samples of a face, in the order of the table's columns."""
+    """Sums over the samples of a face, in the order of the table's columns.
+
+    Then follow sums of the position (u, v), and of its product with the slopes.
+    """
 
     number: float
     normal_x: float
@@ -46,9 +49,12 @@ class FaceSums(NamedTuple):
     tight: float
     tight_u: float
     tight_v: float
+    place_u: float
+    place_v: float
+    moment: float
 
 
-ZERO = FaceSums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+ZERO = FaceSums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inner(forceinline=True)
@@ -99,6 +105,7 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
     # One division for both reciprocals.
     both = 1.0 / (w * at_centre)
     slope = -weight * w * both
+    slope_u, slope_v = slope * along_u, slope * along_v
     inverse = at_centre * both
     facing = weight * w
     return FaceSums(
@@ -106,12 +113,15 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
         sums.normal_x + weight * nx,
         sums.normal_y + weight * ny,
         sums.normal_z + weight * nz,
-        sums.slope_u + slope * along_u,
-        sums.slope_v + slope * along_v,
+        sums.slope_u + slope_u,
+        sums.slope_v + slope_v,
         sums.inverse + weight * inverse * inverse,
         sums.tight + facing * w,
         sums.tight_u + facing * along_u,
         sums.tight_v + facing * along_v,
+        sums.place_u + weight * u,
+        sums.place_v + weight * v,
+        sums.moment + (slope_u * u + slope_v * v),
     )
 
 
@@ -168,6 +178,13 @@ def face_sums(a, b, c, fine, normal_map, pixels):
     return sums
 
 
+@inner(forceinline=True)
+def bulge(sums, scale):
+    """Return −½ of the covariance of position and slopes over the samples of a face; ``scale`` is 1 / their number."""
+    product = sums.slope_u * sums.place_u + sums.slope_v * sums.place_v
+    return -0.5 * scale * (sums.moment - scale * product)
+
+
 @kernel
 def face_means(first, last, mesh, samples, normal_map, table):
     """Fill rows of the table (M, COLUMNS) of means over the foreground pixels of faces.
@@ -186,10 +203,11 @@ def face_means(first, last, mesh, samples, normal_map, table):
         sums = face_sums(a, b, c, fine, normal_map, pixels)
         scale = 1.0 / max(sums.number, 1.0)
         table[f, COUNT] = sums.number
-        for n in range(1, SUMS):
+        for n in range(1, MEANS):
             table[f, n] = sums[n] * scale
         rx, ry, rz = ray(u, v, normal_map.camera.frame)
         nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
         lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
         cosine = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))
         table[f, AREA], table[f, CENTRE_U], table[f, CENTRE_V], table[f, COSINE] = area, u, v, cosine
+        table[f, BULGE] = bulge(sums, scale)

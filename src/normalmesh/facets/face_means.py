@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from normalmesh.facets._face_means import (
     AREA,
+    BULGE,
     CENTRE_U,
     CENTRE_V,
     COLUMNS,
@@ -98,6 +99,17 @@ class FaceMeans:
         slopes of all its pixels agree.
         """
         return self.table[:, SLOPE_U : SLOPE_V + 1]
+
+    @property
+    def bulges(self) -> Float:
+        """Mean heights (M,) of the surface over the faces, above planes with the same edge means and mean slopes.
+
+        By the divergence theorem, the mean of any z over a face with centroid b is the mean of its edge means minus
+        ½ mean[(x − b) · ∇z]. Without the part of the plane, −½ cov(x, ∇z) is left: zero on planes, and on faces of one
+        pixel, where no curvature can be seen. For a perspective camera, the slopes at the centroid take the place of
+        ∇z, at a relative error as large as the relative change of depth across the face.
+        """
+        return self.table[:, BULGE]
 
     @property
     def mobilities(self) -> Float:
