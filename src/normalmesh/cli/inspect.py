@@ -84,10 +84,12 @@ def _mask_text(found: Inspection) -> str:
 def _normals_text(found: Inspection) -> str:
     repairs, total = found.repairs, found.mask.foreground
     counted = {
-        "invalid, excluded": repairs.invalid,
         "rescaled": repairs.rescaled,
-        "back-facing, clamped to 85°": repairs.back_facing,
         "grazing, clamped to 85°": repairs.grazing,
+        "invalid": repairs.invalid,
+        "back-facing": repairs.back_facing,
+        "without a measurement, extended from neighbours": repairs.extended,
+        "too far from any measurement, excluded": repairs.excluded,
     }
     parts = [f"{number} ({100 * number / total:.2g} %) {what}" for what, number in counted.items() if number]
     return f"read as {found.read_as.name}: {'; '.join(parts) or 'no repair needed'}"
