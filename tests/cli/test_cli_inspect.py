@@ -41,7 +41,7 @@ def test_a_valid_file(tmp_path):
     names = ["file", "mask", "normals", "camera", "noise", "convention", "needs", "recommended"]
     assert labels(result.stdout) == [str(path), *names]
     assert f"PNG, {SIZE} × {SIZE} pixels, 3 channels and alpha, 16 bit" in result.stdout
-    assert f"foreground ({medallion().normal_map.foreground}), from the file itself" in result.stdout
+    assert f"foreground ({medallion().normal_map.foreground}), from the alpha channel" in result.stdout
     assert "1 component, 0 holes, no pixel on the image border" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("recommended  read it with --convention opengl")
 
@@ -149,7 +149,7 @@ def test_other_formats_are_described(tmp_path):
     assert "NPZ, 96 × 96 pixels, 3 channels and a mask, float32" in succeed("inspect", tmp_path / "n.npz").stdout
     found = inspect_file(tmp_path / "n.npy")
     assert (found.format, found.kind) == ("NPY", "3 channels, float64")
-    assert found.mask_source == "the pixels that hold a normal"
+    assert found.mask_source == "the pixels that differ from the background, (0, 0, 0)"
 
 
 def test_shared_cases_are_opengl(continuous_cases):
