@@ -159,3 +159,21 @@ def test_shared_cases_are_opengl(continuous_cases):
         found = inspect_file(folder / "normals.png", folder / "mask.png", camera if camera.exists() else None)
         assert found.recommendation.startswith("read it with --convention opengl"), folder.name
         assert all("point away from the viewer" in warning for warning in found.warnings)
+
+
+@pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
+def test_alpha_is_what_the_option_says(tmp_path):
+    path = write_medallion(tmp_path / "n.png")
+    image = imagecodecs.png_decode(path.read_bytes())
+    image[..., 3] = np.linspace(1000, 65000, image[..., 3].size).reshape(image.shape[:2])
+    path.write_bytes(imagecodecs.png_encode(image))
+    ignored = succeed("inspect", path)
+    assert "the alpha channel, from 1000 to 65000, does not look like a mask and was ignored" in ignored.stderr
+    assert "alpha is ignored" in ignored.stdout
+    assert "alpha channel" not in succeed("inspect", path, "--alpha", "ignore").stderr
+    assert "from the alpha channel" in succeed("inspect", path, "--alpha", "mask").stdout
+    counts = {
+        alpha: json.loads(succeed("reconstruct", path, "--alpha", alpha, "--dry-run", "--json").stdout)["foreground"]
+        for alpha in ("auto", "ignore", "mask")
+    }
+    assert counts["auto"] == counts["ignore"] > counts["mask"]

@@ -24,8 +24,8 @@ RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_
 class Settings:
     """The options as given. Fields are named after the options; None means not given."""
 
-    alpha: Alpha
     convention: str
+    alpha: Alpha
     camera: str | None
     focal_px: float | None
     pixel_size: float | None

@@ -99,16 +99,16 @@ def decode(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None) ->
         low, high = _decode_rows(stored, encoding, rows, vectors)
         foreground[rows] &= ~_background(low, high, encoding, nonfinite=mask is None)
         highest = max(highest, float(high.max()))
+    if stored.maximum is not None and stored.maximum > 255 and 0 < round((highest + 1) / 2 * stored.maximum) <= 255:
+        raise unusable(
+            path,
+            f"values end at 255 of {stored.maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
+        )
     found = find_background(vectors, foreground, encoding.step) if mask is None and foreground.any() else None
     for rows in row_blocks(stored.shape):
         vectors[rows][~foreground[rows]] = 0
     if not foreground.any():
         raise unusable(path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
-    if stored.maximum is not None and stored.maximum > 255 and round((highest + 1) / 2 * stored.maximum) <= 255:
-        raise unusable(
-            path,
-            f"values end at 255 of {stored.maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
-        )
     return DecodedNormals(vectors, foreground, found)
 
 
