@@ -274,3 +274,25 @@ def winding_numbers(polygon, shape):
 def dense_solution(matrix, right_side):
     """Return the least-squares solution of smallest norm: zero mean on each component with a free constant."""
     return np.linalg.lstsq(matrix.toarray(), right_side, rcond=None)[0]
+
+
+def connected_to_border(pixels, shortest):
+    """Return the pixels (H, W) that are 8-connected, through such pixels, to a run of them on the image's border."""
+    found = np.zeros_like(pixels)
+    for side, marked in zip(_sides(pixels), _sides(found), strict=True):
+        length = min(shortest, len(side))
+        for k in range(len(side) - length + 1):
+            if side[k : k + length].all():
+                marked[k : k + length] = True
+    while True:
+        padded = np.pad(found, 1)
+        rows, columns = pixels.shape
+        around = [padded[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
+        grown = pixels & np.any(around, axis=0)
+        if (grown == found).all():
+            return found
+        found = grown
+
+
+def _sides(image):
+    return image[0], image[-1], image[:, 0], image[:, -1]

@@ -41,7 +41,7 @@ def test_a_valid_file(tmp_path):
     names = ["file", "mask", "normals", "camera", "noise", "convention", "needs", "recommended"]
     assert labels(result.stdout) == [str(path), *names]
     assert f"PNG, {SIZE} × {SIZE} pixels, 3 channels and alpha, 16 bit" in result.stdout
-    assert f"foreground ({medallion().normal_map.foreground}), from the file itself" in result.stdout
+    assert f"foreground ({medallion().normal_map.foreground}), from the alpha channel" in result.stdout
     assert "1 component, 0 holes, no pixel on the image border" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("recommended  read it with --convention opengl")
 
@@ -54,7 +54,7 @@ def test_json_holds_the_figures(tmp_path):
     assert found["noise_degrees"] == pytest.approx(estimate_noise(normal_map))
     assert found["closure_error_px"] == pytest.approx(closure_error(normal_map, found["noise_degrees"]))
     assert found["needs"]["vertices"] == round(0.02 * normal_map.foreground)
-    assert found["repairs"] == {"invalid": 0, "rescaled": 0, "back_facing": 0, "grazing": 0}
+    assert set(found["repairs"].values()) == {0}
     assert found["camera"] == {"kind": "orthographic", "pixel_size": 1.0}
 
 
@@ -149,7 +149,7 @@ def test_other_formats_are_described(tmp_path):
     assert "NPZ, 96 × 96 pixels, 3 channels and a mask, float32" in succeed("inspect", tmp_path / "n.npz").stdout
     found = inspect_file(tmp_path / "n.npy")
     assert (found.format, found.kind) == ("NPY", "3 channels, float64")
-    assert found.mask_source == "the pixels that hold a normal"
+    assert found.mask_source == "the pixels that differ from the background, (0, 0, 0)"
 
 
 def test_shared_cases_are_opengl(continuous_cases):
@@ -158,4 +158,22 @@ def test_shared_cases_are_opengl(continuous_cases):
         camera = folder / "K.txt"
         found = inspect_file(folder / "normals.png", folder / "mask.png", camera if camera.exists() else None)
         assert found.recommendation.startswith("read it with --convention opengl"), folder.name
-        assert all("clamped to 85°" in warning for warning in found.warnings)
+        assert all("point away from the viewer" in warning for warning in found.warnings)
+
+
+@pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
+def test_alpha_is_what_the_option_says(tmp_path):
+    path = write_medallion(tmp_path / "n.png")
+    image = imagecodecs.png_decode(path.read_bytes())
+    image[..., 3] = np.linspace(1000, 65000, image[..., 3].size).reshape(image.shape[:2])
+    path.write_bytes(imagecodecs.png_encode(image))
+    ignored = succeed("inspect", path)
+    assert "the alpha channel, from 1000 to 65000, does not look like a mask and was ignored" in ignored.stderr
+    assert "alpha is ignored" in ignored.stdout
+    assert "alpha channel" not in succeed("inspect", path, "--alpha", "ignore").stderr
+    assert "from the alpha channel" in succeed("inspect", path, "--alpha", "mask").stdout
+    counts = {
+        alpha: json.loads(succeed("reconstruct", path, "--alpha", alpha, "--dry-run", "--json").stdout)["foreground"]
+        for alpha in ("auto", "ignore", "mask")
+    }
+    assert counts["auto"] == counts["ignore"] > counts["mask"]

@@ -43,7 +43,7 @@ TRUNCATIONS = 250
 
 def normals(path: Path) -> None:
     stored = read_stored(path)
-    decode(path, stored, chosen_mask(stored))
+    decode(path, stored, chosen_mask(path, stored))
 
 
 def converted(path: Path) -> None:

@@ -81,7 +81,9 @@ class _Batch:
         began = time.perf_counter()
         check_targets(task, settings)
         prior = None if task.prior is None else read_control_points(task.prior)
-        normal_map = read_normal_map(task.source, task.mask, settings.camera_of(), settings.convention)
+        normal_map = read_normal_map(
+            task.source, task.mask, settings.camera_of(), settings.convention, alpha=settings.alpha
+        )
         summary.add_normal_map(normal_map)
         if task.texture is not None:
             check_texture(task.texture, normal_map.shape)

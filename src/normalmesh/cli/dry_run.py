@@ -35,7 +35,7 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, obje
     from normalmesh.files.normal_maps import read_foreground
     from normalmesh.runtime.memory import available_memory, bytes_text
 
-    foreground = read_foreground(task.source, task.mask)
+    foreground = read_foreground(task.source, task.mask, settings.alpha)
     count, pixels = int(foreground.sum()), foreground.size
     rows, columns = foreground.shape
     vertices, guessed = settings.expected_vertices(count)

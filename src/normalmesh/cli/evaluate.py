@@ -13,7 +13,7 @@ from normalmesh.cli.camera_options import camera_options, reject_two_cameras, se
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import count_text, print_field, print_json
-from normalmesh.cli.shared_options import max_pixels_option
+from normalmesh.cli.shared_options import alpha_option, max_pixels_option
 from normalmesh.errors import NormalMeshError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
     from normalmesh.evaluation.looks import Looks
     from normalmesh.evaluation.metrics import Evaluation
+    from normalmesh.files.alpha import Alpha
 
 #: Fraction of the foreground with a true depth, below which a notice questions whether truth and normals match.
 MIN_TRUTH_COVERAGE = 0.9
@@ -33,7 +34,8 @@ MIN_TRUTH_COVERAGE = 0.9
 @click.option(
     "--normals", type=click.Path(path_type=Path), required=True, help="Normal map that RESULT was reconstructed from."
 )
-@click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: the alpha channel.")
+@click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: see --alpha.")
+@alpha_option
 @camera_options
 @click.option("--convention", default="opengl", show_default=True, help="Convention of NORMALS, as for reconstruct.")
 @click.option("--truth", type=click.Path(path_type=Path), help="True depth: NPY, NPZ, MAT, EXR, TIFF or PNG.")
@@ -53,6 +55,7 @@ def evaluate(
     result: Path,
     normals: Path,
     mask: str | None,
+    alpha: Alpha,
     camera: str | None,
     focal_px: float | None,
     convention: str,
@@ -87,7 +90,7 @@ def evaluate(
     with compilation_announced(console):
         from normalmesh.evaluation.metrics import evaluate as compare
 
-        case = _case(normals, mask, (camera, focal_px), convention, units)
+        case = _case(normals, (mask, alpha), (camera, focal_px), convention, units)
         case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         found = compare(result, case)
     if found.covered == 0:
@@ -109,7 +112,11 @@ def _require(option: str, given: bool, required: str, value: object) -> None:
 
 
 def _case(
-    normals: Path, mask: str | None, view: tuple[str | None, float | None], convention: str, units: str | None
+    normals: Path,
+    masked: tuple[str | None, Alpha],
+    view: tuple[str | None, float | None],
+    convention: str,
+    units: str | None,
 ) -> Case:
     """Return the normal map as a case without true depth."""
     from normalmesh.evaluation.cases import Case
@@ -118,7 +125,7 @@ def _case(
     # A camera given by name depends on the size of the image.
     named = view[1] is not None or view[0] == "perspective"
     camera = selected_camera(*view, read_stored(normals).shape if named else (1, 1))
-    normal_map = read_normal_map(normals, mask, camera, convention)
+    normal_map = read_normal_map(normals, masked[0], camera, convention, alpha=masked[1])
     return Case("truth", normal_map, units=units or camera.default_units)
 
 

@@ -17,6 +17,7 @@ from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 
 if TYPE_CHECKING:
+    from normalmesh.files.alpha import Alpha
     from normalmesh.files.inspection import Inspection
 
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 @reading_options
 @max_pixels_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, convention: str, as_json: bool) -> None:
+def inspect(
+    normals: tuple[Path, ...], mask: str | None, alpha: Alpha, camera: str | None, convention: str, as_json: bool
+) -> None:
     """Describe the files NORMALS, and recommend the convention to read them with.
 
     A file that cannot be read does not stop the others, but the exit status is then 1.
@@ -36,7 +39,7 @@ def inspect(normals: tuple[Path, ...], mask: str | None, camera: str | None, con
     with compilation_announced(Console()):
         for position, path in enumerate(normals):
             try:
-                found = inspect_file(path, mask, camera, convention)
+                found = inspect_file(path, mask, camera, convention, alpha=alpha)
             except Exception as error:
                 failed = True
                 print_traceback(error)
@@ -84,10 +87,12 @@ def _mask_text(found: Inspection) -> str:
 def _normals_text(found: Inspection) -> str:
     repairs, total = found.repairs, found.mask.foreground
     counted = {
-        "invalid, excluded": repairs.invalid,
         "rescaled": repairs.rescaled,
-        "back-facing, clamped to 85°": repairs.back_facing,
         "grazing, clamped to 85°": repairs.grazing,
+        "invalid": repairs.invalid,
+        "back-facing": repairs.back_facing,
+        "without a measurement, extended from neighbours": repairs.extended,
+        "too far from any measurement, excluded": repairs.excluded,
     }
     parts = [f"{number} ({100 * number / total:.2g} %) {what}" for what, number in counted.items() if number]
     return f"read as {found.read_as.name}: {'; '.join(parts) or 'no repair needed'}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from normalmesh.files.alpha import Alpha
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.camera import Camera
     from normalmesh.normals.normal_map import NormalMap
@@ -24,6 +25,7 @@ class Settings:
     """The options as given. Fields are named after the options; None means not given."""
 
     convention: str
+    alpha: Alpha
     camera: str | None
     focal_px: float | None
     pixel_size: float | None

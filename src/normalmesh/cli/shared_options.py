@@ -11,7 +11,7 @@ import click
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--mask``, ``--camera`` and ``--convention``, with which a normal map is read."""
+    """Add ``--mask``, ``--alpha``, ``--camera`` and ``--convention``, with which a normal map is read."""
     for option in (
         click.option(
             "--convention",
@@ -20,10 +20,22 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Axes of the channels: opengl, directx, opencv, auto or e.g. +x-y+z.",
         ),
         click.option("--camera", type=click.Path(), help="File with the 3×3 matrix of a perspective camera."),
-        click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: the alpha channel."),
+        alpha_option,
+        click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: see --alpha."),
     ):
         command = option(command)
     return command
+
+
+def alpha_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--alpha``, which says what an alpha channel is."""
+    return click.option(
+        "--alpha",
+        type=click.Choice(["auto", "mask", "ignore"]),
+        default="auto",
+        show_default=True,
+        help="Take an alpha channel as mask: if it looks like one, always, or never.",
+    )(command)
 
 
 class Positive(click.FloatRange):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,21 +23,22 @@ PAGES = (".html", ".htm")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve on; default: a free port.")
 @max_pixels_option
 @click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
-def view(file: Path, mask: str | None, camera: str | None, convention: str, port: int, no_browser: bool) -> None:
+def view(file: Path, port: int, no_browser: bool, **reading: Any) -> None:
     """Show FILE in the browser: a mesh (PLY, OBJ, GLB, STL), a normal map, which is reconstructed first, or a report.
 
-    The page is served on this machine only, until Ctrl-C. --mask, --camera and --convention apply to normal maps.
+    The page is served on this machine only, until Ctrl-C. --mask, --alpha, --camera and --convention apply
+    to normal maps.
     """
     from normalmesh.report.page_server import PageServer
 
     console = Console()
     # Open the port first, so that a port in use is reported before the reconstruction.
     with progress_line_removed(console), PageServer(port) as server:
-        server.page = _page(file, mask, camera, convention, console)
+        server.page = _page(file, reading, console)
         _serve(server, console, no_browser)
 
 
-def _page(file: Path, mask: str | None, camera: str | None, convention: str, console: Console) -> bytes:
+def _page(file: Path, reading: dict[str, Any], console: Console) -> bytes:
     from normalmesh.files.formats import file_format
     from normalmesh.files.mesh_formats import MESH_SUFFIXES
 
@@ -49,10 +50,10 @@ def _page(file: Path, mask: str | None, camera: str | None, convention: str, con
         from normalmesh.report.page import mesh_page
 
         return mesh_page(TriangleModel.of(file), file)
-    return _reconstructed(file, mask, camera, convention, console)
+    return _reconstructed(file, reading, console)
 
 
-def _reconstructed(file: Path, mask: str | None, camera: str | None, convention: str, console: Console) -> bytes:
+def _reconstructed(file: Path, reading: dict[str, Any], console: Console) -> bytes:
     import warnings
 
     import normalmesh as nm
@@ -60,12 +61,12 @@ def _reconstructed(file: Path, mask: str | None, camera: str | None, convention:
 
     with compilation_announced(console), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nm.NormalMeshWarning)
-        normal_map = nm.read_normal_map(file, mask=mask, camera=camera, convention=convention)
+        normal_map = nm.read_normal_map(file, **reading)
         surface = nm.reconstruct(normal_map, compression=DEFAULT_COMPRESSION, progress=console.progress)
     for each in caught:
         warnings.showwarning(each.message, each.category, each.filename, each.lineno)
     messages = [each.message for each in caught if issubclass(each.category, nm.NormalMeshWarning)]
-    settings = {"compression": DEFAULT_COMPRESSION, "convention": convention, "mask": mask, "camera": camera}
+    settings = {"compression": DEFAULT_COMPRESSION, **reading}
     given = {name: value for name, value in settings.items() if value is not None}
     return surface_page(surface, normal_map, source=file, settings=given, warnings=messages)
 

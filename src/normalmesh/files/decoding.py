@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning
+from normalmesh.files.background import Colour, find_background
 from normalmesh.files.formats import unusable
 from normalmesh.files.size_limits import refuse_beyond_memory
 from normalmesh.runtime.row_blocks import row_blocks
@@ -27,12 +28,15 @@ class StoredNormals:
     maximum
         The value that stands for +1 in integers; None for floats.
     mask
-        (H, W), nonzero = foreground, where the file has an alpha channel or a mask.
+        (H, W), nonzero = foreground, where the file has a mask.
+    alpha
+        (H, W) in the unit of the values, where the file has an alpha channel.
     """
 
     channels: tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]]
     maximum: int | None
     mask: NDArray[np.generic] | None = None
+    alpha: NDArray[np.generic] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -44,49 +48,68 @@ class StoredNormals:
 class Encoding:
     """The relation between stored values and components: ``scale · value + offset``.
 
-    ``nothing`` is the largest component that still counts as zero, where all three do: one step for encodings whose
-    zero lies between two values.
+    ``step`` is the difference between components of successive values, 0 if it is not known. The zero of unsigned
+    encodings lies between two values: a vector of components up to one step is none.
     """
 
     scale: float
     offset: float
-    nothing: float
+    step: float
 
 
 SIGNED = Encoding(1.0, 0.0, 0.0)
 #: Most floats in [0, 1] were 8-bit values before: their steps are 1/255.
 UNSIGNED = Encoding(2.0, -1.0, 2 / 255)
+#: Black, with the noise of a lossy file: no normal has three components of less than −0.58.
+BLACK = -0.9
 
 
-def decode(
-    path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return vectors (H, W, 3), in the file's own channels and not normalised, and the foreground (H, W).
+@dataclass(frozen=True)
+class DecodedNormals:
+    """Vectors of a file, and which of them count.
+
+    Attributes
+    ----------
+    vectors
+        (H, W, 3) in the file's own channels, not normalised; zero where the file marks background.
+    foreground
+        (H, W): pixels of the mask that hold a vector.
+    background
+        The colour that background was found by, where it is none of the usual ones.
+    """
+
+    vectors: NDArray[np.float32]
+    foreground: NDArray[np.bool_]
+    background: Colour | None
+
+
+def decode(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None) -> DecodedNormals:
+    """Return vectors and foreground of a file, given its mask, which stays as it is.
 
     Background is what the mask leaves out, and what a file marks as such: black and mid grey where the encoding is
-    unsigned; zero vectors; NaN and infinities where there is no mask.
+    unsigned; zero vectors; without a mask, NaN, infinities, and what :func:`.background.find_background` finds.
     """
     encoding = _encoding(path, stored, mask)
-    # Three float32 and the foreground.
-    refuse_beyond_memory(path, 13 * math.prod(stored.shape))
+    # Three float32, the foreground, and what searching the background takes.
+    refuse_beyond_memory(path, 14 * math.prod(stored.shape))
     vectors = np.empty((*stored.shape, 3), np.float32)
-    foreground = np.ones(stored.shape, np.bool_) if mask is None else mask
+    foreground = np.ones(stored.shape, np.bool_) if mask is None else mask.copy()
     highest = -math.inf
     for rows in row_blocks(stored.shape):
         low, high = _decode_rows(stored, encoding, rows, vectors)
-        background = _background(low, high, encoding, nonfinite=mask is None)
-        if background.any():
-            foreground[rows] &= ~background
-            vectors[rows][background] = 0
+        foreground[rows] &= ~_background(low, high, encoding, nonfinite=mask is None)
         highest = max(highest, float(high.max()))
-    if not foreground.any():
-        raise unusable(path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
-    if stored.maximum is not None and stored.maximum > 255 and round((highest + 1) / 2 * stored.maximum) <= 255:
+    if stored.maximum is not None and stored.maximum > 255 and 0 < round((highest + 1) / 2 * stored.maximum) <= 255:
         raise unusable(
             path,
             f"values end at 255 of {stored.maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
         )
-    return vectors, foreground
+    found = find_background(vectors, foreground, encoding.step) if mask is None and foreground.any() else None
+    for rows in row_blocks(stored.shape):
+        vectors[rows][~foreground[rows]] = 0
+    if not foreground.any():
+        raise unusable(path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
+    return DecodedNormals(vectors, foreground, found)
 
 
 def _decode_rows(
@@ -111,9 +134,9 @@ def _background(
 ) -> NDArray[np.bool_]:
     """Return which pixels hold no normal, from the smallest and the largest component of each."""
     size = np.maximum(-low, high)
-    background = size <= encoding.nothing
+    background = size <= (encoding.step if encoding.offset else 0.0)
     if encoding.offset:
-        background |= high == -1.0  # black: no normal has three components of −1
+        background |= high <= BLACK
     if nonfinite:
         background |= ~np.isfinite(size)
     return background
@@ -123,7 +146,7 @@ def _encoding(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None)
     dtype = stored.channels[0].dtype
     if stored.maximum is not None:
         if dtype.kind == "i":
-            return Encoding(1 / stored.maximum, 0.0, 0.0)
+            return Encoding(1 / stored.maximum, 0.0, 1 / stored.maximum)
         return Encoding(2 / stored.maximum, -1.0, 2 / stored.maximum)
     if dtype.kind != "f":
         raise unusable(path, f"holds {dtype}, whose range is not known; save normals as 8 or 16 bit integers or floats")
@@ -146,7 +169,7 @@ def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
         )
     if signed <= unsigned:
         return SIGNED
-    warnings.warn(f"{path}: floats lie in [0, 1]; they were decoded as 2·value − 1", NormalMeshWarning, stacklevel=6)
+    warnings.warn(f"{path}: floats lie in [0, 1]; they were decoded as 2·value − 1", NormalMeshWarning, stacklevel=5)
     return UNSIGNED
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
-from normalmesh.files.decoding import StoredNormals, decode
+from normalmesh.files.alpha import Alpha, checked_alpha
+from normalmesh.files.background import Colour
+from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.normal_maps import camera_from, chosen_mask, likely_convention, read_stored, to_project
 from normalmesh.files.size_limits import limited_pixels
@@ -140,6 +142,7 @@ def inspect_file(
     camera: Camera | str | PathLike[str] | None = None,
     convention: str | Convention = "opengl",
     *,
+    alpha: Alpha = "auto",
     max_pixels: float | None = None,
 ) -> Inspection:
     """Inspect the file of a normal map; arguments as for :func:`read_normal_map`."""
@@ -149,24 +152,26 @@ def inspect_file(
     with limited_pixels(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
         stored = read_stored(path)
-        vectors, foreground = decode(path, stored, chosen_mask(stored, mask))
-        diagnosis = diagnose(vectors, foreground, camera)
+        inside = chosen_mask(path, stored, mask, checked_alpha(alpha))
+        decoded = decode(path, stored, inside)
+        diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
         read_as = likely_convention(diagnosis)
         if stated is not None and not diagnosis.strongly_excludes(stated):
             read_as = stated
-        to_project(vectors, read_as)
+        to_project(decoded.vectors, read_as)
         try:
-            normal_map = NormalMap(vectors, foreground, camera)
+            normal_map = NormalMap(decoded.vectors, inside, camera)  # type: ignore[arg-type]  # None: no mask
         except NormalMeshError as error:
             raise unusable(path, str(error)) from error
-    del vectors  # as large as the map itself
+    background = None if inside is not None else _background_text(stored, decoded)
+    del decoded  # as large as the map itself
     name, noise = str(file_format(path)), estimate_noise(normal_map)
     return Inspection(
         path=path,
         format=name,
         shape=normal_map.shape,
         kind=_kind(stored, name),
-        mask_source=_mask_source(stored, mask),
+        mask_source=background or _mask_source(stored, mask),
         mask=MaskStatistics.of(normal_map.mask),
         repairs=normal_map.repairs,
         camera=camera,
@@ -185,14 +190,32 @@ def _kind(stored: StoredNormals, name: str) -> str:
     if stored.maximum is not None:
         signed = dtype.kind == "i"
         kind = f"{stored.maximum.bit_length() + signed} bit{', signed' * signed}"
-    own_mask = "" if stored.mask is None else " and a mask" if name in ("NPZ", "MAT") else " and alpha"
+    own_mask = " and a mask" if stored.mask is not None else " and alpha" if stored.alpha is not None else ""
     return f"3 channels{own_mask}, {kind}"
 
 
 def _mask_source(stored: StoredNormals, mask: str | PathLike[str] | None) -> str:
+    """Return where the mask that was used is from."""
     if mask is not None:
         return str(Path(mask))
-    return "the pixels that hold a normal" if stored.mask is None else "the file itself"
+    return "the file itself" if stored.mask is not None else "the alpha channel"
+
+
+def _background_text(stored: StoredNormals, decoded: DecodedNormals) -> str:
+    """Return how the foreground was found without a mask."""
+    ignored = "; alpha is ignored" if stored.alpha is not None else ""
+    if decoded.background is None:
+        return f"the pixels that hold a normal{ignored}"
+    return f"the pixels that differ from the background, {_stored_text(stored, decoded.background)}{ignored}"
+
+
+def _stored_text(stored: StoredNormals, colour: Colour) -> str:
+    """Return a colour as the file stores it."""
+    if stored.maximum is None:
+        return f"({', '.join(f'{component:.3g}' for component in colour.vector)})"
+    signed = stored.channels[0].dtype.kind == "i"
+    values = colour.vector * stored.maximum if signed else (colour.vector + 1) / 2 * stored.maximum
+    return f"({', '.join(f'{value:.0f}' for value in values)})"
 
 
 def _border(image: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ...]:

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error, shape_text
+from normalmesh.files.alpha import Alpha, alpha_mask, checked_alpha
 from normalmesh.files.arrays import read_mat, read_npy, read_npz
-from normalmesh.files.decoding import StoredNormals, decode
+from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
 from normalmesh.files.exr import read_exr
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
-from normalmesh.files.masks import reaches_half, read_mask
+from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import NAMED, Convention
@@ -37,14 +38,18 @@ def read_normal_map(
     camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
     convention: str | Convention = "opengl",
     *,
+    alpha: Alpha = "auto",
     variable: str | None = None,
     max_pixels: float | None = None,
 ) -> NormalMap:
     """Read a normal map from a file.
 
-    Integers are decoded as n = 2·value/maximum − 1 (signed ones as value/maximum) at their full bit depth. Black and
-    mid grey pixels are background. Floats may hold [−1, 1] or [0, 1]: the data decide. The format is detected
-    from the contents, not from the name.
+    Integers are decoded as n = 2·value/maximum − 1 (signed ones as value/maximum) at their full bit depth. Floats may
+    hold [−1, 1] or [0, 1]: the data decide. The format is detected from the contents, not from the name.
+
+    Without a mask, black, mid grey and NaN are background, and so is the colour of the image's border, up to the noise
+    of the file: any colour that is no normal, and flat or any other constant normal if the rest has the outline of an
+    object, where normals turn away from the viewer.
 
     Parameters
     ----------
@@ -52,8 +57,8 @@ def read_normal_map(
         PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT (version 5 to 7) file with three channels, or four with alpha.
     mask
         (H, W), nonzero = foreground, or an image or NPY file of that size. In images, foreground is what reaches half
-        of the range. Default: the file's alpha channel (half and more is foreground) or its array named ``mask``,
-        else every pixel that is not background.
+        of the range. Default: the file's array named ``mask`` or its alpha channel, else every pixel that is not
+        background.
     camera
         A camera, or a file with the 3×3 camera matrix whose pixel centres are integers (see
         :meth:`Perspective.from_file`), or a function that makes a camera from rows and columns. Default
@@ -61,6 +66,10 @@ def read_normal_map(
     convention
         What the channels hold: ``opengl``, ``directx``, ``opencv``, axes such as ``"+x-y+z"``, or ``auto`` to take
         what :func:`diagnose` finds.
+    alpha
+        ``"auto"``: an alpha channel is a mask if it has two values (and at most 5 % between them) or is zero exactly
+        where there is background; others are ignored, with a warning. ``"mask"``: it is one, from half of the range on.
+        ``"ignore"``: it is none.
     variable
         Which array of an NPZ or MAT file, or which layer of an EXR file, holds the normals.
     max_pixels
@@ -79,31 +88,39 @@ def read_normal_map(
     Warns
     -----
     NormalMeshWarning
-        Floats were taken as [0, 1]; the data contradict the convention, or leave it open; normals were repaired.
+        Floats were taken as [0, 1]; an alpha channel was ignored; the data contradict the convention, or leave it
+        open; normals were repaired.
     """
     path = checked_path(path)
     if variable is not None and not isinstance(variable, str):
         raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
+    alpha = checked_alpha(alpha)
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
     ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels):
-        vectors, foreground = _read_vectors(path, mask, variable)
-    camera = ready or camera_from(camera(foreground.shape) if callable(camera) else camera)
-    to_project(vectors, _chosen_convention(path, vectors, foreground, camera, stated))
+        stored = read_stored(path, variable)
+        shape, inside = stored.shape, chosen_mask(path, stored, mask, alpha)
+        decoded = decode(path, stored, inside)
+        del stored
+    camera = ready or camera_from(camera(shape) if callable(camera) else camera)
+    to_project(decoded.vectors, _chosen_convention(path, decoded, camera, stated))
     try:
-        return NormalMap(vectors, foreground, camera)
+        return NormalMap(decoded.vectors, inside, camera)  # type: ignore[arg-type]  # None: no mask
     except NormalMeshError as error:
         raise unusable(path, str(error)) from error
 
 
-def read_foreground(path: str | PathLike[str], mask: str | PathLike[str] | None = None) -> NDArray[np.bool_]:
+def read_foreground(
+    path: str | PathLike[str], mask: str | PathLike[str] | None = None, alpha: Alpha = "auto"
+) -> NDArray[np.bool_]:
     """Return the foreground (H, W) of a file: the mask if one is given, which is then all that is read.
 
     Pixels that the mask counts but that hold no usable normal are counted, too.
     """
     if mask is None:
-        return _read_vectors(Path(path), None, None)[1]
+        stored = read_stored(Path(path))
+        return decode(Path(path), stored, chosen_mask(Path(path), stored, None, alpha)).foreground
     if file_format(Path(path)) is None:
         raise _unknown_format(Path(path))
     return checked_mask(given := read_mask(Path(mask)), given.shape)
@@ -118,20 +135,16 @@ def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
     return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
 
 
-def _read_vectors(
-    path: Path, mask: str | PathLike[str] | ArrayLike | None, variable: str | None
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return vectors (H, W, 3) in the file's own channels, and the foreground (H, W)."""
-    stored = read_stored(path, variable)
-    return decode(path, stored, chosen_mask(stored, mask))
-
-
-def chosen_mask(stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None) -> NDArray[np.bool_] | None:
+def chosen_mask(
+    path: Path, stored: StoredNormals, mask: str | PathLike[str] | ArrayLike | None = None, alpha: Alpha = "auto"
+) -> NDArray[np.bool_] | None:
     """Return the mask (H, W) given as an array or a file, else that of the normals' own file, or None."""
     if isinstance(mask, str | PathLike):
         return _mask_from_file(checked_path(mask, "mask"), stored.shape)
     if mask is None:
         mask = stored.mask
+    if mask is None:
+        mask = alpha_mask(path, stored.alpha, stored.maximum, alpha, lambda: decode(path, stored, None).foreground)
     return None if mask is None else checked_mask(mask, stored.shape)
 
 
@@ -152,7 +165,7 @@ def read_stored(path: Path, variable: str | None = None) -> StoredNormals:
         return _stored_image(path, name)
     if name == "EXR":
         (first, second, third), alpha = read_exr(path, variable)
-        return StoredNormals((first, second, third), None, None if alpha is None else reaches_half(alpha, None))
+        return StoredNormals((first, second, third), None, alpha=alpha)
     if name == "NPY":
         return _stored_array(path, read_npy(path), None)
     if name == "NPZ":
@@ -172,8 +185,7 @@ def _stored_image(path: Path, name: str) -> StoredNormals:
     image = read_image(path, name)
     if image.colour != "RGB" or image.values.shape[2] not in (3, 4):
         raise unusable(path, f"is a {image.colour} image; a normal map needs three channels: save it as RGB")
-    mask = None if image.alpha is None else reaches_half(image.alpha, image.maximum)
-    return StoredNormals(_three_channels(image.values), image.maximum, mask)
+    return StoredNormals(_three_channels(image.values), image.maximum, alpha=image.alpha)
 
 
 def _stored_array(path: Path, array: NDArray[np.generic], mask: NDArray[np.generic] | None) -> StoredNormals:
@@ -183,9 +195,7 @@ def _stored_array(path: Path, array: NDArray[np.generic], mask: NDArray[np.gener
     # The range of wider integers is seldom used: their maximum is unknown.
     if array.dtype.kind in "ui" and array.dtype.itemsize <= 2:
         maximum = int(2 ** (8 * array.dtype.itemsize - (array.dtype.kind == "i")) - 1)
-    if mask is None and array.shape[2] == 4:
-        mask = reaches_half(array[..., 3], maximum)
-    return StoredNormals(_three_channels(array), maximum, mask)
+    return StoredNormals(_three_channels(array), maximum, mask, array[..., 3] if array.shape[2] == 4 else None)
 
 
 def _three_channels(
@@ -194,17 +204,11 @@ def _three_channels(
     return values[..., 0], values[..., 1], values[..., 2]
 
 
-def _chosen_convention(
-    path: Path,
-    vectors: NDArray[np.float32],
-    foreground: NDArray[np.bool_],
-    camera: Camera,
-    stated: Convention | None,
-) -> Convention:
+def _chosen_convention(path: Path, decoded: DecodedNormals, camera: Camera, stated: Convention | None) -> Convention:
     """Return the stated convention, with a warning if the data contradict it; else the likely one."""
     from normalmesh.normals.diagnosis import diagnose
 
-    diagnosis = diagnose(vectors, foreground, camera)
+    diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
     likely = likely_convention(diagnosis)
     if stated is None:
         if diagnosis.axes is None:

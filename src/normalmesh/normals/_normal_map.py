@@ -10,6 +10,9 @@ from normalmesh.normals._camera import CLAMP_COSINE, CLAMP_SINE, to_viewer
 from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
+#: Columns of the counts of :func:`clean_normals`.
+INVALID, RESCALED, BACK_FACING, GRAZING = range(4)
+
 
 class NormalMapArrays(NamedTuple):
     """The arrays of a :class:`.normal_map.NormalMap`, as kernels take them.
@@ -52,42 +55,62 @@ def normal_at(normals, row, column):
 
 
 @kernel
-def clean_normals(first, last, given, mask, camera, normals, counts):
-    """Fill rows of ``normals`` (H, W, 3) with unit normals clamped to 85°; take unusable pixels out of ``mask``.
+def sample_lengths(given, mask, step, lengths):
+    """Write the lengths of every ``step``-th vector of the mask that is finite and not zero; return their number."""
+    count = seen = 0
+    for i in range(mask.shape[0]):
+        for j in range(mask.shape[1]):
+            if mask[i, j]:
+                seen += 1
+                if seen % step == 0:
+                    length = _length(given, i, j)
+                    if 0.0 < length < np.inf:
+                        lengths[count] = length
+                        count += 1
+    return count
 
-    Counts those that are (invalid, rescaled, back-facing, grazing) in each row of the mask as it was given: ``counts``
-    (H, 4), zero before.
+
+@inner
+def _length(given, i, j):
+    """Return the length of a vector; NaN or infinite if a component is."""
+    x, y, z = normal_at(given, i, j)
+    # Dividing by the largest component first keeps the squares of tiny and huge vectors in range.
+    largest = max(abs(x), abs(y), abs(z))
+    if largest == 0.0 or not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+        return abs(x) + abs(y) + abs(z)
+    return largest * math.sqrt((x / largest) ** 2 + (y / largest) ** 2 + (z / largest) ** 2)
+
+
+@kernel
+def clean_normals(first, last, given, mask, camera, shortest, normals, counts):
+    """Fill rows of ``normals`` (H, W, 3) with unit normals clamped to 85°; zero where there is none.
+
+    A vector that is not finite, not longer than ``shortest`` or turned away from the viewer is no measurement. Counts
+    those that are (invalid, rescaled, back-facing, grazing) in each row of the mask: ``counts`` (H, 4), zero before.
     """
     for i in range(first, last):
         for j in range(mask.shape[1]):
             normals[i, j, 0] = normals[i, j, 1] = normals[i, j, 2] = 0.0
             if not mask[i, j]:
                 continue
-            x, y, z = np.float64(given[i, j, 0]), np.float64(given[i, j, 1]), np.float64(given[i, j, 2])
-            largest = max(abs(x), abs(y), abs(z))
-            if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)) or largest == 0.0:
-                counts[i, 0] += 1
-                mask[i, j] = False
+            length = _length(given, i, j)
+            if not shortest < length < np.inf:
+                counts[i, INVALID] += 1
                 continue
-            # Dividing by the largest component first keeps the squares of tiny and huge vectors in range.
-            x, y, z = x / largest, y / largest, z / largest
-            length = math.sqrt(x * x + y * y + z * z)
-            if abs(largest * length - 1.0) > 0.02:
-                counts[i, 1] += 1
+            x, y, z = normal_at(given, i, j)
             x, y, z = x / length, y / length, z / length
-
             ray_x, ray_y, ray_z = to_viewer(j + 0.5, i + 0.5, camera.frame, camera.towards_viewer)
             cosine = x * ray_x + y * ray_y + z * ray_z
+            if cosine <= 0.0:
+                counts[i, BACK_FACING] += 1
+                continue
+            if abs(length - 1.0) > 0.02:
+                counts[i, RESCALED] += 1
             # The margin lets normals that were clamped and rounded to float32 pass unchanged.
             if cosine < CLAMP_COSINE - 1e-6:
+                counts[i, GRAZING] += 1
                 x, y, z = x - cosine * ray_x, y - cosine * ray_y, z - cosine * ray_z
-                length = math.sqrt(x * x + y * y + z * z)
-                if length < 1e-9:
-                    counts[i, 0] += 1
-                    mask[i, j] = False
-                    continue
-                counts[i, 2 if cosine <= 0.0 else 3] += 1
-                scale = CLAMP_SINE / length
+                scale = CLAMP_SINE / math.sqrt(x * x + y * y + z * z)
                 x = CLAMP_COSINE * ray_x + scale * x
                 y = CLAMP_COSINE * ray_y + scale * y
                 z = CLAMP_COSINE * ray_z + scale * z

@@ -10,10 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
-from normalmesh.normals._normal_map import NormalMapArrays, clean_normals
+from normalmesh.normals._normal_map import BACK_FACING, INVALID, NormalMapArrays, clean_normals, sample_lengths
 from normalmesh.normals.camera import Camera, checked_camera
+from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, extend
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.runtime.threads import in_parallel
+
+#: Vectors that are shorter than this share of the typical length have no direction: mid grey with the noise of a file.
+SHORT = 0.05
+#: Number of vectors whose lengths are sampled, and the quantile that is typical: most of an image may be background.
+SAMPLED, TYPICAL = 1 << 16, 0.95
 
 
 @dataclass(frozen=True)
@@ -23,19 +29,26 @@ class Repairs:
     Attributes
     ----------
     invalid
-        NaN, infinite or zero-length normals, or ones that point exactly away from the viewer: left the mask.
+        NaN, infinite or (nearly) zero-length vectors of the mask: no measurements. Without a mask they are background
+        and not counted.
     rescaled
         Normals whose length was off by more than 2 %: normalised (as all are).
     back_facing
-        Normals turned away from the viewer: clamped to 85° from the viewing ray.
+        Normals turned away from the viewer: no measurements.
     grazing
         Normals between 85° and 90° from the viewing ray: clamped to 85°.
+    extended
+        Pixels without a measurement that took the mean normal of their neighbours.
+    excluded
+        Pixels of the mask without a measurement, too far from any: left the mask. 0 without a mask.
     """
 
     invalid: int = 0
     rescaled: int = 0
     back_facing: int = 0
     grazing: int = 0
+    extended: int = 0
+    excluded: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +61,10 @@ class NormalMap:
         (H, W, 3) floats in the frame x right, y up, z towards the viewer. Any length: they are normalised. The array
         is copied. For encoded images (0 … 255) and other axes use :func:`read_normal_map`.
     mask
-        (H, W), True or nonzero = foreground; default: every pixel with a usable normal.
+        (H, W), True or nonzero = foreground. Pixels of the mask without a measurement (NaN, zero length, turned away
+        from the viewer) take the mean normal of their neighbours: up to 4 px beyond the measurements, and in holes
+        of up to 32 px width; farther ones leave the mask. Default: every pixel with a measurement, and enclosed
+        specks of at most 16 pixels without one.
     camera
         Default :class:`Orthographic`.
 
@@ -78,15 +94,20 @@ class NormalMap:
         mask = checked_mask(self.mask, given.shape[:2])
         normals = np.empty(given.shape, np.float32)
         counts = np.zeros((len(mask), 4), np.int64)
-        in_parallel(clean_normals, len(mask), given, mask, self.camera.arrays, normals, counts, grain=64)
-        repairs = Repairs(*(int(count) for count in counts.sum(axis=0)))
-        foreground = int(np.count_nonzero(mask))
-        _refuse_unusable(foreground, repairs)
+        shortest = SHORT * _typical_length(given, mask)
+        in_parallel(clean_normals, len(mask), given, mask, self.camera.arrays, shortest, normals, counts, grain=64)
+        totals = counts.sum(axis=0)
+        _refuse_unusable(totals, int(np.count_nonzero(mask)))
+        missing, extended = counts[:, INVALID] + counts[:, BACK_FACING], 0
+        if missing.any():
+            reach = WITHOUT_MASK if self.mask is None else WITH_MASK
+            extended = extend(NormalMapArrays(normals, mask, self.camera.arrays), missing, reach)
+        repairs = _repairs(totals, extended, self.mask is not None)
         normals.flags.writeable = False
         mask.flags.writeable = False
         for name, value in (("normals", normals), ("mask", mask), ("repairs", repairs)):
             object.__setattr__(self, name, value)
-        _report(repairs, foreground)
+        _report(repairs, self.foreground)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -139,31 +160,54 @@ def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.b
     return array
 
 
-def _refuse_unusable(foreground: int, repairs: Repairs) -> None:
-    if foreground == 0:
-        raise NormalMeshError(
-            f"no usable normal is left: all {repairs.invalid} in the mask are NaN, infinite, of zero length "
-            "or point exactly away from the viewer; check that file and mask belong together, and the convention"
-        )
-    if repairs.back_facing == foreground:
+def _typical_length(given: NDArray[np.floating], mask: NDArray[np.bool_]) -> float:
+    """Return the typical length of the vectors of the mask that have one; 0 if none has."""
+    foreground = int(np.count_nonzero(mask))
+    for step in (max(foreground // SAMPLED, 1), 1):
+        lengths = np.empty(foreground // step, np.float64)
+        count = sample_lengths(given, mask, step, lengths)
+        if count:
+            return float(np.quantile(lengths[:count], TYPICAL))
+    return 0.0
+
+
+def _refuse_unusable(totals: NDArray[np.int64], pixels: int) -> None:
+    """Raise :class:`NormalMeshError` if none of the pixels of the mask holds a measurement."""
+    if totals[INVALID] + totals[BACK_FACING] < pixels:
+        return
+    if totals[BACK_FACING]:
         raise NormalMeshError(
             "all normals point away from the viewer: z must point towards the viewer; "
             "read the map with convention='opencv' (z away), or negate the axis that is off"
         )
+    raise NormalMeshError(
+        f"no usable normal is left: all {pixels} in the mask are NaN, infinite or of zero length; "
+        "check that file and mask belong together"
+    )
+
+
+def _repairs(totals: NDArray[np.int64], extended: int, masked: bool) -> Repairs:
+    """Return the counts; without a mask, what has no measurement is background."""
+    invalid, rescaled, back_facing, grazing = (int(total) for total in totals)
+    if not masked:
+        return Repairs(0, rescaled, back_facing, grazing, extended)
+    return Repairs(invalid, rescaled, back_facing, grazing, extended, invalid + back_facing - extended)
 
 
 def _report(repairs: Repairs, foreground: int) -> None:
     """Warn once about all repairs; clamped grazing normals are too common to be reported."""
     parts = []
     if repairs.invalid:
-        parts.append(f"{repairs.invalid} NaN, infinite or zero-length normals left the mask")
+        parts.append(f"{repairs.invalid} normals are NaN, infinite or of (nearly) zero length")
+    if repairs.back_facing:
+        share = 100 * repairs.back_facing / (foreground - repairs.extended + repairs.back_facing)
+        doubt = "; is the convention right?" if share > 20 else ""
+        parts.append(f"{repairs.back_facing} normals ({share:.2g} %) point away from the viewer{doubt}")
+    if repairs.extended:
+        parts.append(f"{repairs.extended} pixels without a measurement took the mean normal of their neighbours")
+    if repairs.excluded:
+        parts.append(f"{repairs.excluded} pixels too far from any measurement left the mask")
     if repairs.rescaled:
         parts.append(f"{repairs.rescaled} normals were not of unit length and were normalised")
-    if repairs.back_facing:
-        share = 100 * repairs.back_facing / foreground
-        parts.append(
-            f"{repairs.back_facing} normals ({share:.2g} %) point away from the viewer and were clamped to 85°"
-            + ("; is the convention right?" if share > 20 else "")
-        )
     if parts:
         warnings.warn("; ".join(parts), NormalMeshWarning, stacklevel=4)

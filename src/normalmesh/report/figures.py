@@ -110,6 +110,8 @@ def _about_map(normal_map: NormalMap) -> Rows:
         "rescaled": repairs.rescaled,
         "back-facing": repairs.back_facing,
         "grazing": repairs.grazing,
+        "extended from neighbours": repairs.extended,
+        "excluded": repairs.excluded,
     }
     text = ", ".join(f"{count(number)} {name}" for name, number in repaired.items() if number)
     return [*rows, ("Normals repaired", text or "none")]

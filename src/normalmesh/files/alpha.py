@@ -1,0 +1,95 @@
+"""Alpha channels of normal maps: some are masks, others hold a height, a roughness or nothing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error
+from normalmesh.files.formats import unusable
+from normalmesh.files.masks import reaches_half
+from normalmesh.runtime.row_blocks import row_blocks
+
+#: How to take an alpha channel: as a mask where it looks like one, always, or never.
+Alpha = Literal["auto", "mask", "ignore"]
+#: A mask has two values; at most this share of the pixels, at soft edges, …
+SOFT = 0.05
+#: … is farther than this share of the range from both.
+MARGIN = 0.02
+#: Least overlap, of the union, between the zeros of an alpha channel and the background that they match.
+MATCH = 0.95
+
+
+def checked_alpha(alpha: Alpha) -> Alpha:
+    """Return how to take an alpha channel, or raise :class:`NormalMeshError`."""
+    if isinstance(alpha, str) and alpha in get_args(Alpha):
+        return alpha
+    raise NormalMeshError(f"alpha must be 'auto', 'mask' or 'ignore', not {repr_for_error(alpha)}")
+
+
+def alpha_mask(
+    path: Path,
+    alpha: NDArray[np.generic] | None,
+    maximum: int | None,
+    use: Alpha,
+    foreground: Callable[[], NDArray[np.bool_]],
+) -> NDArray[np.bool_] | None:
+    """Return the mask (H, W) that an alpha channel holds, or None; warn if it is ignored because it looks like none.
+
+    Parameters
+    ----------
+    path
+        The file, for messages.
+    alpha
+        (H, W), None if the file has none.
+    maximum
+        The value of opaque pixels; None for floats, where it is 1.
+    use
+        How to take it.
+    foreground
+        Find the foreground (H, W) of the file without its alpha channel.
+    """
+    if use == "ignore" or alpha is None:
+        if use == "mask":
+            raise unusable(path, "has no alpha channel that could be the mask")
+        return None
+    mask = reaches_half(alpha, maximum)
+    if use == "mask" or _has_two_values(alpha, mask):
+        return mask
+    lowest, highest = np.min(alpha), np.max(alpha)
+    opaque = 1 if maximum is None else maximum
+    if lowest == highest == opaque:
+        return None
+    visible: NDArray[np.bool_] = np.greater(alpha, MARGIN * opaque)
+    if not visible.all() and _overlap(~visible, ~foreground()) >= MATCH:
+        return visible
+    warnings.warn(
+        f"{path}: the alpha channel, from {lowest:g} to {highest:g}, does not look like a mask and was ignored; "
+        "alpha='mask' takes it as one",
+        NormalMeshWarning,
+        stacklevel=4,
+    )
+    return None
+
+
+def _has_two_values(alpha: NDArray[np.generic], mask: NDArray[np.bool_]) -> bool:
+    """Return whether nearly all pixels have the lowest or the highest value, one of them outside the mask."""
+    if mask.all() or not mask.any():
+        return False
+    lowest, highest = float(np.min(alpha)), float(np.max(alpha))
+    margin, soft = MARGIN * (highest - lowest), 0
+    for rows in row_blocks(alpha.shape):
+        between = np.greater(alpha[rows], lowest + margin) & np.less(alpha[rows], highest - margin)
+        soft += int(np.count_nonzero(between))
+    return soft <= SOFT * alpha.size
+
+
+def _overlap(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
+    """Return how many pixels are in both sets, as a share of those in one of them."""
+    union = np.count_nonzero(first | second)
+    return np.count_nonzero(first & second) / union if union else 0.0

@@ -1,0 +1,66 @@
+"""Extending normals to pixels of the mask that have no measurement, from the measurements around them.
+
+A pixel takes the mean of its 3 × 3 neighbours that have a normal, ring by ring away from the measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.normals._extension import extend_ring, leave_out, mark_missing
+from normalmesh.normals._normal_map import NormalMapArrays
+from normalmesh.runtime.threads import in_parallel
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far normals are extended.
+
+    Attributes
+    ----------
+    rim
+        Pixels beyond the measurements at the rim of the mask, and in holes that are not filled.
+    hole
+        Pixels from the measurements around a hole to its middle; deeper holes are not filled.
+    largest
+        Pixels of a hole that is filled.
+    """
+
+    rim: int
+    hole: int
+    largest: int
+
+
+#: A given mask is believed: it is often some pixels larger than the object, and includes highlights and shadows.
+WITH_MASK = Reach(rim=4, hole=16, largest=2**62)
+#: Without a mask, what has no measurement is background, except for specks that are smaller than any gap between parts.
+WITHOUT_MASK = Reach(rim=0, hole=2, largest=16)
+
+
+def extend(arrays: NormalMapArrays, missing: NDArray[np.int64], reach: Reach) -> int:
+    """Extend normals to the pixels of the mask that have none, and return their number; the rest leaves the mask.
+
+    Parameters
+    ----------
+    arrays
+        Normals (H, W, 3), zero where the mask has no measurement, and mask. Both are changed.
+    missing
+        (H,), number of pixels of the mask without a normal in each row.
+    reach
+        How far.
+    """
+    rows = len(missing)
+    rings = np.zeros(arrays.mask.shape, np.uint8)
+    in_parallel(mark_missing, rows, arrays, rings, grain=64)
+    left, total = missing.copy(), int(missing.sum())
+    count = total
+    for ring in range(1, max(reach.rim, reach.hole) + 1):
+        in_parallel(extend_ring, rows, arrays, rings, ring, left, grain=64)
+        before, count = count, int(left.sum())
+        if count in (0, before):
+            break
+    members = np.empty(total - count, np.int64)
+    return int(leave_out(arrays, rings, missing, members, reach.rim, reach.largest))
