@@ -41,7 +41,8 @@ class Looks:
     Attributes
     ----------
     teeth
-        Mean turning angle at the inner vertices of cuts in degrees, without tips (> 165°); NaN if there are none.
+        Mean turning angle in degrees at the inner vertices of cuts, without tips (> 165°) and places where several cuts
+        meet; NaN if there are none.
     turning
         Sum of the same angles over the length of the cuts, in degrees per pixel; NaN without cuts. Vertices on a
         straight line lower ``teeth``, but not this.
@@ -167,12 +168,15 @@ def _cuts(mesh: ScreenMesh, mask: NDArray[np.bool_]) -> tuple[float, float, floa
     """Return teeth, turning and length of the cuts of a mesh."""
     border = np.flatnonzero(mesh.opposite < 0)
     ends = edge_ends(mesh, border)
-    cut = _coincide(mesh.vertices[ends]) | ~_near_background(mesh.vertices[ends], mask).all(axis=1)
+    places = _places(mesh.vertices[ends])
+    cut = _coincide(places) | ~_near_background(mesh.vertices[ends], mask).all(axis=1)
     steps = (mesh.vertices[ends[:, 1]] - mesh.vertices[ends[:, 0]]) @ np.array([1, 1j])
     length = float(np.abs(steps[cut]).sum())
     cut &= steps != 0
     after = np.searchsorted(border, _next_on_boundary(mesh, border))
-    both = cut & cut[after]
+    # Where several cuts meet, they branch off rather than turn.
+    passes = np.bincount(places[cut, 0], minlength=places.max(initial=0) + 1)
+    both = cut & cut[after] & (passes[places[:, 1]] <= 2)
     turns = np.degrees(np.abs(np.angle(steps[after[both]] / steps[both])))
     turns = turns[turns <= TIP]
     # Each side of a cut has its length.
@@ -183,12 +187,16 @@ def _cuts(mesh: ScreenMesh, mask: NDArray[np.bool_]) -> tuple[float, float, floa
     )
 
 
-def _coincide(edges: Float) -> NDArray[np.bool_]:
-    """Return which edges (K, 2, 2), given by their ends, lie on another one."""
+def _places(edges: Float) -> NDArray[np.int64]:
+    """Return numbers (K, 2) of the places of the ends of edges (K, 2, 2), the same for the same place."""
     parts = np.rint(PARTS * edges)
-    place = np.unique(parts[..., 0] + 1j * parts[..., 1], return_inverse=True)[1].reshape(-1, 2)
-    low, high = place.min(axis=1, initial=len(edges) * 2), place.max(axis=1, initial=0)
-    _, which, counts = np.unique(low * 2 * len(edges) + high, return_inverse=True, return_counts=True)
+    return np.unique(parts[..., 0] + 1j * parts[..., 1], return_inverse=True)[1].reshape(-1, 2)
+
+
+def _coincide(places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which edges, given by the places (K, 2) of their ends, lie on another one."""
+    low, high = places.min(axis=1, initial=len(places) * 2), places.max(axis=1, initial=0)
+    _, which, counts = np.unique(low * 2 * len(places) + high, return_inverse=True, return_counts=True)
     return counts[which.reshape(-1)] > 1
 
 
