@@ -13,6 +13,8 @@ from .files.normal_maps import read_normal_map
 from .files.photometric import PhotometricStereo, photometric_stereo
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
+from .jumps.finding import find_jumps
+from .mesh.jumps import JumpLine, Jumps
 from .mesh.origin import Discontinuities, Integration
 from .mesh.raster import pixel_faces
 from .mesh.screen_mesh import MeshCheck, ScreenMesh
@@ -41,6 +43,8 @@ __all__ = [
     "Evaluation",
     "Integration",
     "IsotropicMesh",
+    "JumpLine",
+    "Jumps",
     "Looks",
     "MeshCheck",
     "NormalMap",
@@ -59,6 +63,7 @@ __all__ = [
     "diagnose",
     "estimate_memory",
     "evaluate",
+    "find_jumps",
     "integrate",
     "integrate_pixels",
     "measure_looks",

@@ -50,7 +50,7 @@ class KeptCorners:
 
     def pixels(self) -> NDArray[np.bool_] | None:
         """Return the pixels (H, W) around all corners, or None if there are none."""
-        given = [_around(corners) for corners in (self.locked, self.lines) if corners is not None]
+        given = [pixels_around(corners) for corners in (self.locked, self.lines) if corners is not None]
         return np.logical_or.reduce(given) if given else None
 
     def flag(self, mesh: ClosedMesh) -> None:
@@ -134,6 +134,6 @@ def _corners_of(pixels: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return corners
 
 
-def _around(corners: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def pixels_around(corners: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the pixels (H, W) around corners (H + 1, W + 1)."""
     return corners[:-1, :-1] | corners[:-1, 1:] | corners[1:, :-1] | corners[1:, 1:]

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.hierarchy import Hierarchy
+from normalmesh.decimation.start_mesh import pixels_around
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
+from normalmesh.jumps.given_lines import edges_on_paths, given_paths
 from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
 from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
 from normalmesh.jumps.snapping import SnappedLine, long_enough, snapped_lines
@@ -33,6 +35,7 @@ from normalmesh.runtime.workspace import Workspace
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+Int = NDArray[np.int64]
 
 #: Vertices off the outline of the first mesh, and of the jump mesh near strained edges, for each px of √foreground.
 FIRST_VERTICES, JUMP_VERTICES = 10, 25
@@ -50,12 +53,22 @@ TURNS, FALSE_SHARE = 2, 0.3
 SAMPLES = 2
 
 
-def find_jumps(normal_map: NormalMap, *, discontinuities: bool | str = "auto", noise: float | None = None) -> Jumps:
+def find_jumps(
+    normal_map: NormalMap,
+    lines: ArrayLike | Sequence[ArrayLike] | None = None,
+    *,
+    discontinuities: bool | str = "auto",
+    noise: float | None = None,
+) -> Jumps:
     """Find the lines along which the depth of a normal map jumps, and where they place the parts of its surface.
 
     Parameters
     ----------
     normal_map
+    lines
+        The lines, if you know where they are: an edge image (H, W), nonzero on pixels beside a jump, or a list of
+        polylines (K, 2) as u, v in px. They are moved by up to 2 px to where the normals differ most. The surface is
+        continuous everywhere else.
     discontinuities
         ``"auto"`` leaves early if a first look finds no sign of a jump, ``True`` always looks closely.
     noise
@@ -70,7 +83,32 @@ def find_jumps(normal_map: NormalMap, *, discontinuities: bool | str = "auto", n
     if discontinuities != "auto" and discontinuities is not True:
         raise NormalMeshError(f'discontinuities must be "auto" or True, not {repr_for_error(discontinuities)}')
     known = estimate_noise(normal_map) if noise is None else checked_noise(noise)
-    return jumps_of(without_noise(normal_map, known), discontinuities)
+    smooth = without_noise(normal_map, known)
+    return jumps_of(smooth, discontinuities) if lines is None else jumps_along(given_paths(lines, smooth), smooth)
+
+
+def jumps_along(paths: list[Int], normal_map: NormalMap) -> Jumps:
+    """Return jumps along given paths (P, 2) of pixel corners: the surface is continuous everywhere else."""
+    corners = np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_)
+    for path in paths:
+        corners[path[:, 1], path[:, 0]] = True
+    hierarchy = Hierarchy.of(normal_map, pixels_around(corners))
+    level = hierarchy.level(round(JUMP_VERTICES * math.sqrt(normal_map.foreground)))
+    solver = _solver(hierarchy.mesh(level), normal_map, Workspace())
+    solver.solve_all()
+    closed, system = solver.strain.copy(), solver.system
+    on_paths = edges_on_paths(paths, system)
+    cut = np.zeros(len(closed), np.bool_)
+    cut[np.concatenate(on_paths)] = True
+    solver.hold(cut, LOOSE, np.ones(len(system.component), np.bool_))
+    full = solver.full_strain()
+    lines = []
+    for path, edges in zip(paths, on_paths, strict=True):
+        height = float(full[edges].mean()) if len(edges) else 0.0
+        released = float((full * closed)[edges].mean()) if len(edges) else 0.0
+        lines.append(JumpLine(path, height, released / RELEASE))
+    touched = {int(system.component[system.pairs[edge, 0]]) for edges in on_paths for edge in edges[:1]}
+    return Jumps(tuple(lines), _placement(solver, touched))
 
 
 def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
+
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_choice, checked_instance, replaced_options
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_with
 from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.integration.prior import check_prior
-from normalmesh.jumps.finding import jumps_of
+from normalmesh.jumps.finding import jumps_along, jumps_of
+from normalmesh.jumps.given_lines import given_paths
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import estimate_noise, without_noise
@@ -54,6 +59,7 @@ def reconstruct(
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
+    jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
     progress: OnProgress | None = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
@@ -64,8 +70,8 @@ def reconstruct(
     normal_map
         From :func:`read_normal_map`, :func:`photometric_stereo` or an array, with any mask and camera.
     vertices, threshold, compression
-        Where to stop: exactly one of them, see :func:`decimate`. Vertices that are split where the depth jumps are
-        added to the count.
+        Where to stop: exactly one of them, see :func:`decimate`. The number of vertices is that of the surface, cuts
+        included.
     preset
         ``"default"``, or ``"paper"`` for the method exactly as published.
     decimation
@@ -76,6 +82,9 @@ def reconstruct(
     memory_limit
         Maximal estimated number of bytes to use beside the normal map; by default what is available. ``math.inf``
         switches the check off.
+    jumps
+        Where the depth jumps, if that is known: an edge image (H, W), a list of polylines, or the result of
+        :func:`find_jumps`, which describes them. By default they are found, see ``discontinuities``.
     progress
         Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
     **integration
@@ -102,10 +111,10 @@ def reconstruct(
         noise = noise_of(normal_map, options.integration)
         smooth = without_noise(normal_map, noise)
         monitor.begin("jumps")
-        jumps, hierarchy = jumps_and_hierarchy(smooth, options.integration)
-        mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work), jumps.lines, hierarchy)
+        known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
+        mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work), known.lines, hierarchy)
         integrating = replace(options.integration, noise=noise)
-        surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), jumps)
+        surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), known)
         monitor.finish(len(surface.vertices))
     return surface
 
@@ -127,10 +136,18 @@ def checked_options(
     return options
 
 
-def jumps_and_hierarchy(normal_map: NormalMap, integration: IntegrationOptions) -> tuple[Jumps, Hierarchy | None]:
-    """Return the jumps of a denoised map, and the hierarchy that they were found with."""
+def jumps_and_hierarchy(
+    normal_map: NormalMap,
+    integration: IntegrationOptions,
+    given: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
+) -> tuple[Jumps, Hierarchy | None]:
+    """Return the jumps of a denoised map, given or found, and the hierarchy if it was needed."""
     if not integration.cuts:
+        if given is not None:
+            raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
         return Jumps(), None
+    if given is not None:
+        return (given if isinstance(given, Jumps) else jumps_along(given_paths(given, normal_map), normal_map)), None
     hierarchy = Hierarchy.of(normal_map)
     return jumps_of(normal_map, integration.discontinuities, hierarchy), hierarchy
 
