@@ -11,9 +11,10 @@ Every rule is applied to each component of the mask on its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.hierarchy import Hierarchy

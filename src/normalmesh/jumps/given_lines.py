@@ -108,7 +108,8 @@ def edges_on_paths(paths: list[Int], system: FacetSystem) -> list[Int]:
     def keys(ends: Int) -> Int:
         """Return a number for each pair of corners (K, 2, 2), in any order."""
         number = np.sort(ends[..., 0] + width * ends[..., 1], axis=1)
-        return number[:, 0] + width * width * number[:, 1]
+        key: Int = number[:, 0] + width * width * number[:, 1]
+        return key
 
     known = keys(corners)
     order = np.argsort(known, kind="stable")
