@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
+from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -19,7 +20,7 @@ OVERSAMPLING = 8
 #: Additional inner vertices for each pixel of √foreground, so that edges of features are resolved to the pixel.
 FEATURES = 25
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
-LEVEL_SHARE = 1 / 512
+LEVEL_SHARE = 1 / 2048
 #: An adaptive mesh saves nothing up to this number of foreground pixels.
 SMALL = 2**16
 #: An adaptive mesh saves nothing from this share of the pixel corners on.
@@ -29,7 +30,7 @@ SPARSE = 8
 
 
 def start_mesh(
-    normal_map: NormalMap, start: str, target: int, limit: float, locked: ArrayLike | None
+    pixels: Pixels, start: str, target: int, limit: float, locked: ArrayLike | None
 ) -> tuple[ClosedMesh, bool]:
     """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
@@ -41,8 +42,9 @@ def start_mesh(
     coarse : bool
         Whether the mesh leaves out pixel corners.
     """
+    normal_map = pixels.normal_map
     corners = None if locked is None else _locked_corners(locked, normal_map)
-    mesh = _coarse_mesh(normal_map, target, limit, corners) if start == "adaptive" else None
+    mesh = _coarse_mesh(pixels, target, limit, corners) if start == "adaptive" else None
     coarse = mesh is not None
     if mesh is None:
         mesh = ScreenMesh.from_mask(normal_map.mask)
@@ -53,19 +55,18 @@ def start_mesh(
     return ClosedMesh.from_screen(mesh, normal_map.shape, chosen, covered=normal_map.mask.copy()), coarse
 
 
-def _coarse_mesh(
-    normal_map: NormalMap, target: int, limit: float, corners: NDArray[np.bool_] | None
-) -> ScreenMesh | None:
+def _coarse_mesh(pixels: Pixels, target: int, limit: float, corners: NDArray[np.bool_] | None) -> ScreenMesh | None:
     """Make the adaptive mesh, with all pixels around ``corners`` (H + 1, W + 1); None if it would save nothing."""
-    foreground = normal_map.foreground
+    normal_map, foreground = pixels.normal_map, pixels.normal_map.foreground
     most = FULL * foreground
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     if foreground <= SMALL or wanted >= most or rectangle_pixels(normal_map.mask) > SPARSE * foreground:
         return None
-    hierarchy = Hierarchy.of(normal_map, None if corners is None else _around(corners))
+    full = None if corners is None else _around(corners)
     if target:
+        hierarchy = Hierarchy.of(normal_map, full)
         return hierarchy.mesh(hierarchy.level(wanted))
-    level = LEVEL_SHARE * limit
+    hierarchy, level = Hierarchy.of(normal_map, full, pixels.regularisation), LEVEL_SHARE * limit
     return hierarchy.mesh(level) if hierarchy.count(level) < most else None
 
 
