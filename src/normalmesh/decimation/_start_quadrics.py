@@ -71,7 +71,7 @@ def add_pixel(row, column, centre_u, centre_v, normal_map, regularisation, quadr
 
 
 @kernel
-def face_sums(first, last, mesh, normal_map, regularisation, quadrics):
+def sum_pixels_of_faces(first, last, mesh, normal_map, regularisation, quadrics):
     """Fill the screen quadrics (M, QUADRIC) of faces around their centroids: the mean of their pixels times their area.
 
     A face that owns no pixel takes the one nearest to its centroid.
@@ -107,7 +107,7 @@ def face_sums(first, last, mesh, normal_map, regularisation, quadrics):
 
 
 @kernel
-def vertex_sums(first, last, mesh, of_faces, quadrics):
+def sum_faces_of_vertices(first, last, mesh, of_faces, quadrics):
     """Fill the screen quadrics (N, QUADRIC) of vertices: the sums of those of their faces (M, QUADRIC)."""
     vertices, faces = mesh.vertices, mesh.faces
     for vertex in range(first, last):

@@ -24,7 +24,7 @@ def start_quadrics(mesh: ClosedMesh, pixels: Pixels) -> Float:
     """
     of_faces = np.empty((mesh.real_faces, QUADRIC))
     given = (mesh.arrays, pixels.normal_map.arrays, pixels.regularisation)
-    in_parallel(_start_quadrics.face_sums, len(of_faces), *given, of_faces, grain=GRAIN)
+    in_parallel(_start_quadrics.sum_pixels_of_faces, len(of_faces), *given, of_faces, grain=GRAIN)
     quadrics = np.empty((len(mesh.vertices), QUADRIC))
-    in_parallel(_start_quadrics.vertex_sums, len(quadrics), mesh.arrays, of_faces, quadrics, grain=GRAIN)
+    in_parallel(_start_quadrics.sum_faces_of_vertices, len(quadrics), mesh.arrays, of_faces, quadrics, grain=GRAIN)
     return quadrics
