@@ -21,7 +21,7 @@ from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import closure_error, estimate_noise, without_noise
+from normalmesh.normals.noise import Noise, closure_error, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
@@ -47,7 +47,7 @@ def integrate(
     metric: str = IntegrationOptions.metric,
     clamp: tuple[float, float] | None = None,
     discontinuities: bool | None = None,
-    noise: float | None = None,
+    noise: float | Noise | None = None,
     refine: int = IntegrationOptions.refine,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
@@ -74,8 +74,8 @@ def integrate(
         Whether to cut the mesh where the depth jumps, instead of bridging the jump. Only with ``"facets"``, and the
         default there: if there is no jump, the surface is the continuous one.
     noise
-        Standard deviation of the noise of the normals in degrees; estimated by default. Above 1°, normals are averaged
-        before gradients are computed.
+        Standard deviation of white noise on the normals in degrees; by default the noise is estimated, also if it is
+        correlated. Above 1°, normals are averaged before gradients are computed.
     refine
         Maximal number of rounds of flips and moves that reduce the angle between the normals of pixels and faces; 0
         for none. Boundary vertices and the locked vertices of a :class:`DecimatedMesh` are kept.
@@ -117,14 +117,14 @@ def integrate_with(
     monitor = Monitor(on_progress, work, ("noise", "solve", "refine"))
     monitor.vertices = len(mesh.vertices)
     with monitor.stage("noise", _NOISE):
-        noise = estimate_noise(normal_map) if options.noise is None else options.noise
+        noise = noise_of(normal_map, options.noise)
         clean = without_noise(normal_map, noise)
     vertex_system = None
     if options.formulation == "vertices":
         vertex_system = partial(
             CotangentSystem.of, parameters=options.parameters, metric=options.metric, clamp=options.clamp
         )
-    gluing = Gluing.against(closure_error(normal_map, noise)) if options.cuts else None
+    gluing = Gluing.against(closure_error(normal_map, noise.as_white)) if options.cuts else None
     solver = MeshSolver(clean, vertex_system, gluing, prior, lambda: monitor.reach(min(monitor.done + 1, solved)))
     with monitor.stage("solve"):
         cut, unknown = solver.solve(mesh, last=options.refine == 0)
@@ -132,7 +132,7 @@ def integrate_with(
     rounds: tuple[tuple[int, int], ...] = ()
     if options.refine:
         closed = ClosedMesh.from_screen(mesh, normal_map.shape, getattr(mesh, "locked", None))
-        cut, unknown, rounds = _refined(closed, cut, unknown, solver, options.refine, noise, monitor)
+        cut, unknown, rounds = _refined(closed, cut, unknown, solver, options.refine, noise.degrees, monitor)
     shift = _gauge(cut, unknown, solver.fixed, normal_map, options.distance)
     unknown = unknown - shift[cut.mesh.components[cut.origin]]
     _check_range(unknown, normal_map)
@@ -142,7 +142,9 @@ def integrate_with(
         normal_map.camera,
         normal_map.shape,
         options.units,
-        integration=Integration(noise, solver.method, solver.residual, rounds, monitor.seconds, monitor.cpu_seconds),
+        integration=Integration(
+            noise.degrees, solver.method, solver.residual, rounds, monitor.seconds, monitor.cpu_seconds
+        ),
         decimation=getattr(mesh, "report", None),
         discontinuities=solver.discontinuities(cut, shift),
     )

@@ -62,7 +62,7 @@ _ROUGH, _FINAL = _Accuracy(1e-1, 3e-5, 50), _Accuracy(1e-4, 1e-9, 300)
 def integrate_jumps(normal_map: NormalMap) -> Float:
     """Return the unknown (H, W) of the camera, up to a constant per component; arbitrary finite values outside."""
     # Normals are not averaged, unlike on meshes: at 2° to 10° of noise that makes the depths of pixels worse.
-    noise = estimate_noise(normal_map)
+    noise = estimate_noise(normal_map).as_white
     surface = _JumpingSurface(PixelPlanes.of(normal_map), normal_map.camera.pixel_length)
     surface.weigh_evenly()
     surface.solve()
