@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from normalmesh.decimation import _collapse
 from normalmesh.decimation._collapse import QueueArrays, Sweep, Tiles
 from normalmesh.decimation._edge_collapse import CostArrays
-from normalmesh.decimation.quadrics import GRAIN, OUTLINE_WEIGHT, FaceRecords, Pixels, add_outline, vertex_quadrics
+from normalmesh.decimation.quadrics import GRAIN, OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
 from normalmesh.decimation.start_quadrics import start_quadrics
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
@@ -82,8 +82,10 @@ def collapse(
     """
     # There are two faces for each pixel on the pixel grid.
     coarse_start = records is None and mesh.real_faces < 2 * pixels.normal_map.foreground
-    quadrics = start_quadrics(mesh, pixels) if coarse_start else vertex_quadrics(mesh, pixels, records)
-    add_outline(mesh, OUTLINE_WEIGHT, quadrics)
+    if coarse_start:
+        quadrics = start_quadrics(mesh, pixels, OUTLINE_WEIGHT)
+    else:
+        quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
     collapser = Collapser(mesh, pixels.normal_map.mask, quadrics, in_plane, progress)
     count = collapser.alive
     if collapser.alive > max(MARGIN * target, TILE):
