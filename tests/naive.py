@@ -135,6 +135,27 @@ def vertex_quadric(position, triangles, records, camera):
     return np.concatenate([(J.T @ A @ J)[np.triu_indices(2)], J.T @ b, [c]])
 
 
+def face_sum(corners, pixels, normal_map, regularisation):
+    """Return the screen quadric of a face around its centroid from the quadrics that its pixels have on the grid."""
+    camera, mask, centre = normal_map.camera, normal_map.mask, np.mean(corners, axis=0)
+    total = np.zeros(6)
+    for i, j in pixels:
+        n = normal_map.normals[i, j].astype(float)
+        own = jacobian(n, camera.rays(j + 0.5, i + 0.5), *camera.tangents)
+        A = regularisation * own.T @ own
+        for row, column in ((i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1)):
+            around = [(k, m) for k in (row - 1, row) for m in (column - 1, column)]
+            inside = [at for at in around if 0 <= at[0] < mask.shape[0] and 0 <= at[1] < mask.shape[1] and mask[at]]
+            mean = np.mean([normal_map.normals[at].astype(float) for at in inside], axis=0)
+            along = n @ jacobian(mean, camera.rays(column, row), *camera.tangents)
+            A = A + np.outer(along, along) / 4
+        A *= np.sqrt(np.linalg.det(own.T @ own))
+        total += moved_quadric(np.array([A[0, 0], A[0, 1], A[1, 1], 0, 0, 0]), centre - [j + 0.5, i + 0.5])
+    a, b, c = np.asarray(corners)
+    area = ((b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1])) / 2
+    return total * area / len(pixels)
+
+
 def quadric_value(quadric, step):
     """Return Q̃(δu) of a quadric given as six numbers: A as uu, uv, vv, then b, then c."""
     A = np.array([[quadric[0], quadric[1]], [quadric[1], quadric[2]]])

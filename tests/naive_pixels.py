@@ -125,7 +125,7 @@ def slopes(normal_map, row, column):
 
 
 def loop_gaps(normal_map, side):
-    """Return closure errors around all square loops of foreground pixels, times the least cos² of their corners.
+    """Return closure errors around all square loops of foreground pixels, and the least and mean cos² of their corners.
 
     The slopes are integrated by the trapezoidal rule along each side of ``side`` pixels.
     """
@@ -141,5 +141,24 @@ def loop_gaps(normal_map, side):
                     row, column = top + i + (k - i) // side * end, left + j + (m - j) // side * end
                     p, q, _ = slopes(normal_map, row, column)
                     gap += (p * (m - j) + q * (k - i)) / side / 2
-        gaps.append(abs(gap) * min(slopes(normal_map, top + i, left + j)[2] for i, j in corners))
-    return gaps
+        flatness = [slopes(normal_map, top + i, left + j)[2] for i, j in corners]
+        gaps.append((abs(gap), min(flatness), np.mean(flatness)))
+    return np.array(gaps).T
+
+
+def closure_variance(side, blur):
+    """Return the variance of the closure error around a loop for noise of unit variance that a Gaussian has blurred."""
+    corners = [(0, 0), (0, side), (side, side), (side, 0)]
+    terms = []
+    for (i, j), (k, m) in zip(corners, corners[1:] + corners[:1], strict=True):
+        for step in range(side):
+            for end in (step, step + 1):
+                at = (i + (k - i) * end / side, j + (m - j) * end / side)
+                terms += [(0, at, (m - j) / side / 2), (1, at, (k - i) / side / 2)]
+    total = 0.0
+    for slope, at, weight in terms:
+        for other, there, factor in terms:
+            if slope == other:
+                squared = (at[0] - there[0]) ** 2 + (at[1] - there[1]) ** 2
+                total += weight * factor * (np.exp(-squared / (4 * blur**2)) if blur > 0 else float(squared == 0))
+    return total

@@ -51,8 +51,9 @@ def test_json_holds_the_figures(tmp_path):
     found = figures(path)
     normal_map = read_normal_map(path)
     assert (found["rows"], found["columns"], found["mask"]["foreground"]) == (SIZE, SIZE, normal_map.foreground)
-    assert found["noise_degrees"] == pytest.approx(estimate_noise(normal_map))
-    assert found["closure_error_px"] == pytest.approx(closure_error(normal_map, found["noise_degrees"]))
+    noise = estimate_noise(normal_map)
+    assert found["noise_degrees"] == pytest.approx(noise.degrees)
+    assert found["closure_error_px"] == pytest.approx(closure_error(normal_map, noise.as_white))
     assert found["needs"]["vertices"] == round(0.02 * normal_map.foreground)
     assert set(found["repairs"].values()) == {0}
     assert found["camera"] == {"kind": "orthographic", "pixel_size": 1.0}

@@ -12,6 +12,7 @@ from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
 from normalmesh.decimation._hierarchy import MIN_COSINE
 from normalmesh.decimation.hierarchy import BLOCK, Hierarchy
+from normalmesh.decimation.quadrics import Pixels
 from normalmesh.decimation.start_mesh import start_mesh
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.cut_mesh import edge_ends
@@ -140,6 +141,16 @@ def test_a_level_leaves_as_many_corners_as_asked_for():
         assert kept[rows - hierarchy.corner[0], columns - hierarchy.corner[1]].all()
 
 
+def test_regularisation_costs_the_same_everywhere_on_a_plane():
+    """λ · side⁴ / 36 for the halves of a square seen from the front: its middle costs that."""
+    plane = NormalMap(np.tile(np.float32([0, 0, 1]), (64, 64, 1)))
+    errors = Hierarchy.of(plane, regularisation=1e-3).errors
+    for side in (2, 4, 8, 16):
+        assert errors[16 + side // 2, 16 + side // 2] == pytest.approx(1e-3 * side**4 / 36, rel=1e-5)
+    without = Hierarchy.of(plane).errors
+    assert np.all(without[np.isfinite(errors)] == 0)
+
+
 def test_the_outline_and_locked_pixels_stay_whole():
     normal_map = bumpy_map((70, 70), mask=disc(70, 30.0), height=0.1)
     locked = np.zeros((70, 70), bool)
@@ -184,7 +195,7 @@ def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():
 
 
 def is_coarse(normal_map, target=0, limit=np.inf, start="adaptive"):
-    mesh, coarse = start_mesh(normal_map, start, target, limit, None)
+    mesh, coarse = start_mesh(Pixels(normal_map), start, target, limit, None)
     assert coarse == (len(mesh.vertices) < len(ScreenMesh.from_mask(normal_map.mask).vertices))
     return coarse
 

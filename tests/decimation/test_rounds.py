@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from decimation_checks import assert_valid, bumpy, masks
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, ScreenMesh, Step, decimate, pixel_faces
 from normalmesh.decimation.collapse import collapse
+from normalmesh.decimation.decimation_options import THRESHOLD_REGULARISATION
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
-from normalmesh.decimation.stopping import THRESHOLD_FACTOR
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from thread_counts import on_one_and_on_several
@@ -117,8 +117,9 @@ def test_thresholds_are_monotone_and_exhaustive(monkeypatch):
         counts.append(len(mesh.vertices))
         assert mesh.report.target is None
         records = FaceRecords(closed[-1])
-        records.renew(closed[-1], Pixels(normal_map))
-        left = collapse(closed[-1], Pixels(normal_map), records, limit=threshold / THRESHOLD_FACTOR)
+        pixels = Pixels(normal_map, THRESHOLD_REGULARISATION)
+        records.renew(closed[-1], pixels)
+        left = collapse(closed[-1], pixels, records, limit=threshold)
         assert left.collapses == 0, "an edge below the threshold was left"
     assert counts == sorted(counts, reverse=True)
     assert len(set(counts)) == len(counts)

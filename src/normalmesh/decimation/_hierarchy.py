@@ -50,6 +50,8 @@ class Foreground(NamedTuple):
     top, left : int
         Row and column where the foreground begins.
     camera : CameraArrays
+    regularisation : float32
+        λ, which is added to the deviations.
     """
 
     normals: NDArray[np.float32]
@@ -57,6 +59,7 @@ class Foreground(NamedTuple):
     top: int
     left: int
     camera: CameraArrays
+    regularisation: np.float32
 
 
 class Corners(NamedTuple):
@@ -169,11 +172,12 @@ def merge_squares(top_row, bottom_row, side, foreground, finer, halves, costs):
             # ninth of the area in the mean over a right triangle: for an area of a quarter, and of half a square.
             u, v = foreground.left + (j + 0.5) * side, foreground.top + (i + 0.5) * side
             quarter = stretch(together(upper, lower), u, v, foreground.camera) * side**4 / 144.0
-            costs[i, j, NORTH] = north.deviation * quarter
-            costs[i, j, WEST] = west.deviation * quarter
-            costs[i, j, EAST] = east.deviation * quarter
-            costs[i, j, SOUTH] = south.deviation * quarter
-            costs[i, j, HALVES] = max(upper.deviation, lower.deviation) * 4.0 * quarter
+            even = foreground.regularisation
+            costs[i, j, NORTH] = (north.deviation + even) * quarter
+            costs[i, j, WEST] = (west.deviation + even) * quarter
+            costs[i, j, EAST] = (east.deviation + even) * quarter
+            costs[i, j, SOUTH] = (south.deviation + even) * quarter
+            costs[i, j, HALVES] = (max(upper.deviation, lower.deviation) + even) * 4.0 * quarter
 
 
 @inner

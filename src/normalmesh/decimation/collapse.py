@@ -13,6 +13,7 @@ from normalmesh.decimation import _collapse
 from normalmesh.decimation._collapse import QueueArrays, Sweep, Tiles
 from normalmesh.decimation._edge_collapse import CostArrays
 from normalmesh.decimation.quadrics import GRAIN, OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.decimation.start_quadrics import start_quadrics
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
 
@@ -69,7 +70,8 @@ def collapse(
     pixels
         The pixels that the quadrics sum over.
     records
-        Up to date, or None for a start mesh.
+        Up to date, or None for a start mesh. If that mesh leaves out pixel corners, its costs are those after collapses
+        from the pixel grid.
     exact
         Whether to meet the target exactly. If not, up to a tenth more vertices may be left, and all collapses are
         done in tiles, in parallel.
@@ -78,7 +80,12 @@ def collapse(
     progress
         Called periodically with the number of vertices left.
     """
-    quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
+    # There are two faces for each pixel on the pixel grid.
+    coarse_start = records is None and mesh.real_faces < 2 * pixels.normal_map.foreground
+    if coarse_start:
+        quadrics = start_quadrics(mesh, pixels, OUTLINE_WEIGHT)
+    else:
+        quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
     collapser = Collapser(mesh, pixels.normal_map.mask, quadrics, in_plane, progress)
     count = collapser.alive
     if collapser.alive > max(MARGIN * target, TILE):

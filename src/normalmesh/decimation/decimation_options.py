@@ -13,6 +13,10 @@ from normalmesh.errors import NormalMeshError
 #: λ of eq. (13): weight of an even distribution of vertices beside the shape.
 REGULARISATION = 1e-5
 
+#: λ with a threshold. The vertex counts of the authors' program at the thresholds of the paper's tables are met on each
+#: of the cases that they are known for to ±15 % with this value, and only in the mean with others.
+THRESHOLD_REGULARISATION = 1e-4
+
 #: Start meshes; see :func:`normalmesh.decimate`.
 STARTS = ("adaptive", "pixels")
 
@@ -29,7 +33,7 @@ class DecimationKeywords(TypedDict, total=False):
     flips: bool
     moves: bool
     step: float
-    regularisation: float
+    regularisation: float | None
     in_plane: bool
     start: str
     locked: ArrayLike | None
@@ -51,7 +55,7 @@ class DecimationOptions:
     flips: bool = True
     moves: bool = True
     step: float = 0.5
-    regularisation: float = REGULARISATION
+    regularisation: float | None = None
     in_plane: bool = False
     start: str = "adaptive"
     locked: ArrayLike | None = None
@@ -62,6 +66,8 @@ class DecimationOptions:
         for name in ("flips", "moves", "in_plane"):
             checked_bool(getattr(self, name), name)
         for name, maximum in (("step", 1.0), ("regularisation", MAX_REGULARISATION)):
+            if getattr(self, name) is None and name == "regularisation":
+                continue
             number = checked_positive(getattr(self, name), name)
             if number > maximum:
                 raise NormalMeshError(f"{name} must be at most {maximum:g}, not {number:g}")

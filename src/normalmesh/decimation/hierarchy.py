@@ -46,13 +46,19 @@ class Hierarchy:
     errors: NDArray[np.float32]
 
     @classmethod
-    def of(cls, normal_map: NormalMap, locked: NDArray[np.bool_] | None = None) -> Hierarchy:
-        """Sum up the pixels of a map; ``locked`` (H, W) pixels keep their two triangles."""
+    def of(
+        cls, normal_map: NormalMap, locked: NDArray[np.bool_] | None = None, regularisation: float = 0.0
+    ) -> Hierarchy:
+        """Sum up the pixels of a map; ``locked`` (H, W) pixels keep their two triangles.
+
+        ``regularisation`` is λ of eq. (13): with it, corners cost something also where the normals are constant.
+        """
         mask = normal_map.mask
         kept = ~mask if locked is None else ~mask | locked
         top, left, height, width = _rectangle(mask)
         errors = np.full((height + 1, width + 1), np.inf, np.float32)
-        foreground = Foreground(normal_map.normals, kept, top, left, normal_map.camera.arrays)
+        even = np.float32(regularisation)
+        foreground = Foreground(normal_map.normals, kept, top, left, normal_map.camera.arrays, even)
         halves = np.empty((0, 0, 2, PART), np.float32)
         side = 2
         while side <= BLOCK:

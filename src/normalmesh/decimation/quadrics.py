@@ -94,8 +94,11 @@ def vertex_quadrics(
         grain=GRAIN,
     )
     if outline_weight > 0:
-        outline = mesh.outline_arrays
-        in_parallel(
-            _outline.add_outline_quadrics, len(quadrics), mesh.arrays, outline, outline_weight, quadrics, grain=GRAIN
-        )
+        add_outline(mesh, outline_weight, quadrics)
     return quadrics
+
+
+def add_outline(mesh: ClosedMesh, weight: float, quadrics: Float) -> None:
+    """Add the squared distance to the outline, with a weight, to the screen quadrics (N, 6) of boundary vertices."""
+    outline = mesh.outline_arrays
+    in_parallel(_outline.add_outline_quadrics, len(quadrics), mesh.arrays, outline, weight, quadrics, grain=GRAIN)

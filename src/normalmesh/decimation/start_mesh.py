@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
+from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -22,7 +23,7 @@ OVERSAMPLING = 8
 #: Additional inner vertices for each pixel of √foreground, so that edges of features are resolved to the pixel.
 FEATURES = 25
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.
-LEVEL_SHARE = 1 / 512
+LEVEL_SHARE = 1 / 2048
 #: An adaptive mesh saves nothing up to this number of foreground pixels.
 SMALL = 2**16
 #: An adaptive mesh saves nothing from this share of the pixel corners on.
@@ -64,7 +65,7 @@ class KeptCorners:
 
 
 def start_mesh(
-    normal_map: NormalMap, start: str, target: int, limit: float, kept: KeptCorners, hierarchy: Hierarchy | None
+    pixels: Pixels, start: str, target: int, limit: float, kept: KeptCorners, hierarchy: Hierarchy | None
 ) -> tuple[ClosedMesh, bool]:
     """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
@@ -76,7 +77,8 @@ def start_mesh(
     coarse : bool
         Whether the mesh leaves out pixel corners.
     """
-    mesh = _coarse_mesh(normal_map, target, limit, kept, hierarchy) if start == "adaptive" else None
+    normal_map = pixels.normal_map
+    mesh = _coarse_mesh(pixels, target, limit, kept, hierarchy) if start == "adaptive" else None
     coarse = mesh is not None
     if mesh is None:
         mesh = ScreenMesh.from_mask(normal_map.mask)
@@ -86,20 +88,20 @@ def start_mesh(
 
 
 def _coarse_mesh(
-    normal_map: NormalMap, target: int, limit: float, kept: KeptCorners, hierarchy: Hierarchy | None
+    pixels: Pixels, target: int, limit: float, kept: KeptCorners, hierarchy: Hierarchy | None
 ) -> ScreenMesh | None:
     """Make the adaptive mesh, with all pixels around the kept corners; None if it would save nothing."""
-    foreground = normal_map.foreground
+    normal_map, foreground = pixels.normal_map, pixels.normal_map.foreground
     most = FULL * foreground
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     if foreground <= SMALL or wanted >= most or rectangle_pixels(normal_map.mask) > SPARSE * foreground:
         return None
-    pixels = kept.pixels()
-    if hierarchy is None or pixels is not None:
-        hierarchy = Hierarchy.of(normal_map, pixels)
+    full = kept.pixels()
     if target:
+        if hierarchy is None or full is not None:
+            hierarchy = Hierarchy.of(normal_map, full)
         return hierarchy.mesh(hierarchy.level(wanted))
-    level = LEVEL_SHARE * limit
+    hierarchy, level = Hierarchy.of(normal_map, full, pixels.regularisation), LEVEL_SHARE * limit
     return hierarchy.mesh(level) if hierarchy.count(level) < most else None
 
 

@@ -20,10 +20,6 @@ MAX_VERTICES = 2**31 - 1
 #: Estimated number of vertices per foreground pixel that a threshold leads to.
 EXPECTED_SHARE = 0.05
 
-#: κ: an edge is collapsed below the threshold T if κ·cost < T. Fitted once, so that the thresholds of the paper's
-#: tables give the vertex counts of the authors' program.
-THRESHOLD_FACTOR = 2.0
-
 
 @dataclass(frozen=True)
 class StoppingRule:
@@ -58,7 +54,7 @@ class StoppingRule:
     @property
     def max_cost(self) -> float:
         """The cost (px⁴) below which edges are collapsed; infinite without a threshold."""
-        return math.inf if self.threshold is None else float(self.threshold) / THRESHOLD_FACTOR
+        return math.inf if self.threshold is None else float(self.threshold)
 
     def expected_vertices(self, foreground: int) -> int:
         """Return the number of vertices to expect on ``foreground`` pixels; a rough estimate for a threshold."""

@@ -178,8 +178,8 @@ def inspect_file(
         diagnosis=diagnosis,
         stated=stated,
         read_as=read_as,
-        noise=noise,
-        closure_error=closure_error(normal_map, noise),
+        noise=noise.degrees,
+        closure_error=closure_error(normal_map, noise.as_white),
         warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
     )
 

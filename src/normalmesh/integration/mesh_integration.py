@@ -23,7 +23,7 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.normals.noise import Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
@@ -50,7 +50,7 @@ def integrate(
     clamp: tuple[float, float] | None = None,
     discontinuities: bool | str = IntegrationOptions.discontinuities,
     jumps: Jumps | None = None,
-    noise: float | None = None,
+    noise: float | Noise | None = None,
     refine: int = IntegrationOptions.refine,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
@@ -81,8 +81,8 @@ def integrate(
         The jumps, from :func:`find_jumps`; found by default. A mesh that :func:`decimate` made with them is cut along
         their lines, another one along the edges that they hold apart.
     noise
-        Standard deviation of the noise of the normals in degrees; estimated by default. Above 1°, normals are averaged
-        before gradients are computed.
+        Standard deviation of white noise on the normals in degrees; by default the noise is estimated, also if it is
+        correlated. Above 1°, normals are averaged before gradients are computed.
     refine
         Maximal number of rounds of flips and moves that reduce the angle between the normals of pixels and faces; 0
         for none. Boundary vertices and the locked vertices of a :class:`DecimatedMesh` are kept.
@@ -131,7 +131,7 @@ def integrate_with(
     monitor = Monitor(on_progress, work, ("noise", "jumps", "solve", "refine", "tidy"))
     monitor.vertices = len(mesh.vertices)
     with monitor.stage("noise", _NOISE):
-        noise = estimate_noise(normal_map) if options.noise is None else options.noise
+        noise = noise_of(normal_map, options.noise)
         clean = without_noise(normal_map, noise)
     with monitor.stage("jumps", _JUMPS):
         if jumps is None:
@@ -145,7 +145,7 @@ def integrate_with(
     solver = MeshSolver(clean, vertex_system, jumps.placement, prior)
     with monitor.stage("solve", _SOLVE):
         solved = SolvedMesh.of(mesh, cut, solver)
-    rounds = _refined(solved, _asked(mesh, cut), options.refine, noise, monitor)
+    rounds = _refined(solved, _asked(mesh, cut), options.refine, noise.degrees, monitor)
     final = solved.mesh.to_screen()
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
     _check_range(unknown, normal_map)
@@ -158,7 +158,9 @@ def integrate_with(
         normal_map.camera,
         normal_map.shape,
         options.units,
-        integration=Integration(noise, solver.method, solver.residual, rounds, monitor.seconds, monitor.cpu_seconds),
+        integration=Integration(
+            noise.degrees, solver.method, solver.residual, rounds, monitor.seconds, monitor.cpu_seconds
+        ),
         decimation=getattr(mesh, "report", None),
         discontinuities=found,
     )

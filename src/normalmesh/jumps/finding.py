@@ -30,7 +30,7 @@ from normalmesh.jumps.suspects import closed_noise, find_suspects, near_edges, s
 from normalmesh.mesh.cut_mesh import edge_middles
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.normals.noise import checked_noise, estimate_noise, without_noise
+from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.workspace import Workspace
 
@@ -83,8 +83,7 @@ def find_jumps(
     checked_instance(normal_map, NormalMap, "normal_map")
     if discontinuities != "auto" and discontinuities is not True:
         raise NormalMeshError(f'discontinuities must be "auto" or True, not {repr_for_error(discontinuities)}')
-    known = estimate_noise(normal_map) if noise is None else checked_noise(noise)
-    smooth = without_noise(normal_map, known)
+    smooth = without_noise(normal_map, noise_of(normal_map, noise))
     return jumps_of(smooth, discontinuities) if lines is None else jumps_along(given_paths(lines, smooth), smooth)
 
 

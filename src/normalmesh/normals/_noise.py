@@ -1,11 +1,21 @@
 """Kernels of :mod:`normalmesh.normals.noise`."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.normals._camera import along_tangents, ray
 from normalmesh.runtime.kernels import inner, kernel
+
+
+class Sample(NamedTuple):
+    """Where loops begin: in these rows (K,), and between the columns ``left`` and ``right`` − 1."""
+
+    rows: NDArray[np.int64]
+    left: int
+    right: int
 
 
 @inner
@@ -22,66 +32,41 @@ def slopes(normals, mask, row, column, frame):
 
 
 @kernel
-def curls(first, last, step, normals, mask, frame, found):
-    """Fill ``found`` (K, W) with curls of the slopes around 2×2 foreground pixels, times cos² of their tilt; else NaN.
+def loop_gaps(first, last, side, sample, normals, mask, frame, found):
+    """Fill ``found`` (K, C, 3) with closure errors around square loops of foreground pixels, ``side`` px long.
 
-    Row k of it is for row ``step`` · k of the map and the one below.
+    Row k of it is for loops that begin in a row of the sample: their closure error, NaN for loops that leave the
+    foreground, then the least and the mean of cos² of the tilts of their corners. Slopes are integrated by the
+    trapezoidal rule.
     """
-    columns = mask.shape[1]
+    columns = found.shape[1]
+    # For each column: the sum of slopes along it, the difference of slopes across its two ends, and cos² of both.
+    down, across, flat = np.empty(columns), np.empty(columns), np.empty((columns, 2))
     for k in range(first, last):
-        row = step * k
-        found[k, 0] = np.nan
-        # The pixels above and below on the left, then on the right.
-        whole_left = mask[row, 0] and mask[row + 1, 0]
-        p_left, q_left, flat_left = slopes(normals, mask, row, 0, frame)
-        p_low_left, q_low_left, flat_low_left = slopes(normals, mask, row + 1, 0, frame)
-        for column in range(1, columns):
-            whole = mask[row, column] and mask[row + 1, column]
-            p, q, flat = slopes(normals, mask, row, column, frame)
-            p_low, q_low, flat_low = slopes(normals, mask, row + 1, column, frame)
-            found[k, column] = np.nan
-            if whole and whole_left:
-                curl = ((p_left + p) - (p_low_left + p_low) + (q + q_low) - (q_left + q_low_left)) / 2
-                found[k, column] = abs(curl * (flat_left + flat + flat_low_left + flat_low) / 4)
-            whole_left = whole
-            p_left, q_left, flat_left = p, q, flat
-            p_low_left, q_low_left, flat_low_left = p_low, q_low, flat_low
-
-
-@kernel
-def loop_gaps(first, last, side, step, normals, mask, frame, found):
-    """Fill ``found`` (K, W) with closure errors around square loops of foreground pixels, ``side`` px long; else NaN.
-
-    They are multiplied by the least cos² of the corners. Slopes are integrated by the trapezoidal rule. Row k of
-    ``found`` is for loops that begin in row ``step`` · k of the map.
-    """
-    columns = mask.shape[1]
-    # For each column: the sum of slopes along it, the difference of slopes across its two ends, and the lesser cos².
-    down, across, flat = np.empty(columns), np.empty(columns), np.empty(columns)
-    for k in range(first, last):
-        top = step * k
+        top = sample.rows[k]
         run, along = 0, 0.0
         for column in range(columns):
-            whole = True
-            down[column] = 0.0
-            for row in range(top, top + side + 1):
-                whole &= mask[row, column]
-                _, q, _ = slopes(normals, mask, row, column, frame)
+            place = sample.left + column
+            p, q, flat[column, 0] = slopes(normals, mask, top, place, frame)
+            p_low, q_low, flat[column, 1] = slopes(normals, mask, top + side, place, frame)
+            down[column] = (q + q_low) / 2
+            whole = mask[top, place] and mask[top + side, place]
+            for row in range(top + 1, top + side):
+                whole &= mask[row, place]
+                _, q, _ = slopes(normals, mask, row, place, frame)
                 down[column] += q
-            p, q, flat_top = slopes(normals, mask, top, column, frame)
-            p_low, q_low, flat_low = slopes(normals, mask, top + side, column, frame)
-            down[column] -= (q + q_low) / 2
             across[column] = p - p_low
-            flat[column] = min(flat_top, flat_low)
             along = along + across[column] if whole else 0.0
             run = run + 1 if whole else 0
             if run > side + 1:
                 along -= across[column - side - 1]
-            found[k, column] = np.nan
+            found[k, column, 0] = np.nan
             if run > side:
                 start = column - side
-                gap = down[column] - down[start] + along - (across[start] + across[column]) / 2
-                found[k, column] = abs(gap * min(flat[start], flat[column]))
+                a, b, c, d = flat[start, 0], flat[start, 1], flat[column, 0], flat[column, 1]
+                found[k, column, 0] = down[column] - down[start] + along - (across[start] + across[column]) / 2
+                found[k, column, 1] = min(a, b, c, d)
+                found[k, column, 2] = (a + b + c + d) / 4
 
 
 @kernel

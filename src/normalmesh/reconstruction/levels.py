@@ -12,10 +12,10 @@ from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import without_noise
+from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import check_memory, estimate_seconds
-from normalmesh.reconstruction.pipeline import checked_options, estimate_memory_of, jumps_and_hierarchy, noise_of
+from normalmesh.reconstruction.pipeline import checked_options, estimate_memory_of, jumps_and_hierarchy
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -58,7 +58,7 @@ def reconstruct_levels(
     monitor = Monitor(progress, decimation_work + sum(integration_work))
     with limited_threads(threads):
         monitor.begin("noise")
-        noise = noise_of(normal_map, options.integration)
+        noise = noise_of(normal_map, options.integration.noise)
         smooth = without_noise(normal_map, noise)
         monitor.begin("jumps")
         jumps, _ = jumps_and_hierarchy(smooth, options.integration)

@@ -22,7 +22,7 @@ from normalmesh.jumps.finding import jumps_along, jumps_of
 from normalmesh.jumps.given_lines import given_paths
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import estimate_noise, without_noise
+from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import check_memory, estimate_memory, estimate_seconds
 from normalmesh.runtime.monitor import Monitor, OnProgress
@@ -108,7 +108,7 @@ def reconstruct(
     monitor = Monitor(progress, decimation_work + integration_work)
     with limited_threads(threads):
         monitor.begin("noise")
-        noise = noise_of(normal_map, options.integration)
+        noise = noise_of(normal_map, options.integration.noise)
         smooth = without_noise(normal_map, noise)
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
@@ -155,8 +155,3 @@ def jumps_and_hierarchy(
 def estimate_memory_of(normal_map: NormalMap, vertices: int, decimation: DecimationOptions) -> int:
     """Return the estimated number of bytes that a reconstruction of a normal map needs."""
     return estimate_memory(normal_map.mask.size, normal_map.foreground, vertices, decimation.start)
-
-
-def noise_of(normal_map: NormalMap, integration: IntegrationOptions) -> float:
-    """Return the noise of the normals in degrees, as given or estimated."""
-    return estimate_noise(normal_map) if integration.noise is None else integration.noise

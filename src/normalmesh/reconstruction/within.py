@@ -18,8 +18,9 @@ from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_componen
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.surface import Surface
+from normalmesh.normals.noise import noise_of
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.reconstruction.pipeline import checked_options, noise_of, reconstruct
+from normalmesh.reconstruction.pipeline import checked_options, reconstruct
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -101,7 +102,7 @@ def reconstruct_within(
     options = checked_options(normal_map, preset, decimation, integration)
     monitor = Monitor(progress, _USUAL_TRIALS)
     with limited_threads(threads):
-        integration["noise"] = noise_of(normal_map, options.integration)
+        integration["noise"] = noise_of(normal_map, options.integration.noise)
         further: _Further = {"preset": preset, "decimation": decimation, "memory_limit": memory_limit}
         best = _fewest(
             normal_map,
