@@ -19,9 +19,8 @@ Int = NDArray[np.int64]
 
 #: Distance (px) by which lines are moved at most.
 WIDTH = 2
-#: Mean length of the difference of the normals on both sides of a line, at least, of pixels APART px from it. True
-#: lines have 0.3 to 1.5, cracks in measured maps 0.05 to 0.2.
-CONTRAST, APART = 0.3, 1
+#: Pixels whose normals are compared are so many px from the ones beside a line.
+APART = 1
 #: Length (px) of connected lines, at least.
 MIN_LENGTH = 10
 
@@ -47,9 +46,10 @@ class Snapper:
             if len(path) > 1:
                 yield path
 
-    def is_clear(self, path: Int) -> bool:
-        """Return whether the normals on both sides of a path (P, 2) differ enough; True if none can be compared."""
-        return not 0 <= mean_contrast(path, APART, self._normals, self._mask) < CONTRAST
+    def contrast(self, path: Int) -> float:
+        """Return the mean length of the difference of the normals on both sides of a path (P, 2); 2 without any."""
+        found = float(mean_contrast(path, APART, self._normals, self._mask))
+        return found if found >= 0 else 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class SnappedLine:
         Component of the jump mesh.
     height, certainty
         See :class:`.JumpLine`.
-    is_clear
-        Whether the normals on both sides differ.
+    contrast
+        Mean length of the difference of the normals on both sides.
     """
 
     path: Int
@@ -75,7 +75,7 @@ class SnappedLine:
     component: int
     height: float
     certainty: float
-    is_clear: bool
+    contrast: float
 
     @property
     def length(self) -> int:
@@ -99,7 +99,7 @@ def snapped_lines(edges: StrainedEdges, cut: NDArray[np.bool_], normal_map: Norm
         certainty = float(edges.release[steps].sum() / (RELEASE * lengths.sum()))
         component = int(system.component[system.pairs[steps[0], 0]])
         lines += [
-            SnappedLine(path, steps, component, height, certainty, snapper.is_clear(path))
+            SnappedLine(path, steps, component, height, certainty, snapper.contrast(path))
             for path in snapper.paths(corners[chains[chain]])
         ]
     return lines
