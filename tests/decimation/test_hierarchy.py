@@ -12,7 +12,7 @@ from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
 from normalmesh.decimation._hierarchy import MIN_COSINE
 from normalmesh.decimation.hierarchy import BLOCK, Hierarchy
-from normalmesh.decimation.start_mesh import start_mesh
+from normalmesh.decimation.start_mesh import KeptCorners, start_mesh
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.raster import pixel_faces
@@ -184,7 +184,7 @@ def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():
 
 
 def is_coarse(normal_map, target=0, limit=np.inf, start="adaptive"):
-    mesh, coarse = start_mesh(normal_map, start, target, limit, None)
+    mesh, coarse = start_mesh(normal_map, start, target, limit, KeptCorners(None, None), None)
     assert coarse == (len(mesh.vertices) < len(ScreenMesh.from_mask(normal_map.mask).vertices))
     return coarse
 

@@ -206,7 +206,7 @@ def _finish(solved: SolvedMesh, vertices: int, monitor: Monitor) -> None:
             if placement is not None and turn < TIDYINGS - 1:
                 changed |= solved.detach(placement)
             missing = vertices - solved.vertices
-            if missing > 0 and turn < TIDYINGS - 1:
+            if missing > 0:
                 solved.fill_up(vertices)
         if not changed and missing <= 0:
             break
