@@ -145,7 +145,9 @@ def test_weak_branches_go_and_the_line_stays():
 
 
 def test_two_sides_of_a_small_face_become_the_third():
-    mesh = ScreenMesh(np.array([[0.0, 0], [0, 2], [2, 0], [2, 2], [4, 0]]), np.array([[0, 1, 2], [2, 1, 3], [2, 3, 4]], np.int32))
+    mesh = ScreenMesh(
+        np.array([[0.0, 0], [0, 2], [2, 0], [2, 2], [4, 0]]), np.array([[0, 1, 2], [2, 1, 3], [2, 3, 4]], np.int32)
+    )
     system = FacetSystem.of(FaceMeans.of(mesh, plane_map((0, 0, 1), (4, 4))))
     ends = [frozenset(pair) for pair in system.ends.tolist()]
     assert set(ends) == {frozenset((1, 2)), frozenset((2, 3))}
