@@ -39,7 +39,7 @@ def beside(one, other):
         window = slice(0, each.shape[0]), slice(left, left + each.shape[1])
         normals[window], mask[window] = each.normals, each.mask
     meshes = [point_mesh(each.shape, 500, seed) for seed, each in enumerate((one, other))]
-    vertices = np.concatenate([meshes[0].vertices, meshes[1].vertices + [width, 0]])
+    vertices = np.concatenate([meshes[0].vertices, meshes[1].vertices + np.array([width, 0])])
     faces = np.concatenate([meshes[0].faces, meshes[1].faces + np.int32(len(meshes[0].vertices))])
     both = FacetSystem.of(FaceMeans.of(ScreenMesh(vertices, faces), NormalMap(normals, mask)))
     return FacetSystem.of(FaceMeans.of(meshes[0], one)), both

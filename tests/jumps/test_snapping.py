@@ -1,5 +1,7 @@
 """Lines that are moved onto the pixel sides across which normals differ."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -80,7 +82,7 @@ def test_unit_steps_lead_from_point_to_point(points):
     assert np.array_equal(line[[0, -1]], points[[0, -1]])
     assert (np.abs(np.diff(line, axis=0)).max(axis=1, initial=0) <= 1).all()
     at = 0
-    for start, end in zip(points[:-1], points[1:], strict=True):
+    for start, end in pairwise(points):
         count = np.abs(end - start).max()
         ideal = start + np.arange(count + 1)[:, None] / max(count, 1) * (end - start)
         assert np.abs(line[at : at + count + 1] - ideal).max() <= 1

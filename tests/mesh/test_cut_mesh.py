@@ -29,7 +29,7 @@ def naive_fans(mesh, corners, cut):
 def two_squares():
     """Return two separate squares of 4 × 4 cells."""
     one = grid_mesh(4, 40)
-    vertices = np.concatenate([one.vertices, one.vertices + [50, 0]])
+    vertices = np.concatenate([one.vertices, one.vertices + np.array([50, 0])])
     return ScreenMesh(vertices, np.concatenate([one.faces, one.faces + np.int32(len(one.vertices))]))
 
 
