@@ -308,3 +308,21 @@ def test_the_same_on_any_number_of_threads():
     assert np.array_equal(alone.vertices, together.vertices)
     assert np.array_equal(alone.faces, together.faces)
     assert np.array_equal(alone.seams, together.seams)
+
+
+@pytest.mark.parametrize("vertices", [3, 6, 12])
+def test_meshes_too_coarse_for_any_line(vertices):
+    _, normal_map = flap()
+    jumps = find_jumps(normal_map)
+    mesh = decimate(normal_map, vertices=vertices, jumps=jumps)
+    assert mesh.report.dropped_lines == len(jumps.lines)
+    assert len(mesh.seams) == 0
+    assert mesh.check().ok
+    surface = reconstruct(normal_map, vertices=vertices)
+    assert np.isfinite(surface.vertices).all()
+
+
+def test_coarser_levels_drop_lines():
+    _, normal_map = flap()
+    levels = decimate_levels_with(normal_map, [300, 6, 3], DecimationOptions(), lines=find_jumps(normal_map).lines)
+    assert [len(mesh.seams) > 0 for mesh in levels] == [True, False, False]

@@ -161,7 +161,7 @@ def find_edges(mesh: ClosedMesh, segments: Float) -> Int:
     places = np.concatenate([mesh.vertices[ends].reshape(-1, 2), segments.reshape(-1, 2)])
     _, place = np.unique(places, axis=0, return_inverse=True)
     place = place.reshape(-1, 2)
-    keys = place[:, 0] * (place.max() + 1) + place[:, 1]
+    keys = place[:, 0] * (place.max(initial=0) + 1) + place[:, 1]
     there, wanted = keys[: len(ends)], keys[len(ends) :]
     order = np.argsort(there, kind="stable")
     found: Int = ends[order[np.searchsorted(there[order], wanted)]]
