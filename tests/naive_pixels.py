@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial import distance_matrix
-from scipy.special import softmax
 
 
 def pixel_depths(normals, mask, camera):
@@ -44,39 +43,6 @@ def _grid_neighbours(mask, p):
     """Return the foreground pixels beside, above and below pixel p."""
     around = [(p[0], p[1] + 1), (p[0], p[1] - 1), (p[0] + 1, p[1]), (p[0] - 1, p[1])]
     return [q for q in around if 0 <= q[0] < mask.shape[0] and 0 <= q[1] < mask.shape[1] and mask[q]]
-
-
-def _grid_weights(mask, weight):
-    """Return the arrays right and down of weight(p, q) over edges between foreground pixels."""
-    right, down = np.zeros(mask.shape), np.zeros(mask.shape)
-    for p in map(tuple, np.argwhere(mask)):
-        for q in _grid_neighbours(mask, p):
-            if q > p:
-                (right if q[0] == p[0] else down)[p] = weight(p, q)
-    return right, down
-
-
-def one_sided_weights(mask, upright, z, sharpness, least):
-    """Return weights of the edges: for each end, ν² · n/2 times a softmax of −sharpness (ν Δz)² over its n edges."""
-
-    def share(p, q):
-        around = _grid_neighbours(mask, p)
-        exponents = [-sharpness * (upright[p] * (z[o] - z[p])) ** 2 for o in around]
-        return max(len(around) / 2 * softmax(exponents)[around.index(q)], least) * upright[p] ** 2
-
-    return _grid_weights(mask, lambda p, q: share(p, q) + share(q, p))
-
-
-def cauchy_weights(mask, upright, z, half_steps, width):
-    """Return weights ν² / ((ν misfit)² + width²) of the edges, with the smaller ν of the two pixels."""
-
-    def weight(p, q):
-        first = 1 if p[0] == q[0] else 3
-        misfit = z[q] - z[p] - half_steps[p][first] - half_steps[q][first - 1]
-        nu = min(upright[p], upright[q])
-        return nu**2 / ((nu * misfit) ** 2 + width**2)
-
-    return _grid_weights(mask, weight)
 
 
 def strong_parts(mask, right, down, strong):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from normalmesh import Camera, NormalMap, Surface
+from normalmesh.mesh.cut_mesh import slits
 from surfaces import centres
 
 Float = NDArray[np.float64]
@@ -288,7 +289,7 @@ def cut_points(surface: Surface, spacing: float = 0.25) -> Float:
     """Return evenly spaced points (K, 2) along the cut edges on the screen."""
     found = surface.discontinuities
     points = [np.zeros((0, 2))]
-    for start, end in found.screen[found.cut]:
+    for start, end in found.screen:
         count = max(int(np.ceil(np.linalg.norm(end - start) / spacing)), 1)
         points.append(start + (np.arange(count)[:, None] + 0.5) / count * (end - start))
     return np.concatenate(points)
@@ -310,11 +311,11 @@ def jumps_and_truth(surface: Surface, truth: Scene) -> tuple[Float, Float]:
     The truth is read 1.5 px to either side of an edge and extrapolated to it along the slopes.
     """
     found, camera = surface.discontinuities, surface.camera
-    ends = found.screen[found.cut]
+    ends = found.screen
     middle, along = ends.mean(axis=1), ends[:, 1] - ends[:, 0]
     across = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
-    corners = surface.screen[surface.faces[found.faces[found.cut]]].mean(axis=2)
-    across *= np.sign(((corners[:, 1] - corners[:, 0]) * across).sum(axis=1, keepdims=True))
+    one, other = (surface.screen[surface.faces[corners // 3]].mean(axis=1) for corners in slits(surface.mesh))
+    across *= np.sign(((other - one) * across).sum(axis=1, keepdims=True))
     rows, columns = truth.heights.shape
     levels = []
     for side in (-1.5, 1.5):
@@ -322,7 +323,7 @@ def jumps_and_truth(surface: Surface, truth: Scene) -> tuple[Float, Float]:
         back = middle - np.stack([j + 0.5, i + 0.5], axis=1)
         levels.append(truth.heights[i, j] + (truth.slopes[i, j] * back).sum(axis=1))
     depth = 1.0 if camera.towards_viewer > 0 else np.nanmean(surface.depth_map())
-    jumps = camera.towards_viewer * found.jumps[found.cut] / (camera.pixel_length * depth)
+    jumps = camera.towards_viewer * found.jumps / (camera.pixel_length * depth)
     return jumps, levels[1] - levels[0]
 
 

@@ -12,8 +12,9 @@ from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
 from normalmesh.decimation._hierarchy import MIN_COSINE
 from normalmesh.decimation.hierarchy import BLOCK, Hierarchy
+from normalmesh.decimation.near_cells import NearCells
 from normalmesh.decimation.quadrics import Pixels
-from normalmesh.decimation.start_mesh import start_mesh
+from normalmesh.decimation.start_mesh import KeptCorners, start_mesh
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.raster import pixel_faces
@@ -195,7 +196,7 @@ def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():
 
 
 def is_coarse(normal_map, target=0, limit=np.inf, start="adaptive"):
-    mesh, coarse = start_mesh(Pixels(normal_map), start, target, limit, None)
+    mesh, coarse = start_mesh(Pixels(normal_map), start, target, limit, KeptCorners(None, None), None)
     assert coarse == (len(mesh.vertices) < len(ScreenMesh.from_mask(normal_map.mask).vertices))
     return coarse
 
@@ -223,3 +224,50 @@ def test_locked_pixels_of_a_coarse_start_stay():
     there = set(map(tuple, mesh.vertices[mesh.locked].tolist()))
     assert there == {(float(u), float(v)) for u in range(200, 231) for v in range(100, 111)}
     assert mesh.check().problems == ()
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrays(np.bool_, st.tuples(st.integers(1, 24), st.integers(1, 24))), st.integers(0, 999))
+def test_mixed_meshes_of_any_mask_are_valid(mask, seed):
+    """They cover each foreground pixel once, and have no gaps where fine and coarse parts meet."""
+    if not mask.any():
+        mask[0, 0] = True
+    mask = np.kron(mask, np.ones((4, 4), bool))
+    rng = np.random.default_rng(seed)
+    hierarchy = Hierarchy.of(bumpy_map(mask.shape, seed, mask))
+    near = NearCells.of(rng.random((2, 2)) * mask.shape[::-1], 8.0, mask.shape)
+    finite = hierarchy.errors[np.isfinite(hierarchy.errors)]
+    fine, coarse = (float(np.quantile(finite, q)) if finite.size else 0.0 for q in (0.2, 0.9))
+    mesh = hierarchy.mixed_mesh(near, fine, coarse)
+    check, whole = mesh.check(), ScreenMesh.from_mask(mask).check()
+    assert check.problems == ()
+    assert check.components == whole.components
+    assert sorted(check.holes) == sorted(whole.holes)
+    assert mesh.areas.sum() == np.count_nonzero(mask)
+    assert np.array_equal(pixel_faces(mesh, mask.shape) >= 0, mask)
+
+
+@pytest.mark.parametrize("corner", [(0, 0), (5, 3)])
+def test_mixed_meshes_are_fine_near_points_and_coarse_elsewhere(corner):
+    mask = np.zeros((256, 250), bool)
+    mask[corner[0] :, corner[1] :] = True
+    normal_map = bumpy_map(mask.shape, mask=mask, height=2.0)
+    hierarchy = Hierarchy.of(normal_map)
+    fine, coarse = hierarchy.level(20_000), hierarchy.level(500)
+    near = NearCells.of(np.array([[70.0, 180.0], [75.0, 190.0]]), 24.0, mask.shape)
+    mixed, all_fine, all_coarse = hierarchy.mixed_mesh(near, fine, coarse), hierarchy.mesh(fine), hierarchy.mesh(coarse)
+    vertices, finest, coarsest = (set(map(tuple, each.vertices.tolist())) for each in (mixed, all_fine, all_coarse))
+    inside = {place for place, there in zip(finest, near.at(np.array(list(finest))), strict=True) if there}
+    assert len(inside) > 200
+    assert inside <= vertices
+    assert coarsest <= vertices <= finest
+    # What is beyond the near cells belongs to corners that finer ones need.
+    more = np.array(list(vertices - coarsest - inside))
+    assert len(more) < 0.3 * len(inside)
+    far = np.hypot(more[:, 0] - 72, more[:, 1] - 185) > 24 + 2 * BLOCK
+    assert not far.any()
+    # The mesh of one level, if it is the same everywhere.
+    for level, expected in ((fine, all_fine), (coarse, all_coarse)):
+        found = hierarchy.mixed_mesh(near, level, level)
+        assert np.array_equal(found.vertices, expected.vertices)
+        assert np.array_equal(found.faces, expected.faces)

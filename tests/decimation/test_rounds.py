@@ -191,7 +191,7 @@ def test_report_and_progress():
     assert report.flips > 0
     assert report.moves > 0
     assert report.largest_cost == report.rounds[-1].largest_cost > 0
-    assert set(report.seconds) == {"start", "collapse", "evaluate", "flip", "move"}
+    assert set(report.seconds) == {"start", "collapse", "evaluate", "flip", "move", "lines"}
     assert set(report.cpu_seconds) == set(report.seconds)
     shares = [step.share for step in reported]
     assert shares == sorted(shares)

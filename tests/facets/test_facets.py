@@ -10,7 +10,6 @@ from meshes import bumpy_map, point_mesh
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
-from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.solvers.sparse_system import solve_spd
 from surfaces import grid_mesh, waves
@@ -41,7 +40,7 @@ def test_against_dense_least_squares(camera, mesh):
     expected = naive_integration.facet_offsets(mesh, table, perspective)
     np.testing.assert_allclose(offsets, expected, atol=1e-7 * np.ptp(expected))
     np.testing.assert_allclose(
-        facets.at_vertices(offsets, CutMesh.whole(mesh)),
+        facets.at_vertices(offsets),
         naive_integration.facets_at_vertices(mesh, table, offsets, perspective),
         atol=1e-10 * np.ptp(expected),
     )
@@ -139,8 +138,8 @@ def test_prior_rows_are_the_surface_that_comes_out():
     offsets = np.random.default_rng(0).normal(size=len(mesh.faces))
     shares, faces = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([7, 3], np.int32)
     screen = np.einsum("kc,kcd->kd", shares, mesh.vertices[mesh.faces[faces]])
-    rows, known = facets.prior_rows(screen, faces, CutMesh.whole(mesh))
-    expected = (shares * facets.at_vertices(offsets, CutMesh.whole(mesh))[mesh.faces[faces]]).sum(axis=1)
+    rows, known = facets.prior_rows(screen, faces)
+    expected = (shares * facets.at_vertices(offsets)[mesh.faces[faces]]).sum(axis=1)
     np.testing.assert_allclose(rows @ offsets + known, expected)
 
 
@@ -150,5 +149,5 @@ def test_a_face_alone():
     assert facets.matrix().toarray().tolist() == [[0.0]]
     assert facets.right_side().tolist() == [0.0]
     gradient = facets.means.gradients[0]
-    found = np.diff(facets.at_vertices(np.zeros(1), CutMesh.whole(mesh)))
+    found = np.diff(facets.at_vertices(np.zeros(1)))
     np.testing.assert_allclose(found, [7 * gradient[1], 7 * (gradient @ [1, -1])])

@@ -209,7 +209,7 @@ def test_components_holes_and_isolated_vertices(camera, options):
     mesh = decimate(normal_map, vertices=150)
     alone = np.array([[5.0, 5.0], [35.0, 20.0]])
     loose = ScreenMesh(np.concatenate([alone[:1], mesh.vertices, alone[1:]]), mesh.faces + np.int32(1))
-    surface = integrate(loose, normal_map, noise=0, distance=4.0, **options)
+    surface = integrate(loose, normal_map, noise=0, distance=4.0, refine=0, **options)
     assert np.isfinite(surface.vertices).all()
     depth, faces = camera.depth(surface.vertices), surface.faces
     assert surface.components.max() == mesh.components.max() + 2
@@ -222,8 +222,12 @@ def test_components_holes_and_isolated_vertices(camera, options):
     lonely = [0, len(loose.vertices) - 1]
     assert depth[lonely] == pytest.approx([mean, mean])
     assert np.array_equal(surface.screen[lonely], alone)
-    without = integrate(mesh, normal_map, noise=0, distance=4.0, **options)
+    without = integrate(mesh, normal_map, noise=0, distance=4.0, refine=0, **options)
     np.testing.assert_allclose(np.delete(surface.vertices, lonely, axis=0), without.vertices, atol=1e-7)
+    # Refinement may leave out vertices without faces, and splits edges instead.
+    refined = integrate(loose, normal_map, noise=0, distance=4.0, **options)
+    assert len(refined.vertices) == len(loose.vertices)
+    assert len(np.unique(refined.components[refined.faces[:, 0]])) == mesh.components.max() + 1
 
 
 def test_components_are_alone():

@@ -112,7 +112,7 @@ def test_uneven_weights(contrast):
     right[:, :-1] = (mask[:, 1:] & mask[:, :-1]) * drawn[0, :, 1:]
     down[:-1] = (mask[1:] & mask[:-1]) * drawn[1, 1:]
     b, product = np.empty(mask.shape), np.empty(mask.shape)
-    edges = EdgeWeights(right, down)
+    edges = EdgeWeights(right, down, np.zeros((0, 0), np.float32))
     over_rows(multiply_grid, mask.shape, edges, rng.random(mask.shape), b)
     over_rows(multiply_grid, mask.shape, edges, solve_grid(mask, edges, b), product)
     assert np.linalg.norm(product - b) <= 1e-8 * np.linalg.norm(b)

@@ -36,7 +36,7 @@ from normalmesh.mesh._closed_mesh import turn
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import following, preceding
 from normalmesh.normals.noise import without_noise
-from surfaces import angle_error, noisy, plane_map, rmse, sphere, waves
+from surfaces import angle_error, grid_mesh, noisy, plane_map, rmse, sphere, waves
 from thread_counts import on_one_and_on_several
 
 CAMERAS = [Orthographic(0.7), Perspective(60.0, 58.0, 12.0, 11.0, skew=1.0)]
@@ -297,10 +297,19 @@ def test_boundary_and_locked_vertices_stay():
 
 @pytest.mark.parametrize("direction", [(0, 0, 1), (0.7, -0.4, 1), (-0.3, -2, 0.8)])
 def test_a_plane_is_left_alone(direction):
-    mesh = point_mesh((40, 40), 60)
+    mesh = grid_mesh(8, 40)
     surface = integrate(mesh, plane_map(direction, (40, 40)))
     assert surface.integration.refinements == ((0, 0),)
     assert np.array_equal(surface.screen, mesh.vertices)
+    assert np.array_equal(surface.faces, mesh.faces)
+    # Slivers without pixels are tidied away; the plane stays.
+    mesh = point_mesh((40, 40), 60)
+    surface = integrate(mesh, plane_map(direction, (40, 40)))
+    assert surface.integration.refinements == ((0, 0),)
+    assert 60 < len(surface.screen) <= len(mesh.vertices)
+    slope_u, slope_v = -direction[0] / direction[2], direction[1] / direction[2]
+    rest = surface.vertices[:, 2] - surface.screen @ [slope_u, slope_v]
+    np.testing.assert_allclose(rest, rest.mean(), atol=1e-4)
 
 
 def test_no_rounds_leave_the_mesh_alone():

@@ -89,14 +89,16 @@ def straighten(mesh: ClosedMesh, segments: Segments, vertices: int, smooth: bool
     pairs = find_edges(mesh, segments.places)
     chains = Chains.of(pairs, (mesh.flags & BOUNDARY).astype(np.bool_))
     points = mesh.vertices[chains.vertices]
-    goal = _smoothed(points, chains) if smooth else points
+    # Vertices that are locked for other reasons stay.
+    fixed = mesh.flags[chains.vertices] & LINE == 0
+    goal = np.where(fixed[:, None], points, _smoothed(points, chains)) if smooth else points
     worth: Float = np.bincount(chains.chain_of_edge, segments.worth, len(chains)).astype(np.float64)
     kept, good = _affordable(goal, chains, worth, vertices, int(np.count_nonzero(mesh.covered)))
     on_good = np.repeat(good, np.diff(chains.starts))
     dropped = chains.vertices[~on_good]
     mesh.flags[dropped[mesh.flags[dropped] & LINE > 0]] &= BOUNDARY
-    mesh.flags[chains.vertices[on_good]] |= LOCKED | LINE
-    kept |= mesh.flags[chains.vertices] & LINE == 0
+    mesh.flags[chains.vertices[on_good & ~fixed]] |= LOCKED | LINE
+    kept |= fixed
     starts = np.append(0, np.cumsum(np.diff(chains.starts)[good]))
     lines = Lines(starts, chains.vertices[on_good], goal[on_good], kept[on_good])
     _polylines.straighten_lines(lines, mesh.arrays, np.zeros(len(mesh.vertices), np.int32))
@@ -159,7 +161,7 @@ def find_edges(mesh: ClosedMesh, segments: Float) -> Int:
     places = np.concatenate([mesh.vertices[ends].reshape(-1, 2), segments.reshape(-1, 2)])
     _, place = np.unique(places, axis=0, return_inverse=True)
     place = place.reshape(-1, 2)
-    keys = place[:, 0] * (place.max() + 1) + place[:, 1]
+    keys = place[:, 0] * (place.max(initial=0) + 1) + place[:, 1]
     there, wanted = keys[: len(ends)], keys[len(ends) :]
     order = np.argsort(there, kind="stable")
     found: Int = ends[order[np.searchsorted(there[order], wanted)]]

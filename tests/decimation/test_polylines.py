@@ -1,0 +1,328 @@
+"""Lines of jumps become polylines of a mesh, along which it can be cut."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decimation_checks import assert_valid
+from meshes import bumpy_map, disc, point_mesh
+from normalmesh import NormalMap, Orthographic, ScreenMesh, decimate, pixel_faces, reconstruct
+from normalmesh.decimation.collapse import collapse
+from normalmesh.decimation.decimation_options import DecimationOptions
+from normalmesh.decimation.polylines import (
+    COARSEST,
+    LONGEST,
+    MAX_SHIFT,
+    SHARE,
+    USUAL,
+    Segments,
+    copies,
+    find_edges,
+    polish,
+    straighten,
+)
+from normalmesh.decimation.quadrics import Pixels
+from normalmesh.decimation.rounds import decimate_levels_with
+from normalmesh.decimation.start_mesh import KeptCorners
+from normalmesh.jumps.finding import find_jumps
+from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.cut_mesh import CutMesh, boundary_vertices, edge_ends
+from normalmesh.mesh.jumps import JumpLine, Jumps
+from scenes import scene
+from surfaces import flap
+from thread_counts import on_one_and_on_several
+
+
+def staircase(start, end):
+    """Return the pixel corners (P, 2), one px apart, nearest to a segment."""
+    start, end = np.array(start), np.array(end)
+    path = [start]
+    while (path[-1] != end).any():
+        steps = [np.array(step) for step in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+        nearer = [step for step in steps if np.abs(path[-1] + step - end).sum() < np.abs(path[-1] - end).sum()]
+        (du, dv), away = end - start, [path[-1] + step - start for step in nearer]
+        off = [abs(du * v - dv * u) for u, v in away]
+        path.append(path[-1] + nearer[int(np.argmin(off))])
+    return np.array(path)
+
+
+def line(start, end, certainty=3.0):
+    return JumpLine(staircase(start, end), 5.0, certainty)
+
+
+def collapsed(normal_map, lines, locked=None, vertices=400):
+    """Return a mesh that keeps all vertices of lines and about ``vertices`` others, and the segments of the lines."""
+    mesh = ClosedMesh.from_screen(ScreenMesh.from_mask(normal_map.mask), normal_map.shape)
+    KeptCorners.of(locked, lines, normal_map).flag(mesh)
+    collapse(mesh, Pixels(normal_map), target=vertices + np.count_nonzero(mesh.flags & LOCKED))
+    return mesh, Segments.of(lines)
+
+
+def zigzag(points, certainty=3.0):
+    """Return a line through points."""
+    pieces = [staircase(start, end) for start, end in pairwise(points)]
+    return JumpLine(np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])]), 5.0, certainty)
+
+
+def distances(points, segments):
+    """Return the distance (K,) of points (K, 2) from the nearest segment (S, 2, 2)."""
+    start, along = segments[:, 0], segments[:, 1] - segments[:, 0]
+    share = ((points[:, None] - start) * along).sum(axis=2) / (along**2).sum(axis=1)
+    nearest = start + np.clip(share, 0, 1)[..., None] * along
+    return np.linalg.norm(points[:, None] - nearest, axis=2).min(axis=1)
+
+
+def test_segments_are_the_unit_steps_of_lines():
+    one = JumpLine(np.array([[2, 2], [3, 2], [4, 2]]), 1.0, 3.0)
+    other = JumpLine(np.array([[4, 3], [4, 2], [3, 2]]), 1.0, 5.0)
+    found = Segments.of((one, other))
+    steps = {frozenset(map(tuple, pair)): worth for pair, worth in zip(found.places.tolist(), found.worth, strict=True)}
+    # The step of both has the larger worth.
+    assert steps == {
+        frozenset({(2.0, 2.0), (3.0, 2.0)}): 3.0,
+        frozenset({(3.0, 2.0), (4.0, 2.0)}): 5.0,
+        frozenset({(4.0, 2.0), (4.0, 3.0)}): 5.0,
+    }
+    assert len(found.places) == 3
+
+
+@given(st.integers(0, 999), st.floats(0.05, 1.0))
+def test_copies_are_those_of_cutting(seed, share):
+    mesh = point_mesh((30, 30), 25, seed % 7)
+    inner = edge_ends(mesh, np.flatnonzero(mesh.opposite > np.arange(mesh.faces.size)))
+    chosen = inner[np.random.default_rng(seed).random(len(inner)) < share]
+    assert copies(chosen, boundary_vertices(mesh)) == len(CutMesh.along(mesh, chosen).origin) - len(mesh.vertices)
+
+
+def test_edges_are_found_by_the_places_of_their_ends():
+    mesh = point_mesh((30, 30), 25)
+    closed = ClosedMesh.from_screen(mesh, (30, 30), np.ones(len(mesh.vertices), bool))
+    ends = edge_ends(mesh, np.random.default_rng(0).permutation(mesh.faces.size)[:30])
+    found = find_edges(closed, mesh.vertices[ends])
+    assert np.array_equal(found, ends)
+    assert np.array_equal(find_edges(closed, mesh.vertices[ends[:, ::-1]]), ends[:, ::-1])
+
+
+@pytest.mark.parametrize("end", [(50, 10), (50, 25), (40, 50), (10, 50), (12, 50)])
+@pytest.mark.parametrize("smooth", [True, False])
+def test_a_straight_line_becomes_few_edges(end, smooth):
+    normal_map = bumpy_map((60, 60))
+    given_line = line((10, 10), end)
+    mesh, segments = collapsed(normal_map, (given_line,))
+    found, dropped = straighten(mesh, segments, 500, smooth)
+    assert dropped == 0
+    # One would do, but not every collapse is possible.
+    assert len(found.places) <= 4
+    assert distances(given_line.path, found.places).max() <= USUAL + MAX_SHIFT
+    assert found.worth.sum() == pytest.approx(given_line.worth)
+    assert mesh.to_screen().check().ok
+    assert np.array_equal(mesh.vertices[find_edges(mesh, found.places)], found.places)
+    # Ends stay where they were.
+    corners = set(map(tuple, found.places.reshape(-1, 2).tolist()))
+    assert {(10.0, 10.0), tuple(map(float, end))} <= corners
+    on_line = mesh.flags == LOCKED | LINE
+    assert set(map(tuple, mesh.vertices[on_line].tolist())) == corners
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 9999))
+def test_polylines_stay_near_their_lines(seed):
+    rng = np.random.default_rng(seed)
+    normal_map = bumpy_map((60, 60), mask=disc(60, 29.0))
+    corners = 12 + rng.integers(0, 36, (4, 2))
+    lines = tuple(line(a, b) for a, b in ((corners[0], corners[1]), (corners[2], corners[3])) if (a != b).any())
+    mesh, segments = collapsed(normal_map, lines)
+    before = len(mesh.vertices)
+    found, dropped = straighten(mesh, segments, 1000, True)
+    assert dropped == 0
+    assert len(mesh.vertices) < before
+    for each in lines:
+        assert distances(each.path, found.places).max() <= USUAL + MAX_SHIFT + 1e-9
+    paths = np.concatenate([np.stack([each.path[:-1], each.path[1:]], axis=1) for each in lines]).astype(float)
+    assert distances(found.places.reshape(-1, 2), paths).max() <= MAX_SHIFT + 1e-9
+    assert np.linalg.norm(found.places[:, 0] - found.places[:, 1], axis=1).max() <= LONGEST + 2
+    assert found.worth.sum() == pytest.approx(segments.worth.sum())
+    assert mesh.to_screen().check().ok
+    find_edges(mesh, found.places)
+
+
+def test_lines_of_least_worth_are_dropped_first():
+    normal_map = bumpy_map((90, 90))
+    zigzags = [
+        zigzag([(10 + 12 * j, 12 + 25 * k + 12 * (j % 2)) for j in range(6)], certainty)
+        for k, certainty in enumerate((2.0, 9.0, 5.0))
+    ]
+    for vertices, left in ((400, [0, 1, 2]), (round(11 / SHARE), [1, 2]), (round(6 / SHARE), [1])):
+        mesh, segments = collapsed(normal_map, tuple(zigzags))
+        found, dropped = straighten(mesh, segments, vertices, True)
+        assert dropped == 3 - len(left)
+        assert len(found.places) <= SHARE * vertices
+        for k, each in enumerate(zigzags):
+            near = distances(each.path, found.places).max()
+            assert near <= COARSEST + MAX_SHIFT if k in left else near > 5
+        # What is dropped is free again.
+        locked = mesh.vertices[mesh.flags & LOCKED > 0]
+        assert distances(locked, found.places).max() < 1e-9
+
+
+def test_vertices_that_the_user_locks_stay():
+    normal_map = bumpy_map((60, 60))
+    path = line((10, 10), (50, 33))
+    locked = path.path[[7, 20, 33]]
+    mesh, segments = collapsed(normal_map, (path,), locked)
+    found, _ = straighten(mesh, segments, 500, True)
+    assert set(map(tuple, locked.astype(float).tolist())) <= set(map(tuple, mesh.vertices.tolist()))
+    polish(mesh, found, normal_map)
+    kept = mesh.vertices[(mesh.flags & LOCKED > 0) & (mesh.flags & LINE == 0)]
+    assert sorted(map(tuple, kept.tolist())) == sorted(map(tuple, locked.astype(float).tolist()))
+    # Nor does decimation move them, whether lines run through them or not.
+    mesh = decimate(normal_map, vertices=200, locked=[*locked.tolist(), [5, 50]], jumps=Jumps((path,)))
+    there = set(map(tuple, mesh.vertices.tolist()))
+    assert {tuple(map(float, corner)) for corner in [*locked.tolist(), [5, 50]]} <= there
+
+
+def test_lines_to_the_boundary_and_junctions():
+    normal_map = bumpy_map((60, 60))
+    lines = (line((0, 30), (30, 30)), line((30, 30), (52, 60)), line((30, 30), (45, 0)))
+    mesh, segments = collapsed(normal_map, lines)
+    found, dropped = straighten(mesh, segments, 800, True)
+    assert dropped == 0
+    pairs = find_edges(mesh, found.places)
+    degree = np.bincount(pairs.ravel(), minlength=len(mesh.vertices))
+    assert mesh.vertices[degree == 3].tolist() == [[30, 30]]
+    on_boundary = mesh.flags & BOUNDARY > 0
+    ends = {(0.0, 30.0), (52.0, 60.0), (45.0, 0.0)}
+    assert set(map(tuple, mesh.vertices[(degree == 1) & on_boundary].tolist())) == ends
+    cut = CutMesh.along(mesh.to_screen(), pairs)
+    assert cut.mesh.check().components == 3
+    assert len(cut.origin) == len(mesh.vertices) + copies(pairs, on_boundary)
+
+
+def two_planes(across, size=60):
+    """Return a map whose normals differ on the two sides of a straight line ``across(u, v) = 0``."""
+    v, u = np.mgrid[:size, :size] + 0.5
+    sign = np.sign(across(u, v))
+    normals = np.stack([0.5 * sign, 0 * sign, np.ones_like(sign)], axis=-1)
+    return NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True))
+
+
+def test_polishing_moves_polylines_to_where_normals_change():
+    normal_map = two_planes(lambda u, v: u - 20 - 0.35 * v)
+    # The line is off by one pixel, between ends that are right.
+    points = [(20, 0), (25, 12), (28, 24), (33, 36), (37, 48), (41, 60)]
+    mesh = decimate(normal_map, vertices=60, jumps=Jumps((zigzag(points),)))
+    assert_valid(mesh, normal_map)
+    u, v = mesh.vertices[mesh.seams].reshape(-1, 2).T
+    assert len(mesh.seams) >= 1
+    assert np.abs(u - 20 - 0.35 * v).max() < 0.7
+
+
+def spread_beside(mesh, pairs, normal_map):
+    """Return the sum over pixels, in faces at vertices of edges, of squared differences from the mean normal."""
+    screen = mesh.to_screen()
+    owner = pixel_faces(screen, normal_map.shape)
+    total = 0.0
+    for f in np.flatnonzero(np.isin(screen.faces, pairs).any(axis=1)):
+        normals = normal_map.normals[owner == f].astype(float)
+        if len(normals):
+            total += ((normals - normals.mean(axis=0)) ** 2).sum()
+    return total
+
+
+def test_polishing_lowers_the_spread_of_normals_and_keeps_the_mesh_valid():
+    normal_map = two_planes(lambda u, v: (u - 10) ** 2 + (v - 5) ** 2 - 45.3**2)
+    angle = np.linspace(0.05, 1.5, 12)
+    points = np.rint(np.stack([10 + 44 * np.cos(angle), 5 + 44 * np.sin(angle)], axis=1)).astype(int)
+    mesh, segments = collapsed(normal_map, (zigzag(points),), vertices=100)
+    found, _ = straighten(mesh, segments, 1000, True)
+    pairs = find_edges(mesh, found.places)
+    before, old = spread_beside(mesh, pairs, normal_map), mesh.vertices.copy()
+    assert np.array_equal(polish(mesh, found, normal_map), pairs)
+    assert spread_beside(mesh, pairs, normal_map) < before
+    assert mesh.to_screen().check().ok
+    moved = np.flatnonzero((mesh.vertices != old).any(axis=1))
+    assert len(moved) > 0
+    # Only inner vertices of the polyline move.
+    degree = np.bincount(pairs.ravel(), minlength=len(old))
+    assert (degree[moved] == 2).all()
+
+
+@pytest.mark.parametrize("name", ["steps", "flaps", "hole"])
+def test_decimated_meshes_are_valid_and_have_as_many_vertices_as_asked_for_after_cutting(name):
+    normal_map = scene(name, 96).normal_map(Orthographic())
+    jumps = find_jumps(normal_map, discontinuities=True)
+    assert jumps.length > 50
+    for vertices in (150, 400, 1500):
+        mesh = decimate(normal_map, vertices=vertices, jumps=jumps)
+        assert_valid(mesh, normal_map)
+        assert mesh.report.target_met
+        cut = CutMesh.along(mesh, mesh.seams)
+        assert cut.mesh.check().ok
+        assert len(cut.origin) == vertices
+        assert len(mesh.seams) <= SHARE * vertices
+        corners = np.concatenate([each.path for each in jumps.lines])
+        assert distances(mesh.vertices[mesh.seams].mean(axis=1), np.stack([corners, corners + 1e-9], axis=1)).max() < 4
+
+
+@pytest.mark.parametrize("vertices", [100, 300, 700, 2000])
+def test_surfaces_have_as_many_vertices_as_asked_for(vertices):
+    for normal_map in (flap()[1], scene("flaps").normal_map(Orthographic())):
+        surface = reconstruct(normal_map, vertices=vertices)
+        assert len(surface.discontinuities.lines) > 0
+        assert len(surface.vertices) == vertices
+        assert surface.mesh.check().ok
+
+
+def test_coarser_levels_keep_the_lines():
+    normal_map = scene("flaps").normal_map(Orthographic())
+    jumps = find_jumps(normal_map)
+    corners = np.concatenate([each.path for each in jumps.lines])
+    levels = [1200, 500, 200]
+    for vertices, mesh in zip(
+        levels, decimate_levels_with(normal_map, levels, DecimationOptions(), lines=jumps.lines), strict=True
+    ):
+        assert_valid(mesh, normal_map)
+        assert len(CutMesh.along(mesh, mesh.seams).origin) == vertices
+        places = mesh.vertices[mesh.seams]
+        assert distances(places.mean(axis=1), np.stack([corners, corners + 1e-9], axis=1)).max() < 5
+        assert np.linalg.norm(places[:, 0] - places[:, 1], axis=1).sum() > 0.5 * jumps.length
+
+
+def test_a_threshold_goes_with_lines():
+    _, normal_map = flap()
+    jumps = find_jumps(normal_map)
+    mesh = decimate(normal_map, threshold=2.0, jumps=jumps)
+    assert_valid(mesh, normal_map)
+    assert len(mesh.seams) > 0
+    assert mesh.report.target is None
+
+
+def test_the_same_on_any_number_of_threads():
+    normal_map = scene("flaps").normal_map(Orthographic())
+    jumps = find_jumps(normal_map)
+    alone, together = on_one_and_on_several(lambda: decimate(normal_map, vertices=500, jumps=jumps))
+    assert np.array_equal(alone.vertices, together.vertices)
+    assert np.array_equal(alone.faces, together.faces)
+    assert np.array_equal(alone.seams, together.seams)
+
+
+@pytest.mark.parametrize("vertices", [3, 6, 12])
+def test_meshes_too_coarse_for_any_line(vertices):
+    _, normal_map = flap()
+    jumps = find_jumps(normal_map)
+    mesh = decimate(normal_map, vertices=vertices, jumps=jumps)
+    assert mesh.report.dropped_lines == len(jumps.lines)
+    assert len(mesh.seams) == 0
+    assert mesh.check().ok
+    surface = reconstruct(normal_map, vertices=vertices)
+    assert np.isfinite(surface.vertices).all()
+
+
+def test_coarser_levels_drop_lines():
+    _, normal_map = flap()
+    levels = decimate_levels_with(normal_map, [300, 6, 3], DecimationOptions(), lines=find_jumps(normal_map).lines)
+    assert [len(mesh.seams) > 0 for mesh in levels] == [True, False, False]

@@ -1,0 +1,208 @@
+"""Robust solves that repeat only what changes, against plain solves with weights from their formulas."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from meshes import point_mesh
+from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.robust_weights import RobustWeights
+from normalmesh.jumps import robust_solver
+from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
+from normalmesh.runtime.workspace import Workspace
+from normalmesh.solvers.sparse_system import solve_spd
+from scenes import scene
+from surfaces import flap, noisy
+from thread_counts import on_one_and_on_several
+
+CAMERAS = [Orthographic(0.7), Perspective(900.0, 850.0, 45.0, 50.0, skew=3.0)]
+
+
+def flap_system(camera=None, vertices=900):
+    """Return the facet system of a flap that ends in a jump, on a mesh of random points."""
+    if camera is None:
+        return FacetSystem.of(FaceMeans.of(point_mesh((96, 96), vertices), flap()[1]))
+    return FacetSystem.of(FaceMeans.of(point_mesh((96, 96), vertices), scene("steps", 96).normal_map(camera)))
+
+
+def beside(one, other):
+    """Return one system: the second map and mesh are to the right of the first, with a gap of a pixel."""
+    width = one.shape[1] + 1
+    normals = np.zeros((max(one.shape[0], other.shape[0]), width + other.shape[1], 3), np.float32)
+    normals[..., 2] = 1
+    mask = np.zeros(normals.shape[:2], bool)
+    for each, left in ((one, 0), (other, width)):
+        window = slice(0, each.shape[0]), slice(left, left + each.shape[1])
+        normals[window], mask[window] = each.normals, each.mask
+    meshes = [point_mesh(each.shape, 500, seed) for seed, each in enumerate((one, other))]
+    vertices = np.concatenate([meshes[0].vertices, meshes[1].vertices + np.array([width, 0])])
+    faces = np.concatenate([meshes[0].faces, meshes[1].faces + np.int32(len(meshes[0].vertices))])
+    both = FacetSystem.of(FaceMeans.of(ScreenMesh(vertices, faces), NormalMap(normals, mask)))
+    return FacetSystem.of(FaceMeans.of(meshes[0], one)), both
+
+
+class PlainSolver:
+    """Solves the whole system again and again, with weights from :class:`RobustWeights`."""
+
+    def __init__(self, system):
+        self.system, self.robust = system, RobustWeights(system)
+        gradients, vertices = system.means.gradients, system.means.mesh.vertices
+        self.twist = np.array(
+            [
+                nu * abs((gradients[g] - gradients[f]) @ (vertices[b] - vertices[a])) / math.sqrt(12)
+                for (f, g), (a, b), nu in zip(system.pairs, system.ends, self.robust.edge_cosines, strict=True)
+            ]
+        )
+        self.twist /= system.means.camera.pixel_length
+        self.holds = 1 / (1 + (self.twist / TWISTED) ** 2)
+        self.solve(system.weights)
+
+    def solve(self, weights):
+        self.weights = weights
+        system = replace(self.system, weights=weights)
+        x = solve_spd(system.matrix(), system.right_side()).x
+        mean = np.bincount(system.component, x) / np.bincount(system.component)
+        self.offsets = x - mean[system.component]
+        self.strain = self.robust.strain(self.offsets)
+
+    def one_sided(self, solves):
+        self.solve(self.holds * self.robust.even())
+        for _ in range(solves):
+            self.solve(self.holds * self.robust.one_sided(self.offsets))
+
+    def cauchy(self, width, solves, twisted=np.inf):
+        for _ in range(solves):
+            full = np.hypot(self.strain, self.twist)
+            seen = np.where(full >= twisted, full, self.strain)
+            self.solve(self.holds * self.robust.cauchy(seen, width))
+
+
+@pytest.fixture
+def every_change(monkeypatch):
+    """Let edges settle only when their weights hardly change any more."""
+    monkeypatch.setattr(robust_solver, "MOVED", 1e-10)
+    monkeypatch.setattr(robust_solver, "MOVED_CAUCHY", 1e-10)
+
+
+def assert_same(solver, plain, atol=1e-8):
+    unit = solver.system.means.camera.pixel_length
+    np.testing.assert_allclose(solver.offsets, plain.offsets, atol=atol * unit)
+    np.testing.assert_allclose(solver.strain, plain.strain, atol=atol)
+    np.testing.assert_allclose(solver.weights, plain.weights, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=["orthographic", "perspective"])
+def test_weights_and_strain_are_those_of_their_formulas(camera, every_change):
+    system = flap_system(camera)
+    solver, plain = RobustSolver(system, Workspace()), PlainSolver(system)
+    np.testing.assert_allclose(solver.twist, plain.twist, atol=1e-12)
+    assert np.count_nonzero(solver.twist > TWISTED) > 10
+    solver.solve_all()
+    assert_same(solver, plain)
+    solver.one_sided(0)
+    np.testing.assert_allclose(solver.weights, plain.holds * plain.robust.even(), rtol=1e-12)
+    before = solver.offsets.copy()
+    solver.one_sided(1)
+    np.testing.assert_allclose(solver.weights, plain.holds * plain.robust.one_sided(before), rtol=1e-9)
+    np.testing.assert_allclose(solver.strain, plain.robust.strain(solver.offsets), atol=1e-12)
+    before = solver.strain.copy()
+    widths = np.full(len(before), 0.05)
+    solver.cauchy(widths, 1)
+    np.testing.assert_allclose(solver.weights, plain.holds * plain.robust.cauchy(before, 0.05), rtol=1e-12)
+    full = solver.full_strain()
+    np.testing.assert_allclose(full, np.sqrt(solver.strain**2 + plain.twist**2), atol=1e-12)
+    seen = np.where(full >= 0.5, full, solver.strain)
+    solver.cauchy(widths, 1, np.full(len(before), 0.5))
+    np.testing.assert_allclose(solver.weights, plain.holds * plain.robust.cauchy(seen, 0.05), rtol=1e-12)
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=["orthographic", "perspective"])
+def test_a_whole_sequence_equals_plain_solves(camera, every_change):
+    system = flap_system(camera)
+    solver, plain = RobustSolver(system, Workspace()), PlainSolver(system)
+    solver.solve_all()
+    solver.one_sided(8, (3,))
+    # After the third solve, all edges are weighed and solved again.
+    plain.one_sided(9)
+    assert_same(solver, plain, 1e-6)
+    widths = np.full(len(solver.strain), 0.05)
+    solver.cauchy(widths, 4)
+    plain.cauchy(0.05, 4)
+    assert_same(solver, plain, 1e-6)
+    solver.cauchy(widths, 2, np.full(len(widths), 0.5))
+    plain.cauchy(0.05, 2, 0.5)
+    assert_same(solver, plain, 1e-6)
+
+
+def test_settled_edges_change_little():
+    """With the usual tolerance far fewer faces are solved again, and the surface is nearly the same."""
+    system = flap_system(vertices=3000)
+    solver, plain = RobustSolver(system, Workspace()), PlainSolver(system)
+    solver.solve_all()
+    solver.one_sided(8, (3,))
+    plain.one_sided(9)
+    assert len(solver._faces) < 0.7 * len(solver.offsets)
+    jump = np.abs(plain.offsets).max()
+    assert np.abs(solver.offsets - plain.offsets).max() < 0.05 * jump
+    assert np.abs(solver.offsets - plain.offsets).mean() < 0.005 * jump
+
+
+def test_only_movable_faces_lose_weight():
+    system = flap_system()
+    solver = RobustSolver(system, Workspace())
+    solver.solve_all()
+    solver.movable = system.means.centroids[:, 0] > 50
+    before, own = solver.weights.copy(), solver.own
+    assert np.array_equal(own, (system.means.centroids[system.pairs, 0] > 50).all(axis=1))
+    solver.one_sided(5)
+    solver.cauchy(np.full(len(own), 0.05), 2)
+    assert np.array_equal(solver.weights[~own], before[~own])
+    assert (solver.weights[own] != before[own]).all()
+
+
+def test_cut_edges_are_open_where_others_hold():
+    """Edges between the given faces get their full weight, cut ones a share; the rest keep theirs."""
+    system = flap_system()
+    solver, plain = RobustSolver(system, Workspace()), PlainSolver(system)
+    solver.solve_all()
+    rng = np.random.default_rng(0)
+    cut, faces = rng.random(len(system.pairs)) < 0.1, system.means.centroids[:, 1] < 60
+    inside = faces[system.pairs].all(axis=1)
+    base = plain.holds * plain.robust.trust * plain.robust.edge_cosines**2
+    expected = np.where(inside, np.where(cut, 1e-4, 1.0) * base, solver.weights)
+    solver.hold(cut, 1e-4, faces)
+    plain.solve(expected)
+    assert_same(solver, plain)
+
+
+@pytest.mark.parametrize("noise", [0.0, 10.0])
+def test_components_do_not_influence_each_other(noise):
+    normal_map = noisy(flap()[1], 3.0)
+    other = noisy(scene("flaps", 96, 0.0).normal_map(Orthographic()), noise, seed=1)
+    alone, both = beside(normal_map, other)
+    solvers = [RobustSolver(system, Workspace()) for system in (alone, both)]
+    for solver in solvers:
+        solver.solve_all()
+        solver.one_sided(20, (6, 13))
+        solver.cauchy(np.full(len(solver.strain), 0.05), 5)
+        solver.cauchy(np.full(len(solver.strain), 0.05), 2, np.full(len(solver.strain), 0.5))
+    count = len(alone.component)
+    offsets = solvers[1].offsets[:count]
+    np.testing.assert_allclose(offsets - offsets.mean(), solvers[0].offsets, atol=1e-6)
+    assert (both.component[:count] == 0).all()
+
+
+def test_the_same_on_any_number_of_threads():
+    def offsets():
+        solver = RobustSolver(flap_system(), Workspace())
+        solver.solve_all()
+        solver.one_sided(6, (3,))
+        solver.cauchy(np.full(len(solver.strain), 0.05), 2)
+        return solver.offsets
+
+    alone, together = on_one_and_on_several(offsets)
+    assert np.array_equal(alone, together)
