@@ -8,7 +8,7 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.integration._tidying import MIN_BAD
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.solved_mesh import SolvedMesh
-from normalmesh.integration.tidying import bad_areas
+from normalmesh.integration.tidying import judged
 from normalmesh.jumps.finding import find_jumps
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.jumps import Placement
@@ -87,7 +87,7 @@ def sheet_with_a_bad_face(height=6.0, apart=6.0):
 
 def test_bad_faces_are_cut_off_where_the_placement_holds_them_apart():
     solved, placement = sheet_with_a_bad_face()
-    bad = bad_areas(solved.mesh, solved.unknown, solved.normal_map) > MIN_BAD
+    bad = judged(solved.mesh, solved.unknown, solved.normal_map).bad > MIN_BAD
     assert bad.any()
     before = solved.mesh.to_screen()
     assert solved.detach(placement)
@@ -124,10 +124,10 @@ def test_tidying_keeps_unknown_and_component_together():
     mesh = decimate(normal_map, vertices=400, jumps=jumps)
     solved = solved_mesh(mesh, normal_map, mesh.seams, jumps.placement)
     solved.refine(0, 0.0)
-    before, bad = points_of(solved), bad_areas(solved.mesh, solved.unknown, normal_map).sum()
+    before, bad = points_of(solved), judged(solved.mesh, solved.unknown, normal_map).bad.sum()
     assert solved.tidy()
     assert solved.vertices == len(solved.unknown) == len(solved.component)
     assert solved.mesh.to_screen().check().ok
-    assert bad_areas(solved.mesh, solved.unknown, normal_map).sum() < bad
+    assert judged(solved.mesh, solved.unknown, normal_map).bad.sum() < bad
     # Vertices keep what they have; few move onto the border.
     assert len(points_of(solved) - before) < 0.03 * solved.vertices

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from normalmesh import NormalMap
 from normalmesh.jumps._snapping import unit_steps
-from normalmesh.jumps.snapping import CONTRAST, MIN_LENGTH, WIDTH, Snapper, long_enough
+from normalmesh.jumps.snapping import MIN_LENGTH, WIDTH, Snapper, long_enough
 
 
 def two_planes(boundary, rows=40, columns=50, tilt=0.8, mask=None):
@@ -95,10 +95,10 @@ def test_clear_lines_separate_different_normals():
     for tilt in (0.05, 0.1, 0.14, 0.17, 0.5):
         normal_map = two_planes(np.full(40, 25), tilt=tilt)
         contrast = np.linalg.norm(normal_map.normals[0, 20] - normal_map.normals[0, 30])
-        assert Snapper(normal_map).is_clear(path) == (contrast >= CONTRAST)
+        assert Snapper(normal_map).contrast(path) == pytest.approx(contrast, abs=1e-6)
     # Without a pixel on both sides, nothing can be said against a line.
     mask = np.arange(50) < 25
-    assert Snapper(two_planes(np.full(40, 25), tilt=0.01, mask=np.tile(mask, (40, 1)))).is_clear(path)
+    assert Snapper(two_planes(np.full(40, 25), tilt=0.01, mask=np.tile(mask, (40, 1)))).contrast(path) == 2.0
 
 
 def test_connected_paths_are_long_enough_together():
