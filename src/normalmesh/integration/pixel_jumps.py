@@ -45,7 +45,6 @@ def _placed_pixels(placement: Placement, normal_map: NormalMap) -> tuple[Float, 
     """Return the unknown (H, W) on the planes of a placement at the centres of pixels, and which pixels they hold."""
     face = pixel_faces(placement.mesh, normal_map.shape)
     held = normal_map.mask & (face >= 0)
-    held[held] = placement.holds[face[held]]
     row, column = np.nonzero(held)
     face = face[held]
     steps = np.stack([column + 0.5, row + 0.5], axis=1) - placement.centroids[face]

@@ -73,11 +73,11 @@ def weigh_one_sided(first, last, edges, graph, offsets, totals, trust, weights):
 
 
 @kernel
-def weigh_by_strain(first, last, edges, strain, widths, base, weights):
-    """Set Cauchy weights of edges ``edges[first:last]``: beyond ``widths`` (E,) they fall with the strain squared."""
+def weigh_by_strain(first, last, edges, strain, width, base, weights):
+    """Set Cauchy weights of edges ``edges[first:last]``: beyond a width (px) they fall with the strain squared."""
     for i in range(first, last):
         e = edges[i]
-        relative = min(strain[e] / widths[e], MAX_WIDTHS)
+        relative = min(strain[e] / width, MAX_WIDTHS)
         weights[e] = base[e] / (1.0 + relative * relative)
 
 

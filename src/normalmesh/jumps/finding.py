@@ -5,7 +5,7 @@
    choose neighbours at their own depth (one-sided weights), then edges lose weight with their strain (Cauchy weights).
 3. Centre lines of strained edges that release enough energy are moved onto pixel sides.
 
-Every rule is applied to each component of the mask on its own.
+Each component of the mask is looked at on its own.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps.given_lines import edges_on_paths, given_paths
 from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
 from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
-from normalmesh.jumps.snapping import SnappedLine, long_enough, snapped_lines
-from normalmesh.jumps.suspects import closed_noise, find_suspects, near_edges, strain_noise, thresholds
-from normalmesh.mesh.cut_mesh import edge_middles
+from normalmesh.jumps.snapping import long_enough, snapped_lines
+from normalmesh.jumps.suspects import closed_noise, is_suspect, near_edges, strain_noise, thresholds
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.workspace import Workspace
@@ -38,6 +38,8 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Int = NDArray[np.int64]
 
+#: Pixels of a component from which on it is looked at.
+MIN_COMPONENT = 256
 #: Vertices off the outline of the first mesh, and of the jump mesh near strained edges, for each px of √foreground.
 FIRST_VERTICES, JUMP_VERTICES = 10, 25
 #: Strain of the first mesh from which on the jump mesh is fine: in px, and in units of the noise of the strain.
@@ -103,44 +105,57 @@ def jumps_along(paths: list[Int], normal_map: NormalMap) -> Jumps:
     on_paths = edges_on_paths(paths, system)
     cut = np.zeros(len(closed), np.bool_)
     cut[np.concatenate(on_paths)] = True
-    solver.hold(cut, LOOSE, np.ones(len(system.component), np.bool_))
+    solver.hold(cut, LOOSE)
     full = solver.full_strain()
     lines = []
     for path, edges in zip(paths, on_paths, strict=True):
         height = float(full[edges].mean()) if len(edges) else 0.0
         released = float((full * closed)[edges].mean()) if len(edges) else 0.0
         lines.append(JumpLine(path, height, released / RELEASE))
-    touched = {int(system.component[system.pairs[edge, 0]]) for edges in on_paths for edge in edges[:1]}
-    return Jumps(tuple(lines), _placement(solver, touched))
+    touched = np.zeros(int(system.component.max()) + 1, np.bool_)
+    touched[system.component[system.pairs[cut, 0]]] = True
+    return Jumps(tuple(lines), _placement(solver, touched[system.component]))
 
 
 def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:
-    """Find the jumps of a denoised map, with its hierarchy if that is known; none for ``discontinuities=False``."""
+    """Find the jumps of a denoised map, with its hierarchy if that is known; none for ``discontinuities=False``.
+
+    Components of the mask are looked at one by one, so that none depends on the others.
+    """
     if discontinuities is False:
         return Jumps()
-    return find_jumps_with(normal_map, hierarchy or Hierarchy.of(normal_map), always=discontinuities is True)
+    always = discontinuities is True
+    hierarchy = hierarchy or Hierarchy.of(normal_map)
+    first = _first_mesh(normal_map, hierarchy)
+    if len(np.unique(first.components[first.faces[:, 0]])) == 1:
+        return _jumps_of_component(normal_map, hierarchy, first, always)
+    return Jumps.joined(_shifted_jumps(each, always) for each in component_maps(normal_map, MIN_COMPONENT))
 
 
-def find_jumps_with(normal_map: NormalMap, hierarchy: Hierarchy, always: bool = False) -> Jumps:
-    """Find the jumps of a denoised map with its hierarchy; with ``always``, without an early exit."""
+def _shifted_jumps(component: ComponentMap, always: bool) -> Jumps:
+    """Return the jumps of a component of a map, as they lie in that map."""
+    hierarchy = Hierarchy.of(component.normal_map)
+    first = _first_mesh(component.normal_map, hierarchy)
+    return _jumps_of_component(component.normal_map, hierarchy, first, always).shifted(component.left, component.top)
+
+
+def _first_mesh(normal_map: NormalMap, hierarchy: Hierarchy) -> ScreenMesh:
+    """Return the mesh on which the continuous surface is solved."""
+    return hierarchy.mesh(hierarchy.level(round(FIRST_VERTICES * math.sqrt(normal_map.foreground))))
+
+
+def _jumps_of_component(normal_map: NormalMap, hierarchy: Hierarchy, mesh: ScreenMesh, always: bool) -> Jumps:
+    """Find the jumps of a denoised map of one component; with ``always``, without an early exit."""
     workspace, side = Workspace(), math.sqrt(normal_map.foreground)
-    coarse = hierarchy.level(round(FIRST_VERTICES * side))
-    first = _solver(hierarchy.mesh(coarse), normal_map, workspace)
+    first = _solver(mesh, normal_map, workspace)
     first.solve_all()
     closed, noise = first.strain.copy(), closed_noise(first)
-    component, count = first.component_of_edge, int(first.system.component.max()) + 1
-    suspect = np.ones(count, np.bool_) if always else find_suspects(first)[0]
-    if not suspect.any():
+    if not always and not is_suspect(first):
         return Jumps()
     strained = np.hypot(closed, np.where(first.twist > TWISTED, first.twist, 0.0))
-    fine = np.flatnonzero((strained > np.maximum(NEAR, NEAR_NOISE * noise)[component]) & suspect[component])
-    mesh = hierarchy.mixed_mesh(near_edges(first, fine), hierarchy.level(round(JUMP_VERTICES * side)), coarse)
-    solver = _solver(mesh, normal_map, workspace)
-    # Components are numbered alike if they are in the order of their first sides on the outline.
-    ranks, old_ranks = (_component_ranks(each.system.means.mesh) for each in (solver, first))
-    chosen = np.empty(count, np.bool_)
-    chosen[old_ranks] = suspect
-    solver.movable = chosen[ranks][solver.system.component]
+    fine = np.flatnonzero(strained > max(NEAR, NEAR_NOISE * noise))
+    levels = (hierarchy.level(round(vertices * side)) for vertices in (JUMP_VERTICES, FIRST_VERTICES))
+    solver = _solver(hierarchy.mixed_mesh(near_edges(first, fine), *levels), normal_map, workspace)
     return _jumps(solver, normal_map)
 
 
@@ -160,67 +175,40 @@ def _jumps(solver: RobustSolver, normal_map: NormalMap) -> Jumps:
         noise, edges = _strained(solver, closed)
         cut = choose_lines(edges)
         lines = snapped_lines(edges, cut, normal_map)
-        false = _false_edges(lines, edges.system)
-        if turn == TURNS - 1 or len(false) == 0:
+        false = [line for line in lines if line.contrast < CONTRAST]
+        share = sum(line.length for line in false) / max(sum(line.length for line in lines), 1)
+        if turn == TURNS - 1 or share <= FALSE_SHARE:
             break
-        solver.stiffen(false)
-    noisy = (noise > NOISY)[solver.system.component] & solver.movable
-    if noisy.any():
-        solver.hold(cut, LOOSE, noisy)
+        solver.stiffen(np.concatenate([line.edges for line in false]))
+    if noise > NOISY:
+        solver.hold(cut, LOOSE)
     # In clean maps also lines between parallel surfaces, without much contrast, are jumps.
-    least = CONTRAST * np.clip(noise / NOISY, CLEAN_CONTRAST, 1.0)
-    clear = [line for line in lines if line.contrast >= least[line.component]]
+    least = CONTRAST * min(max(noise / NOISY, CLEAN_CONTRAST), 1.0)
+    clear = [line for line in lines if line.contrast >= least]
     kept = [line for line, enough in zip(clear, long_enough([line.path for line in clear]), strict=True) if enough]
     found = tuple(JumpLine(line.path, line.height, line.certainty) for line in kept)
-    placement = _placement(solver, {line.component for line in kept}) if kept else None
-    return Jumps(found, placement, float(noise.max()))
+    return Jumps(found, _placement(solver, np.ones(len(solver.offsets), np.bool_)) if kept else None, noise)
 
 
-def _strained(solver: RobustSolver, closed: Float) -> tuple[Float, StrainedEdges]:
-    """Solve robustly; return the noise of the strain (C,), and the edges with their strain.
+def _strained(solver: RobustSolver, closed: Float) -> tuple[float, StrainedEdges]:
+    """Solve robustly; return the noise of the strain, and the edges with their strain.
 
     ``closed`` (E,) is the strain of the continuous surface.
     """
-    component = solver.component_of_edge
     solver.one_sided(ONE_SIDED, RECHECKS)
-    noise = strain_noise(solver.strain, component, int(solver.system.component.max()) + 1)
-    low, release = (each[component] for each in thresholds(noise))
-    widths = np.maximum(WIDTH, noise)[component]
-    solver.cauchy(widths, CAUCHY)
-    solver.cauchy(widths, LAST, low)
+    noise = strain_noise(solver.strain)
+    low, release = thresholds(noise)
+    solver.cauchy(max(WIDTH, noise), CAUCHY)
+    solver.cauchy(max(WIDTH, noise), LAST, low)
     full = solver.full_strain()
     own = np.where(solver.own, full, 0.0)
     return noise, StrainedEdges(solver.system, full, own * LOW / low, closed * (RELEASE / release) * (low / LOW))
 
 
-def _false_edges(lines: list[SnappedLine], system: FacetSystem) -> NDArray[np.int64]:
-    """Return the edges of lines without contrast, in components where these are more than a share of all lines."""
-    count = int(system.component.max()) + 1
-    component = np.array([line.component for line in lines], np.int64)
-    length = np.array([line.length for line in lines], np.float64)
-    unclear = np.array([line.contrast < CONTRAST for line in lines], np.bool_)
-    total = np.bincount(component, length, count)
-    many = np.bincount(component, length * unclear, count) > FALSE_SHARE * total
-    false = [line.edges for line in lines if line.contrast < CONTRAST and many[line.component]]
-    return np.concatenate(false) if false else np.empty(0, np.int64)
-
-
-def _placement(solver: RobustSolver, components: set[int]) -> Placement:
-    """Return the planes of a solved jump mesh; those of the given components hold."""
+def _placement(solver: RobustSolver, chosen: Bool) -> Placement:
+    """Return the planes of the chosen faces (M,) of a solved jump mesh."""
     means = solver.system.means
-    holds = np.isin(solver.system.component, list(components))
+    mesh = ScreenMesh(means.mesh.vertices, means.mesh.faces[chosen])
     return Placement(
-        means.mesh, means.centroids.copy(), means.gradients.copy(), means.areas.copy(), solver.offsets, holds
+        mesh, means.centroids[chosen], means.gradients[chosen], means.areas[chosen], solver.offsets[chosen]
     )
-
-
-def _component_ranks(mesh: ScreenMesh) -> NDArray[np.int64]:
-    """Return the rank (C,) of each component of a mesh by the first side of its outline, from top to bottom."""
-    outer = np.flatnonzero(mesh.opposite < 0)
-    component = mesh.components[mesh.faces[outer // 3, 0]]
-    u, v = edge_middles(mesh, outer).T
-    order = np.lexsort((u, v))
-    _, first = np.unique(component[order], return_index=True)
-    ranks = np.empty(len(first), np.int64)
-    ranks[np.argsort(first)] = np.arange(len(first))
-    return ranks

@@ -25,7 +25,7 @@ def placed_offsets(placement: Placement, means: FaceMeans, shape: tuple[int, int
     """
     count, central = len(means.mesh.faces), means.camera.is_central
     owner = pixel_faces(means.mesh, shape)[_pixels(placement.centroids, shape)]
-    inside = np.flatnonzero((owner >= 0) & placement.holds)
+    inside = np.flatnonzero(owner >= 0)
     face, area = owner[inside], placement.areas[inside]
     steps = placement.centroids[inside] - means.centroids[face]
     offsets = placement.offsets[inside] - rises(means.gradients[face], steps, central)
@@ -33,8 +33,7 @@ def placed_offsets(placement: Placement, means: FaceMeans, shape: tuple[int, int
     weights: Float = np.bincount(face, area, count).astype(np.float64)
     bare = np.flatnonzero(weights == 0)
     under = pixel_faces(placement.mesh, shape)[_pixels(means.centroids[bare], shape)]
-    known = (under >= 0) & placement.holds[under]
-    bare, under = bare[known], under[known]
+    bare, under = bare[under >= 0], under[under >= 0]
     steps = means.centroids[bare] - placement.centroids[under]
     values[bare] = placement.offsets[under] + rises(placement.gradients[under], steps, central)
     weights[bare] = means.areas[bare]

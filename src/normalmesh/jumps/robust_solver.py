@@ -28,7 +28,7 @@ Int = NDArray[np.int64]
 MOVED, MOVED_CAUCHY = 0.1, 0.2
 #: Rings of faces around moving edges that are solved again.
 RINGS = 10
-#: Faces drop out of later solves only if at least this share of a component does.
+#: Faces drop out of later solves only if at least this share of them does.
 NARROWER = 0.2
 #: Twist (px) at which an edge loses half of its weight.
 TWISTED = 0.5
@@ -86,7 +86,6 @@ class RobustSolver:
         self._matrix, self._right_side, self._gauge = system.matrix(), system.right_side(), system.gauge
         self._factor = PartialCholesky(self._matrix, means.centroids, workspace)
         self._extra = self._gauge.pins(self._matrix.diagonal(), self._factor.last)
-        self.component_of_edge = system.component[first]
         self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(len(first))
         self._totals = np.zeros(len(self.offsets))
         self.movable = np.ones(len(self.offsets), np.bool_)
@@ -127,17 +126,18 @@ class RobustSolver:
                 self._resume(self._weigh_one_sided(np.flatnonzero(own), self._all_faces), before)
         self._finish()
 
-    def cauchy(self, widths: Float, rounds: int, twisted: Float | None = None) -> None:
-        """Solve with Cauchy weights of the given widths (E,), in px, at most ``rounds`` times.
+    def cauchy(self, width: float, rounds: int, twisted: float = np.inf) -> None:
+        """Solve with Cauchy weights of the given width, in px, at most ``rounds`` times.
 
-        Where strain and twist together reach ``twisted`` (E,), the twist counts as strain.
+        Where strain and twist together reach ``twisted`` px, the twist counts as strain.
         """
         own = self.own
         for turn in range(rounds):
             edges = np.flatnonzero(own) if turn == 0 else self._edges[own[self._edges]]
             before = self.weights.copy()
-            seen = self.strain if twisted is None else self._with_twist(twisted)
-            self._over(_robust_solver.weigh_by_strain, edges, seen, widths, self._base, self.weights)
+            full = self.full_strain()
+            seen = np.where(full >= twisted, full, self.strain)
+            self._over(_robust_solver.weigh_by_strain, edges, seen, width, self._base, self.weights)
             moving = edges[np.abs(self.weights[edges] - before[edges]) > MOVED_CAUCHY * self._base[edges]]
             if turn == 0 and len(moving) == 0:
                 self.weights = before
@@ -151,13 +151,10 @@ class RobustSolver:
                 break
         self._finish()
 
-    def hold(self, cut: Bool, loose: float, faces: Bool) -> None:
-        """Solve with edges between ``faces`` (M,) that hold, except for ``cut`` (E,) ones, which keep a share."""
-        edges = np.flatnonzero(faces[self.system.pairs].all(axis=1))
-        self.weights[edges] = np.where(cut[edges], loose, 1.0) * self._base[edges]
-        self._plan(faces)
-        self._solve()
-        self._finish()
+    def hold(self, cut: Bool, loose: float) -> None:
+        """Solve with edges that hold, except for ``cut`` (E,) ones, which keep a share of their weight."""
+        self.weights = np.where(cut, loose, 1.0) * self._base
+        self.solve_all()
 
     def stiffen(self, edges: Int) -> None:
         """Let edges hold whatever their strain: those around the given ones across which normals hardly differ."""
@@ -172,10 +169,6 @@ class RobustSolver:
         """Return strain and twist (E,) together, in px."""
         full: Float = np.hypot(self.strain, self.twist)
         return full
-
-    def _with_twist(self, least: Float) -> Float:
-        full = self.full_strain()
-        return np.where(full >= least, full, self.strain)
 
     def _weigh_one_sided(self, edges: Int, faces: Int) -> Int:
         """Set the weights of edges from the affinities of faces; return the edges that still move."""
@@ -210,12 +203,9 @@ class RobustSolver:
         self._choose()
 
     def _narrow(self, moving: Int) -> None:
-        """After the next solve, only faces around moving edges change, in components where that saves enough."""
-        component = self.system.component
+        """After the next solve, only faces around moving edges change, if that saves enough."""
         active = self._around(moving, RINGS) & self._active
-        now, then = np.bincount(component, self._active), np.bincount(component, active)
-        active = np.where((then >= (1 - NARROWER) * now)[component], self._active, active)
-        if not np.array_equal(active, self._active):
+        if np.count_nonzero(active) < (1 - NARROWER) * np.count_nonzero(self._active):
             self._factor.narrow(active)
             self._next_active = active
 

@@ -62,8 +62,6 @@ class SnappedLine:
         Pixel corners u, v along the line, one px apart.
     edges : (K,) int64
         The edges of the jump mesh that it stands for.
-    component
-        Component of the jump mesh.
     height, certainty
         See :class:`.JumpLine`.
     contrast
@@ -72,7 +70,6 @@ class SnappedLine:
 
     path: Int
     edges: Int
-    component: int
     height: float
     certainty: float
     contrast: float
@@ -97,9 +94,8 @@ def snapped_lines(edges: StrainedEdges, cut: NDArray[np.bool_], normal_map: Norm
         lengths = system.lengths[steps]
         height = float((lengths * edges.pixels[steps]).sum() / lengths.sum())
         certainty = float(edges.release[steps].sum() / (RELEASE * lengths.sum()))
-        component = int(system.component[system.pairs[steps[0], 0]])
         lines += [
-            SnappedLine(path, steps, component, height, certainty, snapper.contrast(path))
+            SnappedLine(path, steps, height, certainty, snapper.contrast(path))
             for path in snapper.paths(corners[chains[chain]])
         ]
     return lines

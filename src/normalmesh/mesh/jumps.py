@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ class Placement:
     Attributes
     ----------
     mesh : ScreenMesh
-        The mesh on which jumps were found.
+        The mesh on which jumps were found: it covers the components of the mask that have jumps.
     centroids : (M, 2)
         Centroids of its faces, in px.
     gradients : (M, 2)
@@ -57,8 +58,6 @@ class Placement:
         Areas of its faces, in px².
     offsets : (M,)
         Unknown of the camera at the centroids.
-    holds : (M,) bool
-        Faces of components with a line: only there do the planes count.
     """
 
     mesh: ScreenMesh
@@ -66,7 +65,21 @@ class Placement:
     gradients: Float
     areas: Float
     offsets: Float
-    holds: NDArray[np.bool_]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Placement]) -> Placement:
+        """Join the placements of several components."""
+        first = np.cumsum([0, *(len(each.mesh.vertices) for each in parts)])
+        faces = [each.mesh.faces + np.int32(start) for each, start in zip(parts, first[:-1], strict=True)]
+        mesh = ScreenMesh(np.concatenate([each.mesh.vertices for each in parts]), np.concatenate(faces))
+        names = ("centroids", "gradients", "areas", "offsets")
+        return cls(mesh, *(np.concatenate([getattr(each, name) for each in parts]) for name in names))
+
+    def shifted(self, left: int, top: int) -> Placement:
+        """Return the placement of a window as it lies in the image, in which it has this column and row."""
+        by = np.array([left, top], np.float64)
+        mesh = ScreenMesh(self.mesh.vertices + by, self.mesh.faces)
+        return replace(self, mesh=mesh, centroids=self.centroids + by)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +99,21 @@ class Jumps:
     lines: tuple[JumpLine, ...] = ()
     placement: Placement | None = None
     noise: float = 0.0
+
+    @classmethod
+    def joined(cls, parts: Iterable[Jumps]) -> Jumps:
+        """Join the jumps of several components."""
+        found = list(parts)
+        placements = [each.placement for each in found if each.placement is not None]
+        placement = Placement.joined(placements) if placements else None
+        lines = tuple(line for each in found for line in each.lines)
+        return cls(lines, placement, max((each.noise for each in found), default=0.0))
+
+    def shifted(self, left: int, top: int) -> Jumps:
+        """Return the jumps of a window as they lie in the image, in which it has this column and row."""
+        lines = tuple(replace(line, path=line.path + np.array([left, top])) for line in self.lines)
+        placement = None if self.placement is None else self.placement.shifted(left, top)
+        return replace(self, lines=lines, placement=placement)
 
     @property
     def length(self) -> int:
