@@ -66,10 +66,20 @@ def find_jumps(normal_map: NormalMap, *, discontinuities: bool | str = "auto", n
         For :func:`decimate` and :func:`integrate`. :func:`reconstruct` does all of this.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
-    if discontinuities != "auto" and discontinuities is not True:
-        raise NormalMeshError(f'discontinuities must be "auto" or True, not {repr_for_error(discontinuities)}')
+    chosen = checked_discontinuities(discontinuities)
+    if chosen is False:
+        raise NormalMeshError('discontinuities must be "auto" or True, not False')
     known = estimate_noise(normal_map) if noise is None else checked_noise(noise)
-    return jumps_of(without_noise(normal_map, known), discontinuities)
+    return jumps_of(without_noise(normal_map, known), chosen)
+
+
+def checked_discontinuities(value: object) -> bool | str:
+    """Return whether to look for jumps, or raise an error."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    if not isinstance(value, bool | np.bool_):
+        raise NormalMeshError(f'discontinuities must be "auto", True or False, not {repr_for_error(value)}')
+    return bool(value)
 
 
 def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:
