@@ -175,7 +175,7 @@ def test_a_change_to_anything_else_compiles_nothing(compiled: tuple[Path, Path])
 def test_a_constant_from_another_module_is_part_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     before = list(kernel_cache.parts(_refinement.move_vertices))
     assert before == list(kernel_cache.parts(_refinement.move_vertices))
-    monkeypatch.setattr(_refinement, "MIN_AREA", _refinement.MIN_AREA + 1)
+    monkeypatch.setattr(_refinement, "MANY_PIXELS", _refinement.MANY_PIXELS + 1)
     assert before != list(kernel_cache.parts(_refinement.move_vertices))
 
 
