@@ -126,7 +126,7 @@ def test_jumps_are_those_of_the_surface():
 def test_continuous_surfaces_report_nothing():
     _, normal_map = flap()
     mesh = decimate(normal_map, vertices=300)
-    for options in ({"discontinuities": False}, {"formulation": "vertices"}):
+    for options in ({"discontinuities": False}, {"discontinuities": np.False_}, {"formulation": "vertices"}):
         surface = integrate(mesh, normal_map, refine=0, **options)
         assert surface.discontinuities is None
         assert np.array_equal(surface.faces, mesh.faces)

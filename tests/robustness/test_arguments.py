@@ -124,7 +124,7 @@ def calls(surface, mesh, tmp_path_factory):
         "regularisation": 0.1, "in_plane": False, "start": "pixels", "locked": None, "progress": None,
     }  # fmt: skip
     integrating = {
-        "formulation": "facets", "parameters": "gradient", "metric": "screen", "clamp": None, "discontinuities": None,
+        "formulation": "facets", "parameters": "gradient", "metric": "screen", "clamp": None, "discontinuities": "auto",
         "noise": 0.0, "refine": 1, "prior": None, "distance": 1.0, "units": "px", "progress": None,
     }  # fmt: skip
     running = {"decimation": None, "threads": None, "memory_limit": None, "progress": None}
@@ -183,7 +183,7 @@ def calls(surface, mesh, tmp_path_factory):
         "add_noise": [(nm.add_noise, {**on_map, "degrees": 5.0, "seed": 0})],
         "available_memory": [(nm.available_memory, {})],
         "decimate": [
-            (nm.decimate, {**on_map, **decimating}),
+            (nm.decimate, {**on_map, **decimating, "jumps": None}),
             (nm.decimate, {**on_map, "threshold": 1.0}),
             (nm.decimate, {**on_map, "compression": 0.5}),
         ],
@@ -194,11 +194,13 @@ def calls(surface, mesh, tmp_path_factory):
                            "each_component": True}),
         ],
         "integrate": [
-            (nm.integrate, {"mesh": mesh, **on_map, **integrating}),
+            (nm.integrate, {"mesh": mesh, **on_map, **integrating, "jumps": None}),
             (nm.integrate, {"mesh": mesh, **on_map, "prior": [[4.0, 4.0, 1.0]], "prior_weight": 1.0, "refine": 0}),
             (nm.integrate, {"mesh": mesh, **on_map, "formulation": "vertices", "clamp": (0.1, 9.0), "refine": 0}),
         ],
-        "integrate_pixels": [(nm.integrate_pixels, {**on_map, "distance": 1.0, "discontinuities": False})],
+        "integrate_pixels": [
+            (nm.integrate_pixels, {**on_map, "distance": 1.0, "discontinuities": False, "jumps": None}),
+        ],
         "measure_looks": [
             (nm.measure_looks, {"surface": surface, **on_map, "pixels": np.zeros((SIDE, SIDE))}),
         ],

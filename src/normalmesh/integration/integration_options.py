@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_choice, checked_int
 from normalmesh.decimation.decimation_options import MAX_ROUNDS
-from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import check_system
+from normalmesh.jumps.finding import checked_discontinuities
 from normalmesh.mesh.surface import check_units
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.noise import Noise, checked_noise
@@ -60,10 +60,7 @@ class IntegrationOptions:
     def __post_init__(self) -> None:
         checked_choice(self.formulation, FORMULATIONS, "formulation")
         check_system(self.parameters, self.metric, self.clamp)
-        if self.discontinuities != "auto" and not isinstance(self.discontinuities, bool | np.bool_):
-            raise NormalMeshError(
-                f'discontinuities must be "auto", True or False, not {repr_for_error(self.discontinuities)}'
-            )
+        object.__setattr__(self, "discontinuities", checked_discontinuities(self.discontinuities))
         if self.discontinuities is True and self.formulation != "facets":
             raise NormalMeshError('discontinuities need formulation="facets"')
         if self.noise is not None:

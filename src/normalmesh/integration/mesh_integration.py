@@ -170,8 +170,9 @@ def integrate_with(
 
 def _asked(mesh: ScreenMesh, cut: CutMesh) -> int:
     """Return the number of vertices that the surface should have."""
-    report = mesh.report if isinstance(mesh, DecimatedMesh) else None
-    return len(cut.origin) if report is None or report.target is None else max(report.target, len(cut.origin))
+    if isinstance(mesh, DecimatedMesh) and mesh.report.target is not None and mesh.report.target_met:
+        return max(mesh.report.target, len(cut.origin))
+    return len(cut.origin)
 
 
 def _refined(

@@ -9,7 +9,7 @@ from scipy import ndimage
 from normalmesh.arguments import checked_instance
 from normalmesh.integration.pixel_grid import PixelPlanes, no_edges, right_side, solve_grid, weigh_by_mobility
 from normalmesh.integration.pixel_jumps import with_jumps
-from normalmesh.jumps.finding import find_jumps
+from normalmesh.jumps.finding import checked_discontinuities, find_jumps
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
@@ -60,10 +60,10 @@ def integrate_pixels(
     distance = checked_distance(distance)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
-    elif discontinuities is False:
+    elif (chosen := checked_discontinuities(discontinuities)) is False:
         jumps = Jumps()
     else:
-        jumps = find_jumps(normal_map, discontinuities=discontinuities)
+        jumps = find_jumps(normal_map, discontinuities=chosen)
     unknown = _integrated(normal_map, jumps)
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()

@@ -86,10 +86,20 @@ def find_jumps(
         For :func:`decimate` and :func:`integrate`. :func:`reconstruct` does all of this.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
-    if discontinuities != "auto" and discontinuities is not True:
-        raise NormalMeshError(f'discontinuities must be "auto" or True, not {repr_for_error(discontinuities)}')
+    chosen = checked_discontinuities(discontinuities)
+    if chosen is False:
+        raise NormalMeshError('discontinuities must be "auto" or True, not False')
     smooth = without_noise(normal_map, noise_of(normal_map, noise))
-    return jumps_of(smooth, discontinuities) if lines is None else jumps_along(given_paths(lines, smooth), smooth)
+    return jumps_of(smooth, chosen) if lines is None else jumps_along(given_paths(lines, smooth), smooth)
+
+
+def checked_discontinuities(value: object) -> bool | str:
+    """Return whether to look for jumps, or raise an error."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    if not isinstance(value, bool | np.bool_):
+        raise NormalMeshError(f'discontinuities must be "auto", True or False, not {repr_for_error(value)}')
+    return bool(value)
 
 
 def jumps_along(paths: list[Int], normal_map: NormalMap) -> Jumps:
