@@ -81,8 +81,7 @@ def sheet_with_a_bad_face(height=6.0, apart=6.0):
     means = FaceMeans.of(ScreenMesh.from_mask(np.ones((40, 40), bool)), normal_map)
     u, v = means.centroids.T
     offsets = np.where((u < 5) & (v < 5), apart, 0.0)
-    holds = np.ones(len(offsets), bool)
-    return solved, Placement(means.mesh, means.centroids, means.gradients, means.areas, offsets, holds)
+    return solved, Placement(means.mesh, means.centroids, means.gradients, means.areas, offsets)
 
 
 def test_bad_faces_are_cut_off_where_the_placement_holds_them_apart():

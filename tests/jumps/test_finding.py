@@ -78,7 +78,6 @@ def test_lines_are_exactly_the_true_ones(make, discontinuities):
     error = placement.offsets - (placement.gradients * back).sum(axis=1) - height[row, column]
     error -= np.median(error)
     assert np.sqrt(np.average(error**2, weights=placement.areas)) < 0.05
-    assert placement.holds.all()
 
 
 @pytest.mark.parametrize("degrees", [0, 3, 10])
@@ -130,13 +129,7 @@ def beside_flat(normal_map, rows=300, columns=300):
     return NormalMap(normals, mask)
 
 
-OVERLOOKED = "the first look overlooks jumps that raise the median of the strain"
-each_look = pytest.mark.parametrize(
-    "discontinuities", [pytest.param("auto", marks=pytest.mark.xfail(strict=True, reason=OVERLOOKED)), True]
-)
-
-
-@each_look
+@pytest.mark.parametrize("discontinuities", ["auto", True])
 def test_components_have_their_own_rules(discontinuities):
     """A large flat component beside a flap neither hides its line nor gets one."""
     _, normal_map = flap()
@@ -147,11 +140,10 @@ def test_components_have_their_own_rules(discontinuities):
     assert found_sides(both) == found_sides(alone)
     # Only the planes of the flap hold anything.
     placement = both.placement
-    assert np.array_equal(placement.holds, placement.centroids[:, 0] < 97)
+    assert (placement.centroids[:, 0] < 97).all()
 
 
-def test_components_are_the_same_on_both_meshes():
-    """Components of the first mesh and of the jump mesh are numbered differently: only the tent moves on to it."""
+def test_components_lie_where_they_are_in_the_image():
     _, normal_map = tent()
     normals = np.zeros((300, 260, 3))
     normals[..., 2] = 1
@@ -160,12 +152,9 @@ def test_components_are_the_same_on_both_meshes():
     normals[3:153, 135:255], mask[3:153, 135:255] = smooth.normals, True
     normals[160:288, 5:133], mask[160:288, 5:133] = normal_map.normals, True
     jumps = find_jumps(NormalMap(normals, mask), noise=0)
-    # Where the tent is as low as a pixel, at the ends of the lines, the grid of the hierarchy matters.
-    true = sides([path + np.array([5, 160]) for path in TRUE_LINES[tent]])
-    assert found_sides(jumps) <= true
-    assert len(found_sides(jumps)) >= len(true) - 4
+    assert found_sides(jumps) == sides([path + np.array([5, 160]) for path in TRUE_LINES[tent]])
     placement = jumps.placement
-    assert np.array_equal(placement.holds, placement.centroids[:, 0] < 134)
+    assert (placement.centroids[:, 0] < 134).all()
 
 
 def test_a_first_look_may_leave_and_a_close_one_does_not():
@@ -179,7 +168,6 @@ def test_a_first_look_may_leave_and_a_close_one_does_not():
 
 
 @pytest.mark.parametrize("size", [64, 128])
-@pytest.mark.xfail(strict=True, reason=OVERLOOKED)
 def test_a_first_look_does_not_leave_if_there_is_a_clear_jump(size):
     assert len(find_jumps(flap(size)[1]).lines) == 1
 

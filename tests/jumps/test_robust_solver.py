@@ -12,7 +12,7 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.jumps import robust_solver
-from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
+from normalmesh.jumps.robust_solver import STIFF_CONTRAST, TWISTED, RobustSolver
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.sparse_system import solve_spd
 from scenes import scene
@@ -110,13 +110,12 @@ def test_weights_and_strain_are_those_of_their_formulas(camera, every_change):
     np.testing.assert_allclose(solver.weights, plain.holds * plain.robust.one_sided(before), rtol=1e-9)
     np.testing.assert_allclose(solver.strain, plain.robust.strain(solver.offsets), atol=1e-12)
     before = solver.strain.copy()
-    widths = np.full(len(before), 0.05)
-    solver.cauchy(widths, 1)
+    solver.cauchy(0.05, 1)
     np.testing.assert_allclose(solver.weights, plain.holds * plain.robust.cauchy(before, 0.05), rtol=1e-12)
     full = solver.full_strain()
     np.testing.assert_allclose(full, np.sqrt(solver.strain**2 + plain.twist**2), atol=1e-12)
     seen = np.where(full >= 0.5, full, solver.strain)
-    solver.cauchy(widths, 1, np.full(len(before), 0.5))
+    solver.cauchy(0.05, 1, 0.5)
     np.testing.assert_allclose(solver.weights, plain.holds * plain.robust.cauchy(seen, 0.05), rtol=1e-12)
 
 
@@ -129,11 +128,10 @@ def test_a_whole_sequence_equals_plain_solves(camera, every_change):
     # After the third solve, all edges are weighed and solved again.
     plain.one_sided(9)
     assert_same(solver, plain, 1e-6)
-    widths = np.full(len(solver.strain), 0.05)
-    solver.cauchy(widths, 4)
+    solver.cauchy(0.05, 4)
     plain.cauchy(0.05, 4)
     assert_same(solver, plain, 1e-6)
-    solver.cauchy(widths, 2, np.full(len(widths), 0.5))
+    solver.cauchy(0.05, 2, 0.5)
     plain.cauchy(0.05, 2, 0.5)
     assert_same(solver, plain, 1e-6)
 
@@ -159,24 +157,38 @@ def test_only_movable_faces_lose_weight():
     before, own = solver.weights.copy(), solver.own
     assert np.array_equal(own, (system.means.centroids[system.pairs, 0] > 50).all(axis=1))
     solver.one_sided(5)
-    solver.cauchy(np.full(len(own), 0.05), 2)
+    solver.cauchy(0.05, 2)
     assert np.array_equal(solver.weights[~own], before[~own])
     assert (solver.weights[own] != before[own]).all()
 
 
 def test_cut_edges_are_open_where_others_hold():
-    """Edges between the given faces get their full weight, cut ones a share; the rest keep theirs."""
+    """Edges get their full weight, cut ones a share of it."""
     system = flap_system()
     solver, plain = RobustSolver(system, Workspace()), PlainSolver(system)
     solver.solve_all()
-    rng = np.random.default_rng(0)
-    cut, faces = rng.random(len(system.pairs)) < 0.1, system.means.centroids[:, 1] < 60
-    inside = faces[system.pairs].all(axis=1)
+    cut = np.random.default_rng(0).random(len(system.pairs)) < 0.1
     base = plain.holds * plain.robust.trust * plain.robust.edge_cosines**2
-    expected = np.where(inside, np.where(cut, 1e-4, 1.0) * base, solver.weights)
-    solver.hold(cut, 1e-4, faces)
-    plain.solve(expected)
+    solver.hold(cut, 1e-4)
+    plain.solve(np.where(cut, 1e-4, 1.0) * base)
     assert_same(solver, plain)
+
+
+def test_stiff_edges_hold():
+    system = flap_system()
+    solver, plain = RobustSolver(system, Workspace()), PlainSolver(system)
+    solver.solve_all()
+    solver.one_sided(5)
+    torn = np.flatnonzero(solver.strain > 2)
+    solver.stiffen(torn)
+    stiff = ~solver.own
+    normals = system.means.normals[system.pairs]
+    assert (np.linalg.norm(normals[:, 0] - normals[:, 1], axis=1)[stiff] < STIFF_CONTRAST).all()
+    assert 0 < np.count_nonzero(stiff) < len(stiff)
+    base = plain.holds * plain.robust.trust * plain.robust.edge_cosines**2
+    solver.one_sided(5)
+    solver.cauchy(0.05, 2)
+    np.testing.assert_allclose(solver.weights[stiff], base[stiff], rtol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.0, 10.0])
@@ -188,8 +200,8 @@ def test_components_do_not_influence_each_other(noise):
     for solver in solvers:
         solver.solve_all()
         solver.one_sided(20, (6, 13))
-        solver.cauchy(np.full(len(solver.strain), 0.05), 5)
-        solver.cauchy(np.full(len(solver.strain), 0.05), 2, np.full(len(solver.strain), 0.5))
+        solver.cauchy(0.05, 5)
+        solver.cauchy(0.05, 2, 0.5)
     count = len(alone.component)
     offsets = solvers[1].offsets[:count]
     np.testing.assert_allclose(offsets - offsets.mean(), solvers[0].offsets, atol=1e-6)
@@ -201,7 +213,7 @@ def test_the_same_on_any_number_of_threads():
         solver = RobustSolver(flap_system(), Workspace())
         solver.solve_all()
         solver.one_sided(6, (3,))
-        solver.cauchy(np.full(len(solver.strain), 0.05), 2)
+        solver.cauchy(0.05, 2)
         return solver.offsets
 
     alone, together = on_one_and_on_several(offsets)
