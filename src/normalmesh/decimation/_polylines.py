@@ -15,7 +15,9 @@ from normalmesh.runtime.kernels import inner, kernel
 #: Times that vertices are moved to the smooth line, and that those between the kept ones are collapsed.
 MOVES, COLLAPSES = 2, 4
 #: Sweeps in which polylines are polished, and the steps (px) of the sweeps.
-POLISH_STEPS = (1.0, 0.5, 0.5, 0.25, 0.25)
+POLISH_STEPS = (0.5, 0.5, 0.25, 0.25)
+#: Distance (px), in u and v, by which polishing moves a vertex at most: lines are known to half a pixel.
+MAX_SHIFT = 0.5
 #: What a turn by 45° costs in squared differences of unit normals, summed over pixels; and what any move costs.
 TURN_COST, MOVE_COST = 4.0, 0.02
 #: Faces beside a polyline have twice this area (px²), and this height over their longest side (px), at least.
@@ -207,14 +209,19 @@ def polish_lines(chosen, before, after, mesh, normals):
     Return the number of moves.
     """
     vertices = mesh.vertices
+    start = vertices[chosen]
     moves = 0
     for step in POLISH_STEPS:
-        for vertex in chosen:
+        for k in range(chosen.size):
+            vertex = chosen[k]
             u, v = vertices[vertex, 0], vertices[vertex, 1]
             best_u, best_v, best = u, v, np.inf
             for place in range(9):
                 vertices[vertex, 0] = u + step * (place % 3 - 1)
                 vertices[vertex, 1] = v + step * (place // 3 - 1)
+                away = max(abs(vertices[vertex, 0] - start[k, 0]), abs(vertices[vertex, 1] - start[k, 1]))
+                if away > MAX_SHIFT:
+                    continue
                 moved = vertices[vertex, 0] != u or vertices[vertex, 1] != v
                 cost = star_spread(vertex, mesh, normals)
                 cost += TURN_COST * turns_around(vertex, before, after, vertices) + MOVE_COST * moved

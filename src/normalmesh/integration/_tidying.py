@@ -422,11 +422,21 @@ def may_be_dropped(f, state, touched):
     return False
 
 
+@inner
+def is_beside_slit(f, mesh):
+    """Return whether a border edge of face f is locked: the other side of a slit must stay the same."""
+    for corner in range(3 * f, 3 * f + 3):
+        a, b = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
+        if mesh.opposite[corner] >= 3 * mesh.real_faces and mesh.flags[a] & mesh.flags[b] & LOCKED:
+            return True
+    return False
+
+
 @kernel
 def tidy_border(order, state, touched, dead):
     """Squeeze bad faces of the given order flat onto the border, or drop them; return how many of each.
 
-    Set ``dead`` (M,) for faces that must be taken out, and ``touched`` (N,) for vertices around them; both are False
+    Faces beside a slit, whose vertices are locked, stay. Set ``dead`` (M,) for faces that must be taken out, and ``touched`` (N,) for vertices around them; both are False
     before. A vertex is touched once only, so that all decisions hold together.
     """
     mesh = state.mesh
@@ -437,7 +447,7 @@ def tidy_border(order, state, touched, dead):
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         double_area, longest_squared = shape_of(a, b, c, mesh.vertices)
         width = double_area / math.sqrt(longest_squared)
-        if width > SQUEEZED:
+        if width > SQUEEZED or is_beside_slit(f, mesh):
             continue
         for corner in range(3 * f, 3 * f + 3):
             if not dead[f] and mesh.opposite[corner] >= end and squeeze(corner, state, touched, pixels):

@@ -102,7 +102,9 @@ class SolvedMesh:
         if not apart.any():
             return False
         cut = CutMesh.along(mesh, system.ends[apart])
-        locked = (self.mesh.flags[cut.origin] & LOCKED) > 0
+        locked = self.mesh.flags & LOCKED > 0
+        locked[system.ends[apart]] = True
+        locked = locked[cut.origin]
         self.mesh = ClosedMesh.from_screen(cut.mesh, self.normal_map.shape, locked)
         self.unknown, self.component = self.unknown[cut.origin], self.component[cut.origin]
         return True
