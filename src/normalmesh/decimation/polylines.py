@@ -33,7 +33,7 @@ TOLERANCE, FINEST, USUAL, GROWTH, COARSEST = 0.12, 0.6, 1.0, 1.2, 1.7
 #: Length (px) of the edges of a polyline, at most.
 LONGEST = 60.0
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of the pixels, and how far they move a point (px).
-SMOOTHING_PASSES, MAX_SHIFT = 10, 0.7
+SMOOTHING_PASSES, MAX_SHIFT = 20, 1.0
 
 
 @dataclass(frozen=True, eq=False)
