@@ -111,7 +111,7 @@ def test_jumps_that_are_known_are_taken():
     corners = np.concatenate([line.path for line in jumps.lines])
     assert np.mean(corners[:, 0] == 48) > 0.8
     jump = found[10, 47] - found[10, 48]
-    assert jump == pytest.approx(unknown[10, 47] - unknown[10, 48], rel=0.15)
+    assert jump == pytest.approx(unknown[10, 47] - unknown[10, 48], rel=0.25)
 
 
 def test_aggregates_are_joined_by_strong_edges():

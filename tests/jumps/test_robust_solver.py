@@ -16,7 +16,7 @@ from normalmesh.jumps.robust_solver import STIFF_CONTRAST, TWISTED, RobustSolver
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.sparse_system import solve_spd
 from scenes import scene
-from surfaces import flap, noisy
+from surfaces import flap
 from thread_counts import on_one_and_on_several
 
 CAMERAS = [Orthographic(0.7), Perspective(900.0, 850.0, 45.0, 50.0, skew=3.0)]
@@ -189,23 +189,6 @@ def test_stiff_edges_hold():
     solver.one_sided(5)
     solver.cauchy(0.05, 2)
     np.testing.assert_allclose(solver.weights[stiff], base[stiff], rtol=1e-12)
-
-
-@pytest.mark.parametrize("noise", [0.0, 10.0])
-def test_components_do_not_influence_each_other(noise):
-    normal_map = noisy(flap()[1], 3.0)
-    other = noisy(scene("flaps", 96, 0.0).normal_map(Orthographic()), noise, seed=1)
-    alone, both = beside(normal_map, other)
-    solvers = [RobustSolver(system, Workspace()) for system in (alone, both)]
-    for solver in solvers:
-        solver.solve_all()
-        solver.one_sided(20, (6, 13))
-        solver.cauchy(0.05, 5)
-        solver.cauchy(0.05, 2, 0.5)
-    count = len(alone.component)
-    offsets = solvers[1].offsets[:count]
-    np.testing.assert_allclose(offsets - offsets.mean(), solvers[0].offsets, atol=1e-6)
-    assert (both.component[:count] == 0).all()
 
 
 def test_the_same_on_any_number_of_threads():

@@ -91,6 +91,7 @@ SYNONYMS = {
     "truth": "normals",
     "faces": "vertices",
     "images": "image",
+    "lines": "jumps",
     "prior": "control point",
     "path": "",
     "model": "",
@@ -200,6 +201,11 @@ def calls(surface, mesh, tmp_path_factory):
         ],
         "integrate_pixels": [
             (nm.integrate_pixels, {**on_map, "distance": 1.0, "discontinuities": False, "jumps": None}),
+        ],
+        "JumpLine": [],
+        "Jumps": [],
+        "find_jumps": [
+            (nm.find_jumps, {**on_map, "lines": None, "discontinuities": "auto", "noise": None}),
         ],
         "measure_looks": [
             (nm.measure_looks, {"surface": surface, **on_map, "pixels": np.zeros((SIDE, SIDE))}),

@@ -257,7 +257,8 @@ def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surfa
     A point is ``u τ_u + v τ_v + z r₀``, or, seen by a central camera, a multiple of ``u τ_u + v τ_v + r₀``. None if one
     is behind the camera or too far from the image.
     """
-    places = np.linalg.solve(camera.frame[:3].T, model.vertices.T).T.astype(np.float64)
+    axes = np.column_stack([*camera.tangents, camera.rays(0.0, 0.0)])
+    places = np.linalg.solve(axes, model.vertices.T).T.astype(np.float64)
     if camera.is_central:
         if places[:, 2].min() <= 0:
             return None

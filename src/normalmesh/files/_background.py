@@ -66,7 +66,7 @@ def _flood_row(i, beside, state):
     """Spread background into row i from the row beside it, then along the row; return whether a pixel changed."""
     columns, changed = state.shape[1], False
     for j in range(columns):
-        if state[i, j] == COLOURED and (_touches(beside, j, state) or (j > 0 and state[i, j - 1] == BACKGROUND)):
+        if state[i, j] == COLOURED and (_touches_it(beside, j, state) or (j > 0 and state[i, j - 1] == BACKGROUND)):
             state[i, j], changed = BACKGROUND, True
     for j in range(columns - 2, -1, -1):
         if state[i, j] == COLOURED and state[i, j + 1] == BACKGROUND:
@@ -75,7 +75,7 @@ def _flood_row(i, beside, state):
 
 
 @inner
-def _touches(row, j, state):
+def _touches_it(row, j, state):
     """Return whether one of the three pixels around column j of a row is background."""
     if not 0 <= row < state.shape[0]:
         return False

@@ -436,8 +436,9 @@ def is_beside_slit(f, mesh):
 def tidy_border(order, state, touched, dead):
     """Squeeze bad faces of the given order flat onto the border, or drop them; return how many of each.
 
-    Faces beside a slit, whose vertices are locked, stay. Set ``dead`` (M,) for faces that must be taken out, and ``touched`` (N,) for vertices around them; both are False
-    before. A vertex is touched once only, so that all decisions hold together.
+    Faces beside a slit, whose vertices are locked, stay. Set ``dead`` (M,) for faces that must be taken out, and
+    ``touched`` (N,) for vertices around them; both are False before. A vertex is touched once only, so that all
+    decisions hold together.
     """
     mesh = state.mesh
     faces, end = mesh.faces, 3 * mesh.real_faces
