@@ -1,7 +1,8 @@
-"""The pipeline: decimate, then integrate."""
+"""The pipeline: find jumps, decimate, integrate."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
@@ -13,7 +14,7 @@ from normalmesh.decimation.decimation_options import DecimationKeywords, Decimat
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_with
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
 from normalmesh.integration.mesh_integration import integrate_with
@@ -21,6 +22,7 @@ from normalmesh.integration.prior import check_prior
 from normalmesh.jumps.finding import jumps_along, jumps_of
 from normalmesh.jumps.given_lines import given_paths
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.origin import Decimation
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -113,10 +115,23 @@ def reconstruct(
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
         mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work), known.lines, hierarchy)
+        _report_dropped_lines(mesh.report)
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), known)
         monitor.finish(len(surface.vertices))
     return surface
+
+
+def _report_dropped_lines(report: Decimation) -> None:
+    """Warn if there were not enough vertices for all lines of jumps."""
+    if report.dropped_lines:
+        pieces = "1 piece" if report.dropped_lines == 1 else f"{report.dropped_lines} pieces"
+        warnings.warn(
+            f"{pieces} of the lines along which depth jumps, the least certain ones, are bridged: all of them would "
+            "need too large a share of the vertices; ask for more",
+            NormalMeshWarning,
+            stacklevel=3,
+        )
 
 
 def checked_options(
