@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
+from normalmesh.decimation.rounds import RESERVE
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
@@ -198,6 +200,7 @@ def _refined(
             solved.solve()
     if max_rounds:
         _finish(solved, vertices, monitor)
+    solved.fill_up(vertices)
     return tuple(rounds)
 
 
@@ -212,14 +215,13 @@ def _finish(solved: SolvedMesh, vertices: int, monitor: Monitor) -> None:
         for _ in range(TIDYINGS):
             with monitor.timed("tidy"):
                 changed = solved.tidy() | solved.detach(placement)
-                solved.fill_up(vertices)
+                solved.fill_up(vertices - math.ceil(RESERVE * vertices))
             if not changed:
                 return
             with monitor.timed("solve"):
                 solved.solve()
     with monitor.timed("tidy"):
         solved.tidy()
-        solved.fill_up(vertices)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

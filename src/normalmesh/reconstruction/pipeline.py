@@ -30,6 +30,9 @@ from normalmesh.reconstruction.estimates import check_memory, estimate_memory, e
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
+#: What a warning of :func:`report_dropped_lines` is about.
+DROPPED_LINES = "of the lines along which depth jumps"
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -115,20 +118,21 @@ def reconstruct(
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
         mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work), known.lines, hierarchy)
-        _report_dropped_lines(mesh.report)
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), known)
         monitor.finish(len(surface.vertices))
+    report_dropped_lines(surface)
     return surface
 
 
-def _report_dropped_lines(report: Decimation) -> None:
+def report_dropped_lines(surface: Surface) -> None:
     """Warn if there were not enough vertices for all lines of jumps."""
-    if report.dropped_lines:
+    report = surface.decimation
+    if isinstance(report, Decimation) and report.dropped_lines:
         pieces = "1 piece" if report.dropped_lines == 1 else f"{report.dropped_lines} pieces"
         warnings.warn(
-            f"{pieces} of the lines along which depth jumps, the least certain ones, are bridged: all of them would "
-            "need too large a share of the vertices; ask for more",
+            f"{pieces} {DROPPED_LINES}, the least certain ones, are bridged: all of them would need too large a share "
+            "of the vertices; ask for more",
             NormalMeshWarning,
             stacklevel=3,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance, checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.cut_mesh import edge_ends, slits
@@ -21,7 +22,13 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.reconstruction.pipeline import checked_options, jumps_and_hierarchy, reconstruct
+from normalmesh.reconstruction.pipeline import (
+    DROPPED_LINES,
+    checked_options,
+    jumps_and_hierarchy,
+    reconstruct,
+    report_dropped_lines,
+)
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -110,13 +117,17 @@ def reconstruct_within(
         if options.integration.cuts:
             known, _ = jumps_and_hierarchy(without_noise(normal_map, noise), options.integration, jumps)
         further: _Further = {"preset": preset, "decimation": decimation, "memory_limit": memory_limit, "jumps": known}
-        best = _fewest(
-            normal_map,
-            given,
-            lambda vertices: reconstruct(
-                normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
-            ),
-        )
+        # Lines that a trial cannot afford are reported for the result only.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", f".*{DROPPED_LINES}", NormalMeshWarning)
+            best = _fewest(
+                normal_map,
+                given,
+                lambda vertices: reconstruct(
+                    normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
+                ),
+            )
+        report_dropped_lines(best)
         monitor.finish(len(best.vertices))
     return best
 
