@@ -39,7 +39,7 @@ def reconstruct_levels(
     ----------
     normal_map
     vertices
-        Decreasing numbers of vertices. Vertices that are split where the depth jumps are added to them.
+        Decreasing numbers of vertices, cuts included.
     decimation, threads, memory_limit, progress, **integration
         As for :func:`reconstruct`.
 

@@ -1,4 +1,4 @@
-"""The pipeline: decimate, then integrate."""
+"""The pipeline: find jumps, decimate, integrate."""
 
 from __future__ import annotations
 
