@@ -24,7 +24,8 @@ class JumpLine:
     height
         Mean distance, in px, between the surfaces on both sides, perpendicular to them.
     certainty
-        The energy that opening the line releases, in units of what is asked for: 1 for a line that is just accepted.
+        The energy per px that opening the line releases, in units of what connected lines must release on average:
+        a branch of a clear line may have less than 1.
     """
 
     path: NDArray[np.int64]
