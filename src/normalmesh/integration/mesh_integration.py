@@ -35,8 +35,8 @@ Float = NDArray[np.float64]
 ROUNDS_PER_SOLVE = 2
 #: Fraction of vertices that must change in a round for more rounds to follow.
 MIN_CHANGE = 0.005
-#: Times at most that a mesh with jumps is tidied and solved again in the end.
-TIDYINGS = 3
+#: Rounds of refinement after bad faces were cut off where the depth jumps.
+ROUNDS_AFTER_CUTS = 2
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -181,48 +181,47 @@ def _asked(mesh: ScreenMesh, cut: CutMesh) -> int:
 def _refined(
     solved: SolvedMesh, vertices: int, max_rounds: int, noise: float, monitor: Monitor
 ) -> tuple[tuple[int, int], ...]:
-    """Refine the mesh in rounds, tidy it and solve again after every second one; return the flips and moves of each.
+    """Refine the mesh in rounds, remove bad faces, and add vertices up to the number asked for.
 
-    Vertices that tidying takes away are added again where faces fit worst.
+    Where the depth jumps, bad faces are also cut off from what the placement holds apart from them, and some more
+    rounds follow. The last changes are not followed by a solve, which would make new bad faces.
+
+    Returns
+    -------
+    The numbers of flips and moves in each round.
     """
-    rounds: list[tuple[int, int]] = []
-    last = max_rounds == 0
-    while not last:
-        for _ in range(ROUNDS_PER_SOLVE):
-            with monitor.stage("refine", _REFINE):
-                rounds.append(solved.refine(len(rounds), noise))
-            last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * solved.vertices
-            if last:
-                break
-        if solved.solver.placement is not None:
-            with monitor.timed("tidy"):
-                solved.tidy()
-        with monitor.stage("solve", _SOLVE):
+    rounds = _rounds(solved, range(max_rounds), noise, monitor)
+    placement = solved.solver.placement
+    if max_rounds and placement is not None:
+        with monitor.timed("tidy"):
+            solved.detach(placement)
+            solved.fill_up(vertices - math.ceil(RESERVE * vertices))
+        with monitor.timed("solve"):
             solved.solve()
-    if max_rounds:
-        _finish(solved, vertices, monitor)
-    solved.fill_up(vertices)
+        rounds += _rounds(solved, range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS), noise, monitor)
+    with monitor.timed("tidy"):
+        if max_rounds:
+            solved.tidy()
+        solved.fill_up(vertices)
     return tuple(rounds)
 
 
-def _finish(solved: SolvedMesh, vertices: int, monitor: Monitor) -> None:
-    """Remove bad faces, and add vertices up to the number asked for.
-
-    Where the depth jumps, bad faces are also cut off from what the placement holds apart from them, and the mesh is
-    solved again. The last changes are not followed by a solve, which would make new bad faces.
-    """
-    placement = solved.solver.placement
-    if placement is not None:
-        for _ in range(TIDYINGS):
-            with monitor.timed("tidy"):
-                changed = solved.tidy() | solved.detach(placement)
-                solved.fill_up(vertices - math.ceil(RESERVE * vertices))
-            if not changed:
-                return
-            with monitor.timed("solve"):
+def _rounds(solved: SolvedMesh, turns: range, noise: float, monitor: Monitor) -> list[tuple[int, int]]:
+    """Run rounds of refinement, and solve again after every second one; return the flips and moves of each."""
+    rounds: list[tuple[int, int]] = []
+    for turn in turns:
+        with monitor.stage("refine", _REFINE):
+            rounds.append(solved.refine(turn, noise))
+        last = turn == turns[-1] or sum(rounds[-1]) < MIN_CHANGE * solved.vertices
+        if last or len(rounds) % ROUNDS_PER_SOLVE == 0:
+            if solved.solver.placement is not None:
+                with monitor.timed("tidy"):
+                    solved.tidy()
+            with monitor.stage("solve", _SOLVE):
                 solved.solve()
-    with monitor.timed("tidy"):
-        solved.tidy()
+        if last:
+            break
+    return rounds
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:
