@@ -152,8 +152,8 @@ class Integration:
     refinements
         Numbers of flips and moves in each round.
     seconds
-        Wall time of the stages ``noise``, ``jumps``, ``solve``, ``refine`` and ``tidy``. :func:`reconstruct` estimates the
-        noise and finds jumps before; here are only the cuts.
+        Wall time of the stages ``noise``, ``jumps``, ``solve``, ``refine`` and ``tidy``. :func:`reconstruct` estimates
+        noise and finds jumps before the decimation, so that only cuts count here.
     cpu_seconds
         CPU time of the same stages, summed over all threads.
     """
