@@ -1,5 +1,6 @@
 """Lines of jumps become polylines of a mesh, along which it can be cut."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from decimation_checks import assert_valid
 from meshes import bumpy_map, disc, point_mesh
-from normalmesh import NormalMap, Orthographic, ScreenMesh, decimate, pixel_faces, reconstruct
+from normalmesh import NormalMap, NormalMeshWarning, Orthographic, ScreenMesh, decimate, pixel_faces, reconstruct
 from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.polylines import (
@@ -25,7 +26,7 @@ from normalmesh.decimation.polylines import (
     straighten,
 )
 from normalmesh.decimation.quadrics import Pixels
-from normalmesh.decimation.rounds import decimate_levels_with
+from normalmesh.decimation.rounds import RESERVE, decimate_levels_with
 from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.jumps.finding import find_jumps
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
@@ -108,12 +109,11 @@ def test_edges_are_found_by_the_places_of_their_ends():
 
 
 @pytest.mark.parametrize("end", [(50, 10), (50, 25), (40, 50), (10, 50), (12, 50)])
-@pytest.mark.parametrize("smooth", [True, False])
-def test_a_straight_line_becomes_few_edges(end, smooth):
+def test_a_straight_line_becomes_few_edges(end):
     normal_map = bumpy_map((60, 60))
     given_line = line((10, 10), end)
     mesh, segments = collapsed(normal_map, (given_line,))
-    found, dropped = straighten(mesh, segments, 500, smooth)
+    found, dropped = straighten(mesh, segments, 500, normal_map)
     assert dropped == 0
     # One would do, but not every collapse is possible.
     assert len(found.places) <= 5
@@ -137,7 +137,7 @@ def test_polylines_stay_near_their_lines(seed):
     lines = tuple(line(a, b) for a, b in ((corners[0], corners[1]), (corners[2], corners[3])) if (a != b).any())
     mesh, segments = collapsed(normal_map, lines)
     before = len(mesh.vertices)
-    found, dropped = straighten(mesh, segments, 1000, True)
+    found, dropped = straighten(mesh, segments, 1000, normal_map)
     assert dropped == 0
     assert len(mesh.vertices) < before
     for each in lines:
@@ -158,7 +158,7 @@ def test_lines_of_least_worth_are_dropped_first():
     ]
     for vertices, left in ((400, [0, 1, 2]), (round(11 / SHARE), [1, 2]), (round(6 / SHARE), [1])):
         mesh, segments = collapsed(normal_map, tuple(zigzags))
-        found, dropped = straighten(mesh, segments, vertices, True)
+        found, dropped = straighten(mesh, segments, vertices, normal_map)
         assert dropped == 3 - len(left)
         assert len(found.places) <= SHARE * vertices
         for k, each in enumerate(zigzags):
@@ -174,7 +174,7 @@ def test_vertices_that_the_user_locks_stay():
     path = line((10, 10), (50, 33))
     locked = path.path[[7, 20, 33]]
     mesh, segments = collapsed(normal_map, (path,), locked)
-    found, _ = straighten(mesh, segments, 500, True)
+    found, _ = straighten(mesh, segments, 500, normal_map)
     assert set(map(tuple, locked.astype(float).tolist())) <= set(map(tuple, mesh.vertices.tolist()))
     polish(mesh, found, normal_map)
     kept = mesh.vertices[(mesh.flags & LOCKED > 0) & (mesh.flags & LINE == 0)]
@@ -189,7 +189,7 @@ def test_lines_to_the_boundary_and_junctions():
     normal_map = bumpy_map((60, 60))
     lines = (line((0, 30), (30, 30)), line((30, 30), (52, 60)), line((30, 30), (45, 0)))
     mesh, segments = collapsed(normal_map, lines)
-    found, dropped = straighten(mesh, segments, 800, True)
+    found, dropped = straighten(mesh, segments, 800, normal_map)
     assert dropped == 0
     pairs = find_edges(mesh, found.places)
     degree = np.bincount(pairs.ravel(), minlength=len(mesh.vertices))
@@ -238,7 +238,7 @@ def test_polishing_lowers_the_spread_of_normals_and_keeps_the_mesh_valid():
     angle = np.linspace(0.05, 1.5, 12)
     points = np.rint(np.stack([10 + 44 * np.cos(angle), 5 + 44 * np.sin(angle)], axis=1)).astype(int)
     mesh, segments = collapsed(normal_map, (zigzag(points),), vertices=100)
-    found, _ = straighten(mesh, segments, 1000, True)
+    found, _ = straighten(mesh, segments, 1000, normal_map)
     pairs = find_edges(mesh, found.places)
     before, old = spread_beside(mesh, pairs, normal_map), mesh.vertices.copy()
     assert np.array_equal(polish(mesh, found, normal_map), pairs)
@@ -262,7 +262,7 @@ def test_decimated_meshes_are_valid_and_have_as_many_vertices_as_asked_for_after
         assert mesh.report.target_met
         cut = CutMesh.along(mesh, mesh.seams)
         assert cut.mesh.check().ok
-        assert len(cut.origin) == vertices
+        assert len(cut.origin) == vertices - math.ceil(RESERVE * vertices)
         assert len(mesh.seams) <= SHARE * vertices
         corners = np.concatenate([each.path for each in jumps.lines])
         assert distances(mesh.vertices[mesh.seams].mean(axis=1), np.stack([corners, corners + 1e-9], axis=1)).max() < 4
@@ -286,7 +286,7 @@ def test_coarser_levels_keep_the_lines():
         levels, decimate_levels_with(normal_map, levels, DecimationOptions(), lines=jumps.lines), strict=True
     ):
         assert_valid(mesh, normal_map)
-        assert len(CutMesh.along(mesh, mesh.seams).origin) == vertices
+        assert len(CutMesh.along(mesh, mesh.seams).origin) == vertices - math.ceil(RESERVE * vertices)
         places = mesh.vertices[mesh.seams]
         assert distances(places.mean(axis=1), np.stack([corners, corners + 1e-9], axis=1)).max() < 5
         assert np.linalg.norm(places[:, 0] - places[:, 1], axis=1).sum() > 0.5 * jumps.length
@@ -310,7 +310,7 @@ def test_the_same_on_any_number_of_threads():
     assert np.array_equal(alone.seams, together.seams)
 
 
-@pytest.mark.parametrize("vertices", [3, 6, 12])
+@pytest.mark.parametrize("vertices", [3, 6])
 def test_meshes_too_coarse_for_any_line(vertices):
     _, normal_map = flap()
     jumps = find_jumps(normal_map)
@@ -318,7 +318,8 @@ def test_meshes_too_coarse_for_any_line(vertices):
     assert mesh.report.dropped_lines == len(jumps.lines)
     assert len(mesh.seams) == 0
     assert mesh.check().ok
-    surface = reconstruct(normal_map, vertices=vertices)
+    with pytest.warns(NormalMeshWarning, match="1 piece of the lines along which depth jumps"):
+        surface = reconstruct(normal_map, vertices=vertices)
     assert np.isfinite(surface.vertices).all()
 
 

@@ -57,7 +57,7 @@ def test_locked_vertices_and_slits_stay():
     jumps = find_jumps(normal_map)
     mesh = decimate(normal_map, vertices=200, jumps=jumps)
     solved = solved_mesh(mesh, normal_map, mesh.seams, jumps.placement)
-    assert solved.vertices == 200
+    assert 0.98 * 200 < solved.vertices <= 200
     assert (solved.component == 0).all()
     locked = mesh.vertices[mesh.locked]
     for turn in range(3):

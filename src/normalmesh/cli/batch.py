@@ -74,6 +74,7 @@ class _Batch:
     def _run(self, task: Task, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
         from normalmesh import read_normal_map
+        from normalmesh.files.jump_lines import read_jump_lines
         from normalmesh.files.mesh_writing import check_texture
         from normalmesh.files.priors import read_control_points
 
@@ -81,6 +82,7 @@ class _Batch:
         began = time.perf_counter()
         check_targets(task, settings)
         prior = None if task.prior is None else read_control_points(task.prior)
+        jumps = None if task.jump_lines is None else read_jump_lines(task.jump_lines)
         normal_map = read_normal_map(
             task.source, task.mask, settings.camera_of(), settings.convention, alpha=settings.alpha
         )
@@ -91,7 +93,7 @@ class _Batch:
         notify = console.detail if self.several else console.notice
         vertices, _ = settings.expected_vertices(normal_map.foreground)
         notify(f"needs        {ResourceEstimate.of(normal_map.mask.size, normal_map.foreground, vertices)}")
-        surfaces = settings.surfaces(normal_map, prior, progress)
+        surfaces = settings.surfaces(normal_map, prior, jumps, progress)
         summary.add_surfaces(surfaces)
         if self.as_json or not console.quiet:
             summary.add_figures(surfaces, normal_map)

@@ -26,6 +26,7 @@ class Task:
     mask: str | None = None
     texture: Path | None = None
     prior: Path | None = None
+    jump_lines: Path | None = None
     jumps: Path | None = None
 
 
@@ -39,7 +40,8 @@ def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str
     output
         A mesh file, or a folder if there are several inputs; None: next to each input.
     companions
-        Mask, texture, prior and jumps, by field of `Task`; ``{stem}`` in them is replaced by the stem of the input.
+        Mask, texture, prior, lines and picture of jumps, by field of `Task`; ``{stem}`` in them is replaced by the
+        stem of the input.
     """
     sources = _sources(names)
     folder = _folder(output, len(sources))

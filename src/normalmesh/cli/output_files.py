@@ -35,7 +35,7 @@ def check_targets(task: Task, settings: Settings) -> None:
         checked_suffix(task.jumps, (".png",), "pictures")
     targets = _targets(task, settings)
     companions = [path for target in targets for path in companions_of(target, task.texture is not None)]
-    check([*targets, *companions], [task.source, task.mask, task.texture, task.prior, settings.camera])
+    check([*targets, *companions], [task.source, task.mask, task.texture, task.prior, task.jump_lines, settings.camera])
 
 
 def _targets(task: Task, settings: Settings) -> list[Path]:

@@ -32,6 +32,9 @@ POSITIVE = Positive()
 @click.option("--prior", type=click.Path(), help="CSV file of control points, u,v,depth[,weight] per line.")
 @click.option("--texture", type=click.Path(), help="Photo to use as texture of GLB and OBJ.")
 @click.option("--continuous", is_flag=True, help="Never cut the surface, even at apparent depth discontinuities.")
+@click.option(
+    "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
+)
 @click.option("--jumps", type=click.Path(), help="Write a PNG of the edges along which the surface is cut.")
 @click.option("--preview", is_flag=True, help="Write a preview picture, OUT.preview.png.")
 @click.option("--report", is_flag=True, help="Write an HTML report, OUT.html.")
@@ -56,6 +59,7 @@ def reconstruct(
     mask: str | None,
     prior: str | None,
     texture: str | None,
+    jump_lines: str | None,
     jumps: str | None,
     dry_run: bool,
     as_json: bool,
@@ -65,8 +69,9 @@ def reconstruct(
 ) -> None:
     """Reconstruct surfaces from normal maps, and print their figures.
 
-    NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in --mask, --texture, --prior and
-    --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails does not stop the others.
+    NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in --mask, --texture, --prior,
+    --jump-lines and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails does not
+    stop the others.
 
     Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
     --max-error or --lod.
@@ -74,7 +79,8 @@ def reconstruct(
     if verbose and quiet:
         raise click.UsageError("give only one of --verbose, --quiet")
     settings = Settings(**options)
-    tasks = tasks_of(normals, output, {"mask": mask, "texture": texture, "prior": prior, "jumps": jumps})
+    companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines, "jumps": jumps}
+    tasks = tasks_of(normals, output, companions)
     console = Console(quiet, verbose)
     work = estimate_all if dry_run else run
     context.exit(1 if work(tasks, settings, console, as_json) else 0)

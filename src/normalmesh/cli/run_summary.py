@@ -82,7 +82,12 @@ class RunSummary:
             f"angle        {angles} to the normals (mean)",
         ]
         if self.jumps_text is not None:
-            lines.append(f"jumps        {self.jumps_text}")
+            hint = (
+                "; --jumps FILE shows them, --continuous switches them off"
+                if self.jumps and self.jumps["lines"]
+                else ""
+            )
+            lines.append(f"jumps        {self.jumps_text}{hint}")
         return [*lines, *(f"wrote        {path}" for path in self.outputs)]
 
     def line(self) -> str:

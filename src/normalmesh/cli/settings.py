@@ -94,7 +94,7 @@ class Settings:
         counts = [level if isinstance(level, int) else max(round(level * foreground), 3) for level in shares]
         return sorted(counts, reverse=True)
 
-    def surfaces(self, normal_map: NormalMap, prior: Any, progress: OnProgress) -> list[Surface]:
+    def surfaces(self, normal_map: NormalMap, prior: Any, jumps: Any, progress: OnProgress) -> list[Surface]:
         """Reconstruct the surface of a normal map, or one surface per level of detail."""
         import normalmesh as nm
 
@@ -104,6 +104,7 @@ class Settings:
             "memory_limit": self.memory_limit,
             "progress": progress,
             "prior": prior,
+            "jumps": jumps,
             "units": self.units,
             **self._chosen("distance"),
         }

@@ -18,6 +18,8 @@ MOVES, COLLAPSES = 2, 4
 POLISH_STEPS = (0.5, 0.5, 0.25, 0.25)
 #: Distance (px), in u and v, by which polishing moves a vertex at most: lines are known to half a pixel.
 MAX_SHIFT = 0.5
+#: Change of the unit normals beside a line where a crease ends, and the distance (px) between two such ends.
+CREASE, CREASE_SPACING = 0.7, 6
 #: What a turn by 45° costs in squared differences of unit normals, summed over pixels; and what any move costs.
 TURN_COST, MOVE_COST = 4.0, 0.02
 #: Faces beside a polyline have twice this area (px²), and this height over their longest side (px), at least.
@@ -65,6 +67,53 @@ def thin_line(points, tolerance, longest, kept):
         kept[farthest] = True
         waiting.append((i, farthest))
         waiting.append((farthest, j))
+
+
+@inner
+def change_beside(points, k, left, normals):
+    """Return the squared change of the normals on one side of a line from before point k to after it.
+
+    ``points`` are pixel corners, one px apart. It is 0 if one of the two pixels is outside of the image.
+    """
+    total = 0.0
+    for axis in range(3):
+        before = after = 0.0
+        for step in range(2):
+            i, j = (k - 1, k) if step == 0 else (k, k + 1)
+            u, v = points[i, 0] + points[j, 0], points[i, 1] + points[j, 1]
+            du, dv = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
+            # The middle of the side, and half a pixel to its left or right.
+            side = 1.0 if left else -1.0
+            column, row = math.floor((u + side * dv) / 2.0), math.floor((v - side * du) / 2.0)
+            if row < 0 or column < 0 or row >= normals.shape[0] or column >= normals.shape[1]:
+                return 0.0
+            if step == 0:
+                before = normals[row, column, axis]
+            else:
+                after = normals[row, column, axis]
+        total += (after - before) ** 2
+    return total
+
+
+@kernel
+def keep_crease_ends(points, starts, normals, kept):
+    """Set ``kept`` (K,) for the points of chains at which a crease beside the line ends.
+
+    There the normals on one side change by more than :data:`CREASE`, and more than at any point within
+    :data:`CREASE_SPACING` px.
+    """
+    for chain in range(starts.size - 1):
+        first, last = starts[chain], starts[chain + 1] - 1
+        changes = np.zeros(last - first + 1)
+        for k in range(first + 1, last):
+            change = max(change_beside(points, k, True, normals), change_beside(points, k, False, normals))
+            changes[k - first] = change
+        for k in range(1, changes.size - 1):
+            is_peak = changes[k] > CREASE * CREASE
+            for other in range(max(k - CREASE_SPACING, 0), min(k + CREASE_SPACING + 1, changes.size)):
+                is_peak &= changes[other] < changes[k] or (changes[other] == changes[k] and other >= k)
+            if is_peak:
+                kept[first + k] = True
 
 
 @inner

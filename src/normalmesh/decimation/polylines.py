@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from normalmesh.decimation import _polylines
 from normalmesh.decimation._polylines import Lines, thin_line
-from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
+from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED, NEEDED
 from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
@@ -29,9 +29,9 @@ Bool = NDArray[np.bool_]
 SHARE = 0.15
 #: Tolerance (px) of polylines as a share of the mean distance of vertices, and its limits; where lines need too many
 #: edges, it rises in steps of GROWTH up to COARSEST before lines are dropped.
-TOLERANCE, FINEST, USUAL, GROWTH, COARSEST = 0.12, 0.6, 1.0, 1.2, 1.7
+TOLERANCE, FINEST, USUAL, GROWTH, COARSEST = 0.06, 0.35, 1.0, 1.2, 1.7
 #: Length (px) of the edges of a polyline, at most.
-LONGEST = 60.0
+LONGEST = 200.0
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of the pixels, and how far they move a point (px).
 SMOOTHING_PASSES, MAX_SHIFT = 20, 1.0
 
@@ -63,7 +63,9 @@ class Segments:
         return cls(points[ends].astype(np.float64), most)
 
 
-def straighten(mesh: ClosedMesh, segments: Segments, vertices: int, smooth: bool) -> tuple[Segments, int]:
+def straighten(
+    mesh: ClosedMesh, segments: Segments, vertices: int, normal_map: NormalMap | None = None
+) -> tuple[Segments, int]:
     """Turn lines in a mesh into polylines for a result of so many vertices.
 
     Lines that meet, or meet the boundary, are divided there. Where lines need too many vertices, those of least worth
@@ -76,8 +78,8 @@ def straighten(mesh: ClosedMesh, segments: Segments, vertices: int, smooth: bool
         Changed in place.
     segments
     vertices
-    smooth
-        Whether to remove the staircase of pixels first.
+    normal_map
+        Given if segments are pixel sides: their staircase is removed, and ends of creases beside them are kept.
 
     Returns
     -------
@@ -91,14 +93,17 @@ def straighten(mesh: ClosedMesh, segments: Segments, vertices: int, smooth: bool
     points = mesh.vertices[chains.vertices]
     # Vertices that are locked for other reasons stay.
     fixed = mesh.flags[chains.vertices] & LINE == 0
-    goal = np.where(fixed[:, None], points, _smoothed(points, chains)) if smooth else points
+    goal, needed = points, fixed | (mesh.flags[chains.vertices] & NEEDED > 0)
+    if normal_map is not None:
+        _polylines.keep_crease_ends(points.astype(np.int64), chains.starts, normal_map.normals, needed)
+        goal = np.where(fixed[:, None], points, _smoothed(points, chains))
     worth: Float = np.bincount(chains.chain_of_edge, segments.worth, len(chains)).astype(np.float64)
-    kept, good = _affordable(goal, chains, worth, vertices, int(np.count_nonzero(mesh.covered)))
+    kept, good = _affordable(goal, needed, chains, worth, vertices / np.count_nonzero(mesh.covered), vertices)
     on_good = np.repeat(good, np.diff(chains.starts))
     dropped = chains.vertices[~on_good]
     mesh.flags[dropped[mesh.flags[dropped] & LINE > 0]] &= BOUNDARY
     mesh.flags[chains.vertices[on_good & ~fixed]] |= LOCKED | LINE
-    kept |= fixed
+    mesh.flags[chains.vertices[on_good & needed & ~fixed]] |= NEEDED
     starts = np.append(0, np.cumsum(np.diff(chains.starts)[good]))
     lines = Lines(starts, chains.vertices[on_good], goal[on_good], kept[on_good])
     _polylines.straighten_lines(lines, mesh.arrays, np.zeros(len(mesh.vertices), np.int32))
@@ -113,14 +118,17 @@ def straighten(mesh: ClosedMesh, segments: Segments, vertices: int, smooth: bool
 
 
 def _affordable(
-    points: Float, chains: Chains, worth: Float, vertices: int, foreground: int
-) -> tuple[Bool, NDArray[np.bool_]]:
-    """Return the points (K,) of chains that polylines keep, and the chains (C,) that a result can afford."""
-    tolerance = min(max(TOLERANCE * math.sqrt(foreground / vertices), FINEST), USUAL)
-    kept = _thinned(points, chains, tolerance)
+    points: Float, needed: Bool, chains: Chains, worth: Float, density: float, vertices: int
+) -> tuple[Bool, Bool]:
+    """Return the points (K,) of chains that polylines keep, and the chains (C,) that a result can afford.
+
+    Points that are ``needed`` (K,) are kept. ``density`` is the number of vertices of the result for each pixel.
+    """
+    tolerance = min(max(TOLERANCE / math.sqrt(density), FINEST), USUAL)
+    kept = needed | _thinned(points, chains, tolerance)
     while np.count_nonzero(kept) - len(chains) > SHARE * vertices and tolerance < COARSEST / GROWTH:
         tolerance *= GROWTH
-        kept = _thinned(points, chains, tolerance)
+        kept = needed | _thinned(points, chains, tolerance)
     edges = np.add.reduceat(kept, chains.starts[:-1], dtype=np.int64) - 1
     order = np.argsort(-worth / edges, kind="stable")
     good = np.zeros(len(chains), np.bool_)
@@ -139,7 +147,7 @@ def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> NDArr
         # Only vertices with two neighbours count, so it does not matter which of several is written last.
         neighbours[one[first], 0] = other[first]
         neighbours[one[~first], 1] = other[~first]
-    inner = (degree == 2) & (mesh.flags == LOCKED | LINE)
+    inner = (degree == 2) & (mesh.flags | NEEDED == LOCKED | LINE | NEEDED)
     neighbours[~inner] = -1
     before, after = np.ascontiguousarray(neighbours.T)
     _polylines.polish_lines(np.flatnonzero(inner), before, after, mesh.arrays, normal_map.normals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -37,6 +38,8 @@ from normalmesh.runtime.monitor import Monitor, OnProgress
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
 #: Vertices, for each px of line, that a mesh keeps before lines become polylines.
 ROOM_FOR_LINES = 3
+#: Share of the vertices that is left for further cuts, if there are lines. Integration makes up for what is not used.
+RESERVE = 0.005
 
 #: Work of the stages, in passes of flips and moves, for the progress.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
@@ -239,17 +242,18 @@ class Decimator:
 
     def run(self, rule: StoppingRule) -> DecimatedMesh:
         """Run the rounds of the paper until the rule is met, and return the mesh."""
-        copied = self._straighten(rule) if self.segments is not None else 0
         asked = rule.target(self.foreground)
-        target = None if asked is None else max(asked - copied, 3)
-        goals = self._goals(target, rule.max_cost)
+        if self.segments is not None:
+            self._make_room_for_lines(rule)
         rounds: list[Round] = []
-        for goal in goals:
-            rounds.append(self.round(goal, last=len(rounds) == len(goals) - 1))
-            if goal.target == 0 and rounds[-1].collapses == 0:
+        for number in range(self.options.rounds):
+            target = self._straighten(rule)
+            goal = self._goals(target, rule.max_cost)[number]
+            rounds.append(self.round(goal, last=number == self.options.rounds - 1))
+            if target is None and rounds[-1].collapses == 0:
                 break
         if target is None:
-            rounds += self._collapse_rest(goals[-1])
+            rounds += self._collapse_rest(goal)
         met = target in (None, len(self.mesh.vertices))
         seams = self._polish()
         report = Decimation(
@@ -263,21 +267,34 @@ class Decimator:
             return [Goal(max_cost=max_cost)] * self.options.rounds
         return falling_targets(target, self.foreground, self.options.rounds, FIRST_TARGET[self.options.start])
 
-    def _straighten(self, rule: StoppingRule) -> int:
-        """Turn lines into polylines, after a first collapse; return how many vertices cuts will add."""
+    def _make_room_for_lines(self, rule: StoppingRule) -> None:
+        """Collapse what is not on a line, so that vertices of lines can be collapsed along them."""
         assert self.segments is not None
-        expected = rule.expected_vertices(self.foreground)
         goal = self._goals(rule.target(self.foreground), rule.max_cost)[0]
         if goal.target:
             goal = Goal(max(goal.target, ROOM_FOR_LINES * len(self.segments.places)))
         if len(self.mesh.vertices) > goal.target:
             self._collapse(goal, exact=False)
+            self.renew_records()
+
+    def _straighten(self, rule: StoppingRule) -> int | None:
+        """Turn lines into polylines, as far as that is possible now; return the vertices that the mesh should have.
+
+        Cuts along the polylines will add to them.
+        """
+        asked = rule.target(self.foreground)
+        if self.segments is None:
+            return asked
         with self.monitor.timed("lines"):
-            self.segments, self.dropped_lines = straighten(self.mesh, self.segments, expected, not self.is_smooth)
+            normal_map = None if self.is_smooth else self.pixels.normal_map
+            expected = rule.expected_vertices(self.foreground)
+            self.segments, dropped = straighten(self.mesh, self.segments, expected, normal_map)
+            self.dropped_lines += dropped
             self.is_smooth = True
+            on_boundary = (self.mesh.flags & BOUNDARY).astype(np.bool_)
+            copied = copies(find_edges(self.mesh, self.segments.places), on_boundary)
         self.renew_records()
-        on_boundary = (self.mesh.flags & BOUNDARY).astype(np.bool_)
-        return copies(find_edges(self.mesh, self.segments.places), on_boundary)
+        return None if asked is None else max(asked - copied - math.ceil(RESERVE * asked), 3)
 
     def _polish(self) -> NDArray[np.int32]:
         """Move the vertices of polylines to better places; return the edges (S, 2) of the mesh along polylines."""

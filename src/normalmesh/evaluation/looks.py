@@ -25,7 +25,7 @@ TIP = 165.0
 #: Aspect of a face on the screen from which it is a needle.
 NEEDLE = 100.0
 #: Vertices of the outline have a background pixel at most this far from their own, in pixels.
-OUTLINE = 2
+OUTLINE = 8
 #: Parts of a pixel to which positions are rounded to find the two sides of a cut: mesh files have single precision.
 PARTS = 64
 

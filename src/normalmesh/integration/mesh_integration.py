@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
+from normalmesh.decimation.rounds import RESERVE
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
@@ -33,7 +35,7 @@ Float = NDArray[np.float64]
 ROUNDS_PER_SOLVE = 2
 #: Fraction of vertices that must change in a round for more rounds to follow.
 MIN_CHANGE = 0.005
-#: Times at most that the mesh is tidied and solved again in the end.
+#: Times at most that a mesh with jumps is tidied and solved again in the end.
 TIDYINGS = 3
 
 #: Work of the stages, in solves, for the progress.
@@ -191,34 +193,35 @@ def _refined(
             last = len(rounds) == max_rounds or sum(rounds[-1]) < MIN_CHANGE * solved.vertices
             if last:
                 break
-        with monitor.timed("tidy"):
-            solved.tidy()
+        if solved.solver.placement is not None:
+            with monitor.timed("tidy"):
+                solved.tidy()
         with monitor.stage("solve", _SOLVE):
             solved.solve()
     if max_rounds:
         _finish(solved, vertices, monitor)
+    solved.fill_up(vertices)
     return tuple(rounds)
 
 
 def _finish(solved: SolvedMesh, vertices: int, monitor: Monitor) -> None:
-    """Tidy the mesh and solve again until no bad face can be removed; add vertices up to the number asked for.
+    """Remove bad faces, and add vertices up to the number asked for.
 
-    The last change is not followed by a solve, which would make new bad faces: it is judged by the depths as they are.
+    Where the depth jumps, bad faces are also cut off from what the placement holds apart from them, and the mesh is
+    solved again. The last changes are not followed by a solve, which would make new bad faces.
     """
     placement = solved.solver.placement
-    for _ in range(TIDYINGS):
-        with monitor.timed("tidy"):
-            changed = solved.tidy()
-            if placement is not None:
-                changed |= solved.detach(placement)
-            solved.fill_up(vertices)
-        if not changed:
-            return
-        with monitor.timed("solve"):
-            solved.solve()
+    if placement is not None:
+        for _ in range(TIDYINGS):
+            with monitor.timed("tidy"):
+                changed = solved.tidy() | solved.detach(placement)
+                solved.fill_up(vertices - math.ceil(RESERVE * vertices))
+            if not changed:
+                return
+            with monitor.timed("solve"):
+                solved.solve()
     with monitor.timed("tidy"):
         solved.tidy()
-        solved.fill_up(vertices)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

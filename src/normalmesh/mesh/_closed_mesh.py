@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Bits of a vertex's flags. Vertices of lines are locked, too, but may be moved along with their line.
+#: Bits of a vertex's flags. Vertices of lines are locked, too, but may be moved and collapsed along their line, except
+#: that needed ones are not collapsed.
 BOUNDARY = 1
 LOCKED = 2
 LINE = 4
+NEEDED = 8
 
 
 class MeshArrays(NamedTuple):
@@ -32,7 +34,7 @@ class MeshArrays(NamedTuple):
     corner_of : (N + 1,) int32
         One corner of each vertex, −1 for collapsed vertices.
     flags : (N,) uint8
-        ``BOUNDARY``, ``LOCKED`` and ``LINE``.
+        ``BOUNDARY``, ``LOCKED``, ``LINE`` and ``NEEDED``.
     ghost : int
         Index of the ghost vertex, N.
     real_faces : int

@@ -57,7 +57,7 @@ class ClosedMesh:
     corner_of : (N + 1,) int32
         One corner of each vertex, −1 for collapsed vertices.
     flags : (N,) uint8
-        ``BOUNDARY``, ``LOCKED`` and ``LINE``.
+        ``BOUNDARY``, ``LOCKED``, ``LINE`` and ``NEEDED``.
     outline_of : (N,) int32
         The point of the outline that a boundary vertex stands for, −1 for inner vertices.
     outline : Outline

@@ -153,7 +153,7 @@ class Integration:
         Numbers of flips and moves in each round.
     seconds
         Wall time of the stages ``noise``, ``jumps``, ``solve``, ``refine`` and ``tidy``. :func:`reconstruct` estimates
-        noise and finds jumps before the decimation, so that only cuts count here.
+        the noise and finds jumps before; here are only the cuts.
     cpu_seconds
         CPU time of the same stages, summed over all threads.
     """

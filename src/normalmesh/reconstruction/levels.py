@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
 
+from numpy.typing import ArrayLike
+
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.integration.mesh_integration import integrate_with
+from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -27,6 +30,7 @@ def reconstruct_levels(
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
+    jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
     progress: OnProgress | None = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> list[Surface]:
@@ -40,7 +44,7 @@ def reconstruct_levels(
     normal_map
     vertices
         Decreasing numbers of vertices, cuts included.
-    decimation, threads, memory_limit, progress, **integration
+    decimation, threads, memory_limit, jumps, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
@@ -61,12 +65,12 @@ def reconstruct_levels(
         noise = noise_of(normal_map, options.integration.noise)
         smooth = without_noise(normal_map, noise)
         monitor.begin("jumps")
-        jumps, _ = jumps_and_hierarchy(smooth, options.integration)
+        known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
         part = monitor.part(decimation_work)
-        meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, jumps.lines))
+        meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, known.lines))
         integrating = replace(options.integration, noise=noise)
         surfaces = [
-            integrate_with(mesh, normal_map, integrating, monitor.part(work), jumps)
+            integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
             for mesh, work in zip(meshes, integration_work, strict=True)
         ]
         monitor.finish(len(surfaces[-1].vertices))

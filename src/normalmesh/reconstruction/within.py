@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance, checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.cut_mesh import edge_ends, slits
+from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import noise_of
+from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.reconstruction.pipeline import checked_options, reconstruct
+from normalmesh.reconstruction.pipeline import (
+    DROPPED_LINES,
+    checked_options,
+    jumps_and_hierarchy,
+    reconstruct,
+    report_dropped_lines,
+)
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -49,6 +57,7 @@ class _Further(TypedDict):
     preset: str
     decimation: DecimationOptions | DecimationKeywords | None
     memory_limit: float | None
+    jumps: Jumps | None
 
 
 def reconstruct_within(
@@ -60,6 +69,7 @@ def reconstruct_within(
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
+    jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
     progress: OnProgress | None = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
@@ -79,7 +89,7 @@ def reconstruct_within(
         sparsity: errors that the fine surface shares, such as those of the normals, are not included. Pixels beside a
         cut do not count. A constant or scale is removed for each component, and for each part whose distance the
         normals do not determine.
-    preset, decimation, threads, memory_limit, progress, **integration
+    preset, decimation, threads, memory_limit, jumps, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
@@ -102,15 +112,22 @@ def reconstruct_within(
     options = checked_options(normal_map, preset, decimation, integration)
     monitor = Monitor(progress, _USUAL_TRIALS)
     with limited_threads(threads):
-        integration["noise"] = noise_of(normal_map, options.integration.noise)
-        further: _Further = {"preset": preset, "decimation": decimation, "memory_limit": memory_limit}
-        best = _fewest(
-            normal_map,
-            given,
-            lambda vertices: reconstruct(
-                normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
-            ),
-        )
+        noise = integration["noise"] = noise_of(normal_map, options.integration.noise)
+        known = None
+        if options.integration.cuts:
+            known, _ = jumps_and_hierarchy(without_noise(normal_map, noise), options.integration, jumps)
+        further: _Further = {"preset": preset, "decimation": decimation, "memory_limit": memory_limit, "jumps": known}
+        # Lines that a trial cannot afford are reported for the result only.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", f".*{DROPPED_LINES}", NormalMeshWarning)
+            best = _fewest(
+                normal_map,
+                given,
+                lambda vertices: reconstruct(
+                    normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
+                ),
+            )
+        report_dropped_lines(best)
         monitor.finish(len(best.vertices))
     return best
 
