@@ -64,7 +64,7 @@ class Segments:
 
 
 def straighten(
-    mesh: ClosedMesh, segments: Segments, vertices: int, normal_map: NormalMap | None = None
+    mesh: ClosedMesh, segments: Segments, vertices: int, normal_map: NormalMap | None = None, may_drop: bool = True
 ) -> tuple[Segments, int]:
     """Turn lines in a mesh into polylines for a result of so many vertices.
 
@@ -80,6 +80,8 @@ def straighten(
     vertices
     normal_map
         Given if segments are pixel sides: their staircase is removed, and ends of creases beside them are kept.
+    may_drop
+        Whether lines may be dropped.
 
     Returns
     -------
@@ -99,6 +101,9 @@ def straighten(
         goal = np.where(fixed[:, None], points, _smoothed(points, chains))
     worth: Float = np.bincount(chains.chain_of_edge, segments.worth, len(chains)).astype(np.float64)
     kept, good = _affordable(goal, needed, chains, worth, vertices / np.count_nonzero(mesh.covered), vertices)
+    good |= not may_drop
+    kept |= fixed
+    needed &= kept
     on_good = np.repeat(good, np.diff(chains.starts))
     dropped = chains.vertices[~on_good]
     mesh.flags[dropped[mesh.flags[dropped] & LINE > 0]] &= BOUNDARY
@@ -122,13 +127,15 @@ def _affordable(
 ) -> tuple[Bool, Bool]:
     """Return the points (K,) of chains that polylines keep, and the chains (C,) that a result can afford.
 
-    Points that are ``needed`` (K,) are kept. ``density`` is the number of vertices of the result for each pixel.
+    Points that are ``needed`` (K,) are kept if there are vertices for them. ``density`` is the number of vertices of
+    the result for each pixel.
     """
     tolerance = min(max(TOLERANCE / math.sqrt(density), FINEST), USUAL)
     kept = needed | _thinned(points, chains, tolerance)
     while np.count_nonzero(kept) - len(chains) > SHARE * vertices and tolerance < COARSEST / GROWTH:
         tolerance *= GROWTH
-        kept = needed | _thinned(points, chains, tolerance)
+        # Lines come before the creases that end at them.
+        kept = _thinned(points, chains, tolerance)
     edges = np.add.reduceat(kept, chains.starts[:-1], dtype=np.int64) - 1
     order = np.argsort(-worth / edges, kind="stable")
     good = np.zeros(len(chains), np.bool_)

@@ -247,7 +247,7 @@ class Decimator:
             self._make_room_for_lines(rule)
         rounds: list[Round] = []
         for number in range(self.options.rounds):
-            target = self._straighten(rule)
+            target = self._straighten(rule, may_drop=number == 0)
             goal = self._goals(target, rule.max_cost)[number]
             rounds.append(self.round(goal, last=number == self.options.rounds - 1))
             if target is None and rounds[-1].collapses == 0:
@@ -277,7 +277,7 @@ class Decimator:
             self._collapse(goal, exact=False)
             self.renew_records()
 
-    def _straighten(self, rule: StoppingRule) -> int | None:
+    def _straighten(self, rule: StoppingRule, may_drop: bool) -> int | None:
         """Turn lines into polylines, as far as that is possible now; return the vertices that the mesh should have.
 
         Cuts along the polylines will add to them.
@@ -288,7 +288,7 @@ class Decimator:
         with self.monitor.timed("lines"):
             normal_map = None if self.is_smooth else self.pixels.normal_map
             expected = rule.expected_vertices(self.foreground)
-            self.segments, dropped = straighten(self.mesh, self.segments, expected, normal_map)
+            self.segments, dropped = straighten(self.mesh, self.segments, expected, normal_map, may_drop)
             self.dropped_lines += dropped
             self.is_smooth = True
             on_boundary = (self.mesh.flags & BOUNDARY).astype(np.bool_)

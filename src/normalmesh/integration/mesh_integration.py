@@ -149,6 +149,7 @@ def integrate_with(
         solved = SolvedMesh.of(mesh, cut, solver)
     rounds = _refined(solved, _asked(mesh, cut), options.refine, noise.degrees, monitor)
     final = solved.mesh.to_screen()
+    solver.find_fixed(final)
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
     _check_range(unknown, normal_map)
     found = None

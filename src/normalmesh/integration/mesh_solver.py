@@ -66,15 +66,19 @@ class MeshSolver:
 
         ``component`` (N,) is the connected component of each vertex before the mesh was cut.
         """
-        if self.prior is not None:
-            # Points off the mesh are left out with a warning. That happens once, because refinement keeps the outline.
-            self.prior, self.fixed = self.prior.on_faces(mesh, self.normal_map.shape)
+        self.find_fixed(mesh)
         if self.vertex_system is not None:
             system = self.vertex_system(FaceMeans.of(mesh, self.normal_map))
             matrix, right = self._with_prior(system, system.matrix(), system.right_side())
             return self._solved(matrix, right, mesh.vertices)
         facets = FacetSystem.of(FaceMeans.of(mesh, self.normal_map, SAMPLES))
         return facets.at_vertices(self._offsets(facets, component[mesh.faces[:, 0]]))
+
+    def find_fixed(self, mesh: ScreenMesh) -> None:
+        """Find the faces of a mesh that the prior fixes."""
+        if self.prior is not None:
+            # Points off the mesh are left out with a warning. That happens once, because refinement keeps the outline.
+            self.prior, self.fixed = self.prior.on_faces(mesh, self.normal_map.shape)
 
     def _offsets(self, facets: FacetSystem, component: NDArray[np.integer]) -> Float:
         """Return the offsets (M,) of facets; ``component`` (M,) is that of the faces before the mesh was cut."""
