@@ -6,6 +6,7 @@ import numpy as np
 
 from naive import jacobian, nearest_pixel
 from normalmesh import ScreenMesh, pixel_faces
+from normalmesh.facets.robust_weights import MAX_WIDTHS, MIN_SHARE, SHARPNESS, RobustWeights
 
 
 def face_means(mesh, normal_map, samples=1):
@@ -190,3 +191,30 @@ def cost_and_bad_area(mesh, f, unknown, normal_map):
     needle = longest**2 > 50 * 2 * mesh.areas[f]
     bad = area if needle or (askew and not across_crease) else 0.0
     return sum_of_angles(points, pixels) + np.radians(45) * bad, bad
+
+
+class NaiveRobustWeights(RobustWeights):
+    """Robust weights of all edges at once."""
+
+    def one_sided(self, offsets):
+        """Return the weights (E,) of the first stage, from offsets (M,).
+
+        Each face distributes its weight among its edges, with a preference for neighbours at its own depth.
+        """
+        first, second = self.system.pairs.T
+        centroids = self.system.means.centroids
+        distance = np.hypot(*(centroids[first] - centroids[second]).T)
+        step = (offsets[second] - offsets[first]) / self.system.means.camera.pixel_length / distance
+        count = len(offsets)
+        degree = np.bincount(first, minlength=count) + np.bincount(second, minlength=count)
+        preferences = [np.exp(-SHARPNESS * (self.cosines[side] * step) ** 2) + 1e-30 for side in (first, second)]
+        total = np.bincount(first, preferences[0], count) + np.bincount(second, preferences[1], count)
+        weights = np.zeros(len(first))
+        for side, preference in zip((first, second), preferences, strict=True):
+            share = np.maximum(0.5 * degree[side] * preference / total[side], MIN_SHARE)
+            weights += share * self.cosines[side] ** 2
+        return self.trust * weights
+
+    def cauchy(self, strain, width):
+        """Return the weights (E,) of the second stage: beyond a width, they fall as the square of the strain (E,)."""
+        return self.trust * self.edge_cosines**2 / (1 + np.minimum(strain / width, MAX_WIDTHS) ** 2)

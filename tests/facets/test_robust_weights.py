@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from naive_integration import NaiveRobustWeights
 from normalmesh import NormalMap, decimate, integrate
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
-from normalmesh.facets.robust_weights import RobustWeights
 from surfaces import flap
 
 
@@ -43,7 +43,7 @@ def test_weights_against_their_formulas():
     _, normal_map = flap(40)
     mesh = decimate(normal_map, vertices=60)
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map))
-    weights = RobustWeights(system)
+    weights = NaiveRobustWeights(system)
     offsets = np.random.default_rng(0).normal(0, 0.3, len(mesh.faces))
     upright = np.maximum(system.means.normals[:, 2], 1e-3)
     agreement = np.linalg.norm(system.means.mean_normals, axis=1)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from meshes import point_mesh
-from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh
+from naive_integration import NaiveRobustWeights
+from normalmesh import Orthographic, Perspective
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
-from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.jumps import robust_solver
 from normalmesh.jumps.robust_solver import STIFF_CONTRAST, TWISTED, RobustSolver
 from normalmesh.runtime.workspace import Workspace
@@ -29,27 +29,11 @@ def flap_system(camera=None, vertices=900):
     return FacetSystem.of(FaceMeans.of(point_mesh((96, 96), vertices), scene("steps", 96).normal_map(camera)))
 
 
-def beside(one, other):
-    """Return one system: the second map and mesh are to the right of the first, with a gap of a pixel."""
-    width = one.shape[1] + 1
-    normals = np.zeros((max(one.shape[0], other.shape[0]), width + other.shape[1], 3), np.float32)
-    normals[..., 2] = 1
-    mask = np.zeros(normals.shape[:2], bool)
-    for each, left in ((one, 0), (other, width)):
-        window = slice(0, each.shape[0]), slice(left, left + each.shape[1])
-        normals[window], mask[window] = each.normals, each.mask
-    meshes = [point_mesh(each.shape, 500, seed) for seed, each in enumerate((one, other))]
-    vertices = np.concatenate([meshes[0].vertices, meshes[1].vertices + np.array([width, 0])])
-    faces = np.concatenate([meshes[0].faces, meshes[1].faces + np.int32(len(meshes[0].vertices))])
-    both = FacetSystem.of(FaceMeans.of(ScreenMesh(vertices, faces), NormalMap(normals, mask)))
-    return FacetSystem.of(FaceMeans.of(meshes[0], one)), both
-
-
 class PlainSolver:
-    """Solves the whole system again and again, with weights from :class:`RobustWeights`."""
+    """Solves the whole system again and again, with weights from their formulas."""
 
     def __init__(self, system):
-        self.system, self.robust = system, RobustWeights(system)
+        self.system, self.robust = system, NaiveRobustWeights(system)
         gradients, vertices = system.means.gradients, system.means.mesh.vertices
         self.twist = np.array(
             [

@@ -4,7 +4,7 @@ import numpy as np
 
 from meshes import point_mesh
 from normalmesh import ScreenMesh
-from normalmesh.mesh.cut_mesh import CutMesh, boundary_vertices, edge_ends, edge_middles, following, preceding, slits
+from normalmesh.mesh.cut_mesh import CutMesh, boundary_vertices, edge_ends, slits
 from surfaces import grid_mesh
 
 
@@ -114,7 +114,7 @@ def test_slits_are_pairs_of_edges_with_the_same_ends():
     assert all(len(side) == 0 for side in slits(mesh))
 
 
-def test_boundary_vertices_and_middles_of_edges():
+def test_boundary_vertices():
     mesh = grid_mesh(4, 40)
     on_rim = ((mesh.vertices == 0) | (mesh.vertices == 40)).any(axis=1)
     assert np.array_equal(boundary_vertices(mesh), on_rim)
@@ -122,7 +122,3 @@ def test_boundary_vertices_and_middles_of_edges():
     on_slit = (opened.vertices[:, 0] == 20) & (opened.vertices[:, 1] <= 30)
     rim = ((opened.vertices == 0) | (opened.vertices == 40)).any(axis=1)
     assert np.array_equal(boundary_vertices(opened), rim | on_slit)
-    corners = inner_corners(mesh)
-    vertex = mesh.faces.ravel()
-    expected = (mesh.vertices[vertex[following(corners)]] + mesh.vertices[vertex[preceding(corners)]]) / 2
-    assert np.array_equal(edge_middles(mesh, corners), expected)

@@ -18,6 +18,8 @@ MOVES, COLLAPSES = 2, 4
 POLISH_STEPS = (0.5, 0.5, 0.25, 0.25)
 #: Distance (px), in u and v, by which polishing moves a vertex at most: lines are known to half a pixel.
 MAX_SHIFT = 0.5
+#: Ratio of twice its area to the square of its longest side that a face beside a line has at least after a collapse.
+MIN_FLATNESS = 0.04
 #: Change of the unit normals beside a line where a crease ends, and the distance (px) between two such ends.
 CREASE, CREASE_SPACING = 0.7, 6
 #: What a turn by 45° costs in squared differences of unit normals, summed over pixels; and what any move costs.
@@ -130,10 +132,33 @@ def corner_to_collapse(vertex, into, mesh):
 
 
 @inner
+def makes_needle(vertex, into, mesh):
+    """Return whether a face of a vertex becomes a needle if the vertex is collapsed into a neighbour."""
+    u, v = mesh.vertices[into, 0], mesh.vertices[into, 1]
+    start = mesh.corner_of[vertex]
+    corner = start
+    while True:
+        one, two = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
+        if into not in (one, two):
+            b, c = point_of(one, mesh.vertices), point_of(two, mesh.vertices)
+            double_area = (b[1] - v) * (c[0] - u) - (b[0] - u) * (c[1] - v)
+            longest = max(
+                (b[0] - u) ** 2 + (b[1] - v) ** 2,
+                (c[0] - u) ** 2 + (c[1] - v) ** 2,
+                (b[0] - c[0]) ** 2 + (b[1] - c[1]) ** 2,
+            )
+            if double_area < MIN_FLATNESS * longest:
+                return True
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            return False
+
+
+@inner
 def collapse_into(vertex, into, mesh, mark, token):
     """Collapse a vertex into its neighbour, if the mesh stays valid; return whether it was done."""
     corner = corner_to_collapse(vertex, into, mesh)
-    if corner < 0 or not link_is_simple(vertex, into, mesh, mark, token):
+    if corner < 0 or not link_is_simple(vertex, into, mesh, mark, token) or makes_needle(vertex, into, mesh):
         return False
     if not keeps_faces_upright(vertex, into, mesh.vertices[into, 0], mesh.vertices[into, 1], mesh):
         return False

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.facets.facets import FacetSystem
-from normalmesh.runtime.exponential import exp
 
 Float = NDArray[np.float64]
 
@@ -28,17 +27,14 @@ MAX_WIDTHS = 1e5
 
 @dataclass(frozen=True, eq=False)
 class RobustWeights:
-    """Weights (E,) for the edges of a facet system, from offsets that were found with other weights.
+    """What robust weights of the edges of a facet system consist of, and the strain that they depend on.
 
     Attributes
     ----------
     system : FacetSystem
-    unit
-        Unit of strain, in pixels: 1, or more if the normals are so inconsistent that small strains are insignificant.
     """
 
     system: FacetSystem
-    unit: float = 1.0
 
     @cached_property
     def cosines(self) -> Float:
@@ -59,25 +55,6 @@ class RobustWeights:
         weights: Float = self.trust * (squared[first] + squared[second]) / 2
         return weights
 
-    def one_sided(self, offsets: Float) -> Float:
-        """Return the weights (E,) of the first stage, from offsets (M,).
-
-        Each face distributes its weight among its edges, with a preference for neighbours at its own depth.
-        """
-        first, second = self.system.pairs.T
-        centroids = self.system.means.centroids
-        distance = np.hypot(*(centroids[first] - centroids[second]).T)
-        step = (offsets[second] - offsets[first]) / self.system.means.camera.pixel_length / distance
-        count = len(offsets)
-        degree = np.bincount(first, minlength=count) + np.bincount(second, minlength=count)
-        preferences = [exp(-SHARPNESS * (self.cosines[side] * step) ** 2) + 1e-30 for side in (first, second)]
-        total = np.bincount(first, preferences[0], count) + np.bincount(second, preferences[1], count)
-        weights = np.zeros(len(first))
-        for side, preference in zip((first, second), preferences, strict=True):
-            share = np.maximum(0.5 * degree[side] * preference / total[side], MIN_SHARE)
-            weights += share * self.cosines[side] ** 2
-        return self.trust * weights
-
     @cached_property
     def edge_cosines(self) -> Float:
         """Cosines ν_e (E,) of the steeper of the two faces at each edge."""
@@ -90,15 +67,10 @@ class RobustWeights:
         return smaller
 
     def strain(self, offsets: Float) -> Float:
-        """Return the strains ν_e |r_e| (E,) of the edges, in units.
+        """Return the strains ν_e |r_e| (E,) of the edges, in px.
 
         The strain is the gap between the planes of two faces, measured perpendicular to them.
         """
         gaps = np.abs(self.system.misfits(offsets))
-        strain: Float = self.edge_cosines * gaps / self.system.means.camera.pixel_length / self.unit
+        strain: Float = self.edge_cosines * gaps / self.system.means.camera.pixel_length
         return strain
-
-    def cauchy(self, strain: Float, width: float) -> Float:
-        """Return the weights (E,) of the second stage: beyond a width, they fall as the square of the strain (E,)."""
-        weights: Float = self.trust * self.edge_cosines**2 / (1 + np.minimum(strain / width, MAX_WIDTHS) ** 2)
-        return weights

@@ -48,13 +48,13 @@ NEAR, NEAR_NOISE = 0.1, 3.0
 ONE_SIDED, RECHECKS = 20, (6, 13)
 #: Number of Cauchy solves, and of last ones in which the twist counts as strain; their width (px), at least.
 CAUCHY, LAST, WIDTH = 5, 2, 0.025
-#: Noise of the strain (px) from which on edges that are not cut hold in the end; cut ones keep a share of their weight.
-NOISY, LOOSE = 0.02, 1e-4
+#: Share of its weight that an edge on a given line keeps.
+LOOSE = 1e-4
 #: Times at most that the robust solution is found, and the share of false lines from which on it is found again.
 TURNS, FALSE_SHARE = 2, 0.3
-#: Mean length of the difference of the normals on both sides of a line, at least. In measured maps, true lines have 0.3
-#: to 1.5, cracks 0.05 to 0.2; in clean maps a share of it is enough.
-CONTRAST, CLEAN_CONTRAST = 0.3, 1 / 3
+#: Mean length of the difference of the normals on both sides of a line, at least. In measured maps, those with so much
+#: noise of the strain (px), true lines have 0.3 to 1.5, cracks 0.05 to 0.2; in cleaner maps a share of it is enough.
+CONTRAST, NOISY, CLEAN_CONTRAST = 0.3, 0.02, 1 / 3
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
 
@@ -190,8 +190,6 @@ def _jumps(solver: RobustSolver, normal_map: NormalMap) -> Jumps:
         if turn == TURNS - 1 or share <= FALSE_SHARE:
             break
         solver.stiffen(np.concatenate([line.edges for line in false]))
-    if noise > NOISY:
-        solver.hold(cut, LOOSE)
     # In clean maps also lines between parallel surfaces, without much contrast, are jumps.
     least = CONTRAST * min(max(noise / NOISY, CLEAN_CONTRAST), 1.0)
     clear = [line for line in lines if line.contrast >= least]

@@ -60,12 +60,6 @@ def edge_ends(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.int3
     return mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
 
 
-def edge_middles(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the midpoints (E, 2) of the edges across from corners (E,)."""
-    middles: NDArray[np.float64] = mesh.vertices[edge_ends(mesh, corners)].mean(axis=1)
-    return middles
-
-
 def boundary_vertices(mesh: ScreenMesh) -> NDArray[np.bool_]:
     """Return the vertices (N,) on the boundary."""
     boundary = np.zeros(len(mesh.vertices), np.bool_)

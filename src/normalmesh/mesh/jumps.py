@@ -121,13 +121,6 @@ class Jumps:
         """Length of all lines, in px."""
         return sum(line.length for line in self.lines)
 
-    def corners(self, shape: tuple[int, int]) -> NDArray[np.bool_]:
-        """Return the pixel corners (H + 1, W + 1) on the lines."""
-        corners = np.zeros((shape[0] + 1, shape[1] + 1), np.bool_)
-        for line in self.lines:
-            corners[line.path[:, 1], line.path[:, 0]] = True
-        return corners
-
     def __str__(self) -> str:
         if not self.lines:
             return "no jumps"
