@@ -48,6 +48,8 @@ NEAR, NEAR_NOISE = 0.1, 3.0
 ONE_SIDED, RECHECKS = 20, (6, 13)
 #: Number of Cauchy solves, and of last ones in which the twist counts as strain; their width (px), at least.
 CAUCHY, LAST, WIDTH = 5, 2, 0.025
+#: Width, in units of the noise of the strain, of the last solves of noisy maps: less strained edges hold again.
+CLOSING = 2.0
 #: Share of its weight that an edge on a given line keeps.
 LOOSE = 1e-4
 #: Times at most that the robust solution is found, and the share of false lines from which on it is found again.
@@ -190,6 +192,8 @@ def _jumps(solver: RobustSolver, normal_map: NormalMap) -> Jumps:
         if turn == TURNS - 1 or share <= FALSE_SHARE:
             break
         solver.stiffen(np.concatenate([line.edges for line in false]))
+    if noise > NOISY:
+        solver.cauchy(CLOSING * noise, CAUCHY)
     # In clean maps also lines between parallel surfaces, without much contrast, are jumps.
     least = CONTRAST * min(max(noise / NOISY, CLEAN_CONTRAST), 1.0)
     clear = [line for line in lines if line.contrast >= least]
