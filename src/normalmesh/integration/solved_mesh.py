@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +19,7 @@ from normalmesh.integration.refinement import refine
 from normalmesh.integration.splitting import split_worst
 from normalmesh.integration.tidying import judged, tidy
 from normalmesh.jumps.placement import placed_offsets
-from normalmesh.mesh._closed_mesh import LOCKED
+from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CutMesh, boundary_vertices
 from normalmesh.mesh.jumps import Placement
@@ -42,20 +44,30 @@ class SolvedMesh:
         Height, or logarithm of the depth, at its vertices.
     component : (N,) int32
         Connected component of each vertex before the mesh was cut.
+    locked : (N,) bool
+        Vertices that stay where they are.
+    torn : (C,) bool
+        Components that are cut.
     solver : MeshSolver
     """
 
     mesh: ClosedMesh
     unknown: Float
     component: NDArray[np.int32]
+    locked: NDArray[np.bool_]
+    torn: NDArray[np.bool_]
     solver: MeshSolver
 
     @classmethod
     def of(cls, mesh: ScreenMesh, cut: CutMesh, solver: MeshSolver) -> SolvedMesh:
         """Solve a mesh that was cut; locked vertices of a decimated one stay."""
-        locked = mesh.locked[cut.origin] if isinstance(mesh, DecimatedMesh) else None
+        locked = np.zeros(len(cut.origin), np.bool_)
+        if isinstance(mesh, DecimatedMesh):
+            locked |= mesh.locked[cut.origin]
         closed = ClosedMesh.from_screen(cut.mesh, solver.normal_map.shape, locked)
-        return cls(closed, solver.solve(cut.mesh, cut.component), cut.component, solver)
+        torn = np.zeros(int(cut.component.max()) + 1, np.bool_)
+        torn[cut.component[len(mesh.vertices) :]] = True
+        return cls(closed, solver.solve(cut.mesh, cut.component), cut.component, locked, torn, solver)
 
     @property
     def vertices(self) -> int:
@@ -66,6 +78,17 @@ class SolvedMesh:
     def normal_map(self) -> NormalMap:
         """The normals to fit."""
         return self.solver.normal_map
+
+    @contextmanager
+    def only_torn(self) -> Iterator[None]:
+        """Let components that are not cut stay as they are inside."""
+        self._lock(self.locked | ~self.torn[self.component])
+        yield
+        self._lock(self.locked)
+
+    def _lock(self, locked: NDArray[np.bool_]) -> None:
+        """Set the flags of the locked vertices (N,) of the mesh."""
+        self.mesh.flags[:] = np.where(locked, self.mesh.flags | LOCKED, self.mesh.flags & BOUNDARY)
 
     def solve(self) -> None:
         """Solve for the unknown of the mesh as it is."""
@@ -79,7 +102,7 @@ class SolvedMesh:
         """Remove bad faces; return whether anything changed."""
         tidied = tidy(self.mesh, self.unknown, self.normal_map)
         self.mesh, self.unknown = tidied.mesh, tidied.unknown
-        self.component = self.component[tidied.kept]
+        self.component, self.locked = self.component[tidied.kept], self.locked[tidied.kept]
         return tidied.changes > 0
 
     def detach(self, placement: Placement) -> bool:
@@ -102,10 +125,9 @@ class SolvedMesh:
         if not apart.any():
             return False
         cut = CutMesh.along(mesh, system.ends[apart])
-        locked = self.mesh.flags & LOCKED > 0
-        locked[system.ends[apart]] = True
-        locked = locked[cut.origin]
-        self.mesh = ClosedMesh.from_screen(cut.mesh, self.normal_map.shape, locked)
+        self.locked[system.ends[apart]] = True
+        self.locked = self.locked[cut.origin]
+        self.mesh = ClosedMesh.from_screen(cut.mesh, self.normal_map.shape, self.locked)
         self.unknown, self.component = self.unknown[cut.origin], self.component[cut.origin]
         return True
 
@@ -123,3 +145,4 @@ class SolvedMesh:
             known = of_face >= 0
             np.maximum.at(component, faces[known], of_face[known, None])
         self.component = component
+        self.locked = np.append(self.locked, np.zeros(len(component) - len(self.locked), np.bool_))
