@@ -18,13 +18,13 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 #: Strain (px) of a line everywhere, and in one place at least.
-LOW, HIGH = 0.5, 2.0
+LOW, HIGH = 0.5, 1.7
 #: The first of them in units of the noise of the strain.
 LOW_NOISE = 5.0
 #: Length (px) of connected lines, at least.
 MIN_LENGTH = 6.0
 #: Energy (px²) that lines must release for each px of their length, also in units of the noise squared.
-RELEASE, RELEASE_NOISE = 0.5, 20.0
+RELEASE, RELEASE_NOISE = 0.38, 20.0
 #: Share of the release that a band of edges, or a branch, must reach before it is made a line.
 BAND_SHARE = 0.25
 #: Edges between vertices of a band belong to it from this share of the strain on, or up to this length (px).
