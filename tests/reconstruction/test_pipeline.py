@@ -123,3 +123,13 @@ def test_the_number_of_threads_is_limited_and_restored():
     with pytest.raises(ZeroDivisionError):
         reconstruct(normal_map, vertices=100, threads=1, progress=lambda _: 1 / 0)
     assert allowed_threads() == MAX_THREADS
+
+
+@pytest.mark.parametrize("degrees", [0, 10])
+def test_without_a_cut_the_surface_is_the_continuous_one(degrees):
+    normal_map = waves((128, 128))[0]
+    if degrees:
+        normal_map = noisy(normal_map, degrees)
+    found, continuous = (reconstruct(normal_map, vertices=300, discontinuities=each) for each in ("auto", False))
+    assert found.discontinuities.lines == ()
+    assert_same(found, continuous)
