@@ -116,12 +116,11 @@ class SolvedMesh:
         strain = RobustWeights(system).strain(offsets)
         apart = (strain > DETACHED) & (areas > 0)[system.pairs].all(axis=1) & bad[system.pairs].any(axis=1)
         apart &= boundary_vertices(mesh)[system.ends].any(axis=1)
-        # A face keeps its least strained edge.
-        held = np.where(apart[system.face_edges] | (system.face_edges < 0), strain[system.face_edges], -1.0)
-        alone = np.flatnonzero((apart[system.face_edges] | (system.face_edges < 0)).all(axis=1))
-        held[system.face_edges < 0] = np.inf
-        last = system.face_edges[alone, held[alone].argmin(axis=1)]
-        apart[last[last >= 0]] = False
+        # A face that would be cut off on all sides keeps its least strained edge.
+        edges, outer = system.face_edges, system.face_edges < 0
+        alone = np.flatnonzero((apart[edges] | outer).all(axis=1) & ~outer.all(axis=1))
+        least = np.where(outer, np.inf, strain[edges])[alone].argmin(axis=1)
+        apart[edges[alone, least]] = False
         if not apart.any():
             return False
         cut = CutMesh.along(mesh, system.ends[apart])

@@ -134,7 +134,7 @@ def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hier
 
     Components of the mask are looked at one by one, so that none depends on the others.
     """
-    if discontinuities is False:
+    if discontinuities is False or normal_map.foreground < MIN_COMPONENT:
         return Jumps()
     always = discontinuities is True
     hierarchy = hierarchy or Hierarchy.of(normal_map)
