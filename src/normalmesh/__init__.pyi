@@ -14,6 +14,7 @@ from .files.photometric import PhotometricStereo, photometric_stereo
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
 from .jumps.finding import find_jumps
+from .mesh.coverage import Coverage
 from .mesh.jumps import JumpLine, Jumps
 from .mesh.origin import Discontinuities, Integration
 from .mesh.raster import pixel_faces
@@ -37,6 +38,7 @@ from .runtime.monitor import Step
 __all__ = [
     "Camera",
     "Convention",
+    "Coverage",
     "DecimatedMesh",
     "Diagnosis",
     "Discontinuities",

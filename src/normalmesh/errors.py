@@ -11,6 +11,10 @@ class NormalMeshWarning(UserWarning):
     """Issued for input that is usable, but was repaired or looks wrong."""
 
 
+class ShortfallWarning(NormalMeshWarning):
+    """Issued for a surface that lacks something that was asked for."""
+
+
 def shape_text(shape: tuple[int, ...]) -> str:
     """Return a shape as text, such as ``512×640``."""
     return "×".join(map(str, shape)) or "a single number"

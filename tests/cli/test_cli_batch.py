@@ -52,7 +52,7 @@ def test_a_damaged_file_does_not_stop_the_others(here):
 
 
 def test_the_output_folder_is_created(here):
-    result = reconstruct("a.png", "c.png", "-o", "deep/out", "--vertices", 60, "-q")
+    result = reconstruct("a.png", "c.png", "-o", "deep/out", "--vertices", 300, "-q")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     assert {path.name for path in Path("deep/out").iterdir()} == {"a.glb", "c.glb"}
     single = reconstruct("a.png", "-o", "deep", "--vertices", 60)

@@ -162,7 +162,7 @@ def test_previews_and_reports(medallion, photo, monkeypatch):
     found = figures(medallion, "-o", "x.glb", "--vertices", 60, "--preview", "--report", "--texture", photo)
     assert found["outputs"] == ["x.glb", "x.preview.png", "x.html"]
     assert (np.asarray(PIL.Image.open("x.preview.png")) == 60).all()
-    assert Path("x.html").read_text() == "60 m.png 60 [] photo.jpg"
+    assert Path("x.html").read_text() == f"60 m.png 60 {found['warnings']} photo.jpg"
 
 
 def test_verbose_prints_settings_and_seconds(medallion):

@@ -59,7 +59,7 @@ def test_meshes(tmp_path, surface, suffix):
 
 @needs_signals
 def test_a_normal_map_is_reconstructed(tmp_path):
-    normal_map = Medallion(64).normal_map
+    normal_map = Medallion(128).normal_map
     colours = np.round((normal_map.normals.astype(np.float64) + 1) / 2 * 65535)
     image = np.dstack([colours, 65535 * normal_map.mask]).astype(np.uint16)
     (tmp_path / "map.png").write_bytes(imagecodecs.png_encode(image))

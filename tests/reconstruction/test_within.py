@@ -40,7 +40,8 @@ def test_two_bounds_are_both_met(normal_map):
 
 def test_the_surface_is_that_of_reconstruct_with_its_target(normal_map):
     surface = reconstruct_within(normal_map, max_angle=10, units="mm")
-    again = reconstruct(normal_map, vertices=surface.decimation.target, units="mm")
+    again = reconstruct(normal_map, vertices=len(surface.vertices), units="mm")
+    assert surface.decimation.target is None
     assert np.array_equal(surface.vertices, again.vertices)
     assert surface.units == "mm"
 
@@ -73,9 +74,12 @@ def test_progress_never_decreases(normal_map):
     assert [step.stage for step in steps].count("done") == 1
 
 
-def test_mean_angle_is_that_of_evaluate(normal_map):
+def test_mean_angle_is_that_of_evaluate_and_90_degrees_without_a_face(normal_map):
     surface = reconstruct(normal_map, vertices=100)
-    assert mean_angle(surface, normal_map) == pytest.approx(evaluate(surface, normal_map).mae, rel=1e-6)
+    found = evaluate(surface, normal_map)
+    assert found.covered < 1
+    expected = found.covered * found.mae + 90 * (1 - found.covered)
+    assert mean_angle(surface, normal_map) == pytest.approx(expected, rel=1e-6)
 
 
 class Counted:

@@ -144,6 +144,7 @@ def calls(surface, mesh, tmp_path_factory):
         ],
         "DecimatedMesh": [(nm.DecimatedMesh, {**corners, "locked": mesh.locked, "report": mesh.report})],
         "Diagnosis": record,
+        "Coverage": record,
         "Discontinuities": record,
         "Evaluation": record,
         "Integration": record,

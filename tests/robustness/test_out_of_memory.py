@@ -45,7 +45,8 @@ def exhausted(*_: object, **__: object) -> None:
 def test_commands_report_it_on_one_line(source: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     monkeypatch.setattr(place, exhausted)
     (source.parent / "out.ply").write_text("old")
-    result = CliRunner().invoke(normalmesh, ["reconstruct", str(source), "-o", str(source.parent / "out.ply"), "-q"])
+    options = ["-o", str(source.parent / "out.ply"), "--compression", "0.9", "-q"]
+    result = CliRunner().invoke(normalmesh, ["reconstruct", str(source), *options])
     assert result.exit_code == 1
     assert result.output.startswith("normalmesh: error: out of memory; ")
     assert result.output.count("\n") == 1

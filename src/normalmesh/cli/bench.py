@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from pathlib import Path
 
 import click
+
+from normalmesh.errors import ShortfallWarning
 
 #: Names of the benchmarks, and the modules of :mod:`normalmesh.paper` that define them.
 BENCHMARKS = {
@@ -56,13 +59,16 @@ def bench(
         sources = [source for source in sources if source.camera == camera]
     settings = {"data": f"own cases of {size} px" if data is None else str(data), "cases": " ".join(only) or "all"}
     settings["camera"] = camera or "all"
-    text = run_benchmark(
-        benchmark,
-        chosen(sources, only),
-        output / name,
-        settings,
-        restart=restart,
-        report=lambda line: click.echo(line, err=True),
-    )
+    with warnings.catch_warnings():
+        # The tables show coverage and vertices.
+        warnings.simplefilter("ignore", ShortfallWarning)
+        text = run_benchmark(
+            benchmark,
+            chosen(sources, only),
+            output / name,
+            settings,
+            restart=restart,
+            report=lambda line: click.echo(line, err=True),
+        )
     click.echo(text)
     click.echo(f"wrote {output / name}", err=True)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
 
+#: Figures of each surface.
+LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage")
+
 
 @dataclass
 class RunSummary:
@@ -22,7 +25,8 @@ class RunSummary:
     size
         Columns and rows.
     levels
-        Vertices, faces, compression and mean angle to the normals of each surface, finest first.
+        Vertices, the number of them that was asked for, faces, compression, mean angle to the normals and coverage of
+        each surface, finest first.
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
@@ -63,12 +67,12 @@ class RunSummary:
 
     def as_json(self) -> str:
         """Return one line of JSON, with the figures of the finest surface and those of all levels."""
-        first = self.levels[0] if self.levels else dict.fromkeys(("vertices", "faces", "compression", "mae"))
+        first = self.levels[0] if self.levels else dict.fromkeys(LEVEL)
         content = asdict(self)
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ("input", "outputs", "size", "foreground", "vertices", "faces", "compression", "mae", "levels", "jumps")
+        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps")
         content |= first
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
@@ -76,10 +80,14 @@ class RunSummary:
     def lines(self) -> list[str]:
         """Return the text for a single input."""
         counts = ", ".join(str(level["vertices"]) for level in self.levels)
+        wanted = ", ".join(str(level["requested"]) for level in self.levels)
+        asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
         angles = ", ".join(f"{level['mae']:.2f}°" for level in self.levels)
         lines = [
-            f"vertices     {counts} for {self.foreground} pixels",
+            f"vertices     {counts} for {self.foreground} pixels{asked}",
             f"angle        {angles} to the normals (mean)",
+            f"coverage     {_shares('covered', self.levels)} of the foreground, "
+            f"{_shares('spilled', self.levels)} outside it",
         ]
         if self.jumps_text is not None:
             hint = (
@@ -96,13 +104,25 @@ class RunSummary:
         return f"{self.source}: {levels}; wrote {', '.join(path.name for path in self.outputs)}"
 
 
+def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
+    """Return shares of the coverage of levels as text."""
+    return ", ".join(f"{100 * level['coverage'][name]:.2f} %" for level in levels)
+
+
 def _figures(surface: Surface, normal_map: NormalMap) -> dict[str, Any]:
     from normalmesh.evaluation.metrics import mean_angle
 
-    vertices = len(surface.vertices)
+    vertices, coverage = len(surface.vertices), surface.coverage
+    assert coverage is not None
     return {
         "vertices": vertices,
+        "requested": getattr(surface.decimation, "target", None),
         "faces": len(surface.faces),
         "compression": 1 - vertices / normal_map.foreground,
         "mae": mean_angle(surface, normal_map),
+        "coverage": {
+            "covered": 1 - coverage.uncovered_share,
+            "spilled": coverage.spilled_share,
+            "lost_components": coverage.lost_components,
+        },
     }

@@ -30,6 +30,7 @@ from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, fal
 from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
+from normalmesh.mesh._outline import FIXED
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.normals.normal_map import NormalMap
@@ -264,11 +265,30 @@ class Decimator:
         if target is None:
             rounds += self._collapse_rest(goal)
         met = target in (None, len(self.mesh.vertices))
+        reason = "" if met else self._why_missed(target or 0)
         seams = self._polish()
-        report = Decimation(
-            tuple(rounds), asked, met, dict(self.monitor.seconds), dict(self.monitor.cpu_seconds), self.dropped_lines
-        )
+        seconds, cpu_seconds = dict(self.monitor.seconds), dict(self.monitor.cpu_seconds)
+        report = Decimation(tuple(rounds), asked, met, seconds, cpu_seconds, self.dropped_lines, reason)
         return DecimatedMesh.from_closed(self.mesh, report, seams)
+
+    def _why_missed(self, target: int) -> str:
+        """Explain why the mesh does not have the number of vertices that it should have."""
+        mesh = self.mesh.to_screen()
+        if len(mesh.vertices) < target:
+            return "the foreground has no more pixel corners than that"
+        components = int(mesh.components.max()) + 1
+        edges = (3 * len(mesh.faces) + np.count_nonzero(mesh.find_opposite() < 0)) // 2
+        holes = int(components - (len(mesh.vertices) - edges + len(mesh.faces)))
+        reasons = []
+        if components + holes > 1:
+            reasons.append(f"{components} components and {holes} holes of the foreground need three vertices each")
+        if (self.mesh.coverage & FIXED).any():
+            reasons.append("thin parts and gaps of the foreground keep their outline")
+        if self.options.locked is not None:
+            reasons.append("locked vertices are kept")
+        if self.segments is not None:
+            reasons.append("lines along which depth jumps are kept")
+        return "; ".join(reasons) or "no other edge may be collapsed"
 
     def _goals(self, target: int | None, max_cost: float) -> list[Goal]:
         """Return the goals of the rounds that lead to a number of vertices, or to a cost."""

@@ -155,16 +155,20 @@ def evaluate(
 
 
 def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
-    """Return the MAE of :func:`evaluate` against the normals that a surface was reconstructed from, in degrees."""
+    """Return the mean angle between a surface and the normals that it was reconstructed from, in degrees.
+
+    It is the MAE of :func:`evaluate`, except that foreground pixels that no face covers count as 90°.
+    """
     normals = surface.normal_map()
-    total, count = 0.0, 0
+    total, covered_pixels = 0.0, 0
     for rows in row_blocks(normal_map.shape):
         covered = normal_map.mask[rows] & normals[rows].any(axis=-1)
         # Half the distance between unit vectors is the sine of half their angle.
         chords = np.linalg.norm(normals[rows][covered] - normal_map.normals[rows][covered], axis=-1)
         total += float(np.arcsin(np.minimum(0.5 * chords, 1)).sum(dtype=np.float64))
-        count += len(chords)
-    return math.degrees(2 * total / count) if count else np.nan
+        covered_pixels += len(chords)
+    uncovered = normal_map.foreground - covered_pixels
+    return (math.degrees(2 * total) + 90.0 * uncovered) / normal_map.foreground
 
 
 def angles_between(first: NDArray[np.floating], second: NDArray[np.floating]) -> Float:

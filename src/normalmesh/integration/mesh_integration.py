@@ -20,6 +20,7 @@ from normalmesh.integration.prior import Prior
 from normalmesh.integration.solved_mesh import SolvedMesh
 from normalmesh.jumps.finding import jumps_of
 from normalmesh.jumps.seams import seams_of
+from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Integration
@@ -105,7 +106,7 @@ def integrate(
     Surface
         Components without prior have mean height zero (orthographic) or mean distance ``distance`` (perspective),
         averaged over the area on the screen. Vertices are split where the mesh is cut. ``surface.integration``
-        describes the integration, ``surface.discontinuities`` the cuts.
+        describes the integration, ``surface.discontinuities`` the cuts, ``surface.coverage`` the pixels that are lost.
     """
     options = IntegrationOptions(
         formulation, parameters, metric, clamp, discontinuities, noise, refine, prior, prior_weight, distance, units
@@ -166,6 +167,7 @@ def integrate_with(
         ),
         decimation=getattr(mesh, "report", None),
         discontinuities=found,
+        coverage=Coverage.of(final, normal_map.mask),
     )
     monitor.finish(len(surface.vertices))
     return surface

@@ -77,10 +77,9 @@ class Decimation(_Totals):
     rounds
         Reports on the rounds, in order.
     target
-        Number of vertices requested; None if a threshold was given.
+        Number of vertices requested; None if a threshold or a bound on the error was given.
     target_met
-        Whether exactly this number of vertices is left. If not, the start mesh had fewer, or no edge was left that may
-        collapse: each hole needs three vertices, and so does each component.
+        Whether exactly this number of vertices is left, as far as lines of jumps allow it to be known.
     seconds
         Wall time of the stages ``start``, ``collapse``, ``evaluate`` (quadrics from pixels), ``flip``, ``move`` and
         ``lines`` (polylines along jumps).
@@ -88,6 +87,8 @@ class Decimation(_Totals):
         CPU time of the same stages, summed over all threads.
     dropped_lines
         Pieces of lines of jumps that were left out, because they would have needed too many vertices.
+    reason
+        Why the target was not met; empty if it was.
     """
 
     rounds: tuple[Round, ...]
@@ -96,6 +97,7 @@ class Decimation(_Totals):
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
     dropped_lines: int = 0
+    reason: str = ""
 
     @property
     def largest_cost(self) -> float:

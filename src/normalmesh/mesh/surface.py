@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_image_shape, checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.mesh import _surface
+from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -55,6 +56,8 @@ class Surface:
         :func:`remesh_isotropic`.
     discontinuities
         The edges at which depth jumps and the mesh is cut, if :func:`integrate` searched for them.
+    coverage
+        The pixels of the foreground that the surface loses, if it comes from :func:`integrate`.
 
     Raises
     ------
@@ -72,6 +75,7 @@ class Surface:
     integration: Integration | None = None
     decimation: Decimation | Remeshing | None = None
     discontinuities: Discontinuities | None = None
+    coverage: Coverage | None = None
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -98,6 +102,8 @@ class Surface:
             checked_instance(self.decimation, Decimation, "decimation")
         if self.discontinuities is not None:
             checked_instance(self.discontinuities, Discontinuities, "discontinuities")
+        if self.coverage is not None:
+            checked_instance(self.coverage, Coverage, "coverage")
 
     @classmethod
     def from_unknown(
@@ -111,6 +117,7 @@ class Surface:
         integration: Integration | None = None,
         decimation: Decimation | Remeshing | None = None,
         discontinuities: Discontinuities | None = None,
+        coverage: Coverage | None = None,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -120,7 +127,7 @@ class Surface:
             Mesh with N vertices on the screen.
         unknown
             (N,) unknown of the camera: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units, integration, decimation, discontinuities
+        camera, shape, units, integration, decimation, discontinuities, coverage
             As for :class:`Surface`.
         """
         checked_instance(mesh, ScreenMesh, "mesh")
@@ -137,6 +144,7 @@ class Surface:
             integration,
             decimation,
             discontinuities,
+            coverage,
         )
 
     @cached_property

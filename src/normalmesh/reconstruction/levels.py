@@ -19,6 +19,7 @@ from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import check_memory, estimate_seconds
 from normalmesh.reconstruction.pipeline import checked_options, estimate_memory_of, jumps_and_hierarchy
+from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -74,4 +75,6 @@ def reconstruct_levels(
             for mesh, work in zip(meshes, integration_work, strict=True)
         ]
         monitor.finish(len(surfaces[-1].vertices))
+    for surface in surfaces:
+        report_shortfalls(surface)
     return surfaces

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
@@ -14,7 +13,7 @@ from normalmesh.decimation.decimation_options import DecimationKeywords, Decimat
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_with
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
 from normalmesh.integration.mesh_integration import integrate_with
@@ -22,16 +21,13 @@ from normalmesh.integration.prior import check_prior
 from normalmesh.jumps.finding import jumps_along, jumps_of
 from normalmesh.jumps.given_lines import given_paths
 from normalmesh.mesh.jumps import Jumps
-from normalmesh.mesh.origin import Decimation
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import check_memory, estimate_memory, estimate_seconds
+from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
-
-#: What a warning of :func:`report_dropped_lines` is about.
-DROPPED_LINES = "of the lines along which depth jumps"
 
 
 @dataclass(frozen=True)
@@ -98,6 +94,8 @@ def reconstruct(
     Returns
     -------
     Surface
+        ``surface.coverage`` counts the pixels of the foreground that it loses. A :class:`NormalMeshWarning` tells if
+        these are more than 0.5 %, or if the number of vertices asked for could not be met, and why.
 
     Raises
     ------
@@ -121,21 +119,8 @@ def reconstruct(
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), known)
         monitor.finish(len(surface.vertices))
-    report_dropped_lines(surface)
+    report_shortfalls(surface)
     return surface
-
-
-def report_dropped_lines(surface: Surface) -> None:
-    """Warn if there were not enough vertices for all lines of jumps."""
-    report = surface.decimation
-    if isinstance(report, Decimation) and report.dropped_lines:
-        pieces = "1 piece" if report.dropped_lines == 1 else f"{report.dropped_lines} pieces"
-        warnings.warn(
-            f"{pieces} {DROPPED_LINES}, the least certain ones, are bridged: all of them would need too large a share "
-            "of the vertices; ask for more",
-            NormalMeshWarning,
-            stacklevel=3,
-        )
 
 
 def checked_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -14,21 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance, checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.origin import Decimation
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.reconstruction.pipeline import (
-    DROPPED_LINES,
-    checked_options,
-    jumps_and_hierarchy,
-    reconstruct,
-    report_dropped_lines,
-)
+from normalmesh.reconstruction.pipeline import checked_options, jumps_and_hierarchy, reconstruct
+from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -81,8 +77,9 @@ def reconstruct_within(
     ----------
     normal_map
     max_angle
-        Maximal mean angle in degrees between faces and the normals of their pixels: the MAE of :func:`evaluate`. It
-        includes the noise of the normals, so it cannot be far below that.
+        Maximal mean angle in degrees between faces and the normals of their pixels, as the MAE of :func:`evaluate`,
+        but foreground pixels that no face covers count as 90°. It includes the noise of the normals, so it cannot be
+        far below that.
     max_error
         Maximal RMS deviation in depth from the surface with one vertex per four pixels, in the unit of the surface
         (pixels unless the camera has a pixel size); trials have at most half as many vertices. It measures the cost of
@@ -117,9 +114,9 @@ def reconstruct_within(
         if options.integration.cuts:
             known, _ = jumps_and_hierarchy(without_noise(normal_map, noise), options.integration, jumps)
         further: _Further = {"preset": preset, "decimation": decimation, "memory_limit": memory_limit, "jumps": known}
-        # Lines that a trial cannot afford are reported for the result only.
+        # What a trial lacks is reported for the result only.
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", f".*{DROPPED_LINES}", NormalMeshWarning)
+            warnings.simplefilter("ignore", ShortfallWarning)
             best = _fewest(
                 normal_map,
                 given,
@@ -127,8 +124,11 @@ def reconstruct_within(
                     normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
                 ),
             )
-        report_dropped_lines(best)
         monitor.finish(len(best.vertices))
+    # The number of vertices is a result here, not a request.
+    if isinstance(best.decimation, Decimation):
+        best = replace(best, decimation=replace(best.decimation, target=None))
+    report_shortfalls(best)
     return best
 
 

@@ -16,6 +16,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import Diagnosis
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.reconstruction.shortfalls import shortfalls
 from normalmesh.report.shadings import AngularErrors
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Figures:
         if surface.discontinuities is not None:
             headline.append(("Jumps", count(len(surface.discontinuities.lines))))
             details.append(("Jumps", str(surface.discontinuities)))
+        if surface.coverage is not None:
+            details.append(("Coverage", str(surface.coverage)))
         details += _about_surface(surface)
         stages = _stages(surface)
         if stages:
@@ -124,7 +127,9 @@ def _about_surface(surface: Surface) -> Rows:
         ("Extent", _extent(surface.vertices, surface.units)),
     ]
     if surface.decimation is not None:
-        rows.append(("Decimation", f"{len(surface.decimation.rounds)} rounds"))
+        target = surface.decimation.target
+        asked = "" if target is None else f", {count(target)} vertices asked for"
+        rows.append(("Decimation", f"{len(surface.decimation.rounds)} rounds{asked}"))
     if surface.integration is not None:
         report = surface.integration
         flips, moves = (sum(each[k] for each in report.refinements) for k in (0, 1))
@@ -179,9 +184,7 @@ def _own_warnings(surface: Surface, diagnosis: Diagnosis | None) -> list[str]:
             "The data contradict the convention that the normals were read with: relative to that, "
             f"{fitting} fits. Read them with another convention."
         )
-    decimation = surface.decimation
-    if decimation is not None and decimation.target is not None and not decimation.target_met:
-        found.append(f"The target of {count(decimation.target)} vertices cannot be met with this mask.")
+    found += shortfalls(surface)
     undetermined = 0 if surface.discontinuities is None else np.count_nonzero(surface.discontinuities.undetermined)
     if undetermined:
         parts = "one part" if undetermined == 1 else f"{undetermined} parts"

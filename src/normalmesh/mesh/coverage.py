@@ -1,0 +1,72 @@
+"""Coverage: the foreground pixels that a mesh loses, and the background pixels that it covers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.screen_mesh import ScreenMesh
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How the faces of a mesh agree with the foreground of the normal map.
+
+    Attributes
+    ----------
+    foreground
+        Number of foreground pixels.
+    uncovered
+        Foreground pixels whose centres lie in no face.
+    spilled
+        Background pixels whose centres lie in a face.
+    lost_components
+        4-connected components of the foreground without any covered pixel.
+    """
+
+    foreground: int
+    uncovered: int
+    spilled: int
+    lost_components: int = 0
+
+    @classmethod
+    def of(cls, mesh: ScreenMesh, mask: NDArray[np.bool_]) -> Coverage:
+        """Compare a mesh on the screen with a mask (H, W)."""
+        covered = pixel_faces(mesh, mask.shape) >= 0
+        kept = mask & covered
+        foreground, inside, all_covered = (int(np.count_nonzero(pixels)) for pixels in (mask, kept, covered))
+        lost_components = _lost_components(mask, kept) if inside < foreground else 0
+        return cls(foreground, foreground - inside, all_covered - inside, lost_components)
+
+    @property
+    def uncovered_share(self) -> float:
+        """Uncovered pixels as a fraction of the foreground."""
+        return self.uncovered / self.foreground
+
+    @property
+    def spilled_share(self) -> float:
+        """Background pixels that are covered, as a fraction of the foreground."""
+        return self.spilled / self.foreground
+
+    def __str__(self) -> str:
+        inside, outside = 100 * (1 - self.uncovered_share), 100 * self.spilled_share
+        text = f"{inside:.2f} % of the foreground, and {outside:.2f} % outside it"
+        if self.lost_components:
+            text += f"; {self.lost_components} {'component is' if self.lost_components == 1 else 'components are'} lost"
+        return text
+
+
+def _lost_components(mask: NDArray[np.bool_], kept: NDArray[np.bool_]) -> int:
+    """Count the components of a mask that contain no pixel of ``kept``."""
+    from scipy import ndimage
+
+    lost, count = ndimage.label(mask & ~kept)
+    beside = np.zeros(mask.shape, np.bool_)
+    for axis in (0, 1):
+        here, there = (np.moveaxis(array, axis, 0) for array in (beside, kept))
+        here[1:] |= there[:-1]
+        here[:-1] |= there[1:]
+    return int(count - np.count_nonzero(np.unique(lost[beside])))

@@ -1,0 +1,42 @@
+"""Shortfalls: what a surface lacks of what was asked for, and why."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+from normalmesh.errors import ShortfallWarning
+from normalmesh.mesh.origin import Decimation
+from normalmesh.mesh.surface import Surface
+
+#: Largest share of the foreground that may be lost, or spilled onto the background, without a warning.
+MAX_LOST = 0.005
+#: Largest difference from the number of vertices asked for without a warning: a share of it, and a number.
+TOLERANCE, MARGIN = 0.02, 10
+
+
+def shortfalls(surface: Surface) -> Iterator[str]:
+    """Yield one sentence for each thing that was asked for and could not be had."""
+    report, coverage = surface.decimation, surface.coverage
+    if isinstance(report, Decimation):
+        if report.dropped_lines:
+            pieces = "1 piece" if report.dropped_lines == 1 else f"{report.dropped_lines} pieces"
+            yield (
+                f"{pieces} of the lines along which depth jumps, the least certain ones, are bridged: all of them "
+                "would need too large a share of the vertices; ask for more"
+            )
+        vertices, target = len(surface.vertices), report.target
+        if target is not None and abs(vertices - target) > TOLERANCE * target + MARGIN:
+            more = report.reason or "cuts along jumps add some"
+            reason = more if vertices > target else "the pixels of the foreground have no use for more"
+            yield f"{target} vertices were asked for, but the surface has {vertices}: {reason}"
+    if coverage is not None and (
+        max(coverage.uncovered_share, coverage.spilled_share) > MAX_LOST or coverage.lost_components
+    ):
+        yield f"the surface of {len(surface.vertices)} vertices covers {coverage}; ask for more vertices"
+
+
+def report_shortfalls(surface: Surface) -> None:
+    """Warn of what a surface lacks, on behalf of the caller of the function that calls this one."""
+    for text in shortfalls(surface):
+        warnings.warn(text, ShortfallWarning, stacklevel=3)

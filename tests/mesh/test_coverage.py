@@ -1,0 +1,45 @@
+"""Tests of the coverage of the foreground by a mesh."""
+
+import numpy as np
+import pytest
+
+from normalmesh import Coverage, ScreenMesh, reconstruct
+from surfaces import plane_map, waves
+
+
+def triangle(*corners):
+    return np.array(corners, float), np.array([[0, 1, 2]])
+
+
+def test_pixels_are_counted_on_both_sides():
+    mask = np.zeros((8, 12), np.bool_)
+    mask[1:4, 1:4] = mask[5:7, 2:4] = mask[1:3, 8:10] = True
+    # A square over the first component but its first column, and over one column of background.
+    mesh = ScreenMesh([[2, 1], [2, 4], [5, 4], [5, 1]], [[0, 1, 2], [0, 2, 3]])
+    found = Coverage.of(mesh, mask)
+    assert found == Coverage(foreground=17, uncovered=11, spilled=3, lost_components=2)
+    assert found.uncovered_share == pytest.approx(11 / 17)
+    assert "2 components are lost" in str(found)
+
+
+def test_a_component_is_lost_only_if_all_of_it_is():
+    mask = np.zeros((3, 9), np.bool_)
+    mask[1, :] = True
+    # Pixels on both sides of the mesh are lost, in one component.
+    mesh = ScreenMesh([[3, 1], [3, 2], [5, 2], [5, 1]], [[0, 1, 2], [0, 2, 3]])
+    assert Coverage.of(mesh, mask) == Coverage(9, 7, 0, 0)
+
+
+def test_every_surface_has_its_coverage():
+    normal_map, _ = waves((40, 50))
+    surface = reconstruct(normal_map, vertices=80)
+    assert surface.coverage == Coverage.of(surface.mesh, normal_map.mask)
+    assert surface.coverage == Coverage(2000, 0, 0, 0)
+    assert str(surface.coverage) == "100.00 % of the foreground, and 0.00 % outside it"
+
+
+def test_cuts_and_refinement_do_not_uncover_pixels():
+    mask = np.hypot(*(np.indices((60, 60)) - 29.5)) < 25
+    coarse = reconstruct(plane_map([0.2, 0.1, 1], (60, 60), mask=mask), vertices=12, refine=4)
+    assert coarse.coverage.uncovered > 0
+    assert coarse.coverage == Coverage.of(coarse.mesh, mask)
