@@ -290,8 +290,7 @@ def true_map(mask: Bool, kind: str, seed: int, camera: Camera, base: float = 0.0
     noise
         Standard deviation of white noise on the normals, in degrees.
     """
-    components, count = ndimage.label(mask)
-    components -= 1
+    components = ndimage.label(mask)[0] - 1
     u, v = centres(mask.shape)
     heights, slopes = np.zeros(mask.shape), np.zeros((*mask.shape, 2))
     surfaces, kinds = [], []
