@@ -163,7 +163,7 @@ def is_in_square(u, v, tile):
 
 
 @inner(forceinline=True)
-def cheapest_edge(vertex, beyond, token, mesh, covered, costs, queue, tile):
+def cheapest_edge(vertex, beyond, token, mesh, coverage, costs, queue, tile):
     """Find the cheapest edge that a vertex owns and that may collapse.
 
     Return its cost, its corner at the vertex, its position (u, v), the last token used, and the least cost of those
@@ -193,7 +193,7 @@ def cheapest_edge(vertex, beyond, token, mesh, covered, costs, queue, tile):
         token += 1
         if not is_within(best_other, tile, mesh) or not outline_within(vertex, best_other, best_u, best_v, tile, mesh):
             waiting = min(waiting, best)
-        elif may_collapse(best_corner, best_u, best_v, mesh, covered, queue.mark, token):
+        elif may_collapse(best_corner, best_u, best_v, mesh, coverage, queue.mark, token):
             return best, best_corner, best_u, best_v, token, waiting
         refused_cost, refused = best, best_other
 
@@ -236,7 +236,7 @@ def collapse_tiles(first, last, mesh, outline, costs, queue, tiles, sweep):
                 waiting = keys[0]
                 if is_within(vertex, tile, mesh):
                     cost, corner, u, v, token, waiting = cheapest_edge(
-                        vertex, runner_up, token, mesh, outline.covered, costs, queue, tile
+                        vertex, runner_up, token, mesh, outline.coverage, costs, queue, tile
                     )
                 bounds[vertex] = min(cost, waiting)
             keys[0] = cost

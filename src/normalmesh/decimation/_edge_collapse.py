@@ -160,10 +160,10 @@ def boundary_order(corner, mesh):
 
 
 @inner(allocates=True)
-def outline_follows(first, second, u, v, mesh, covered, commit):
+def outline_follows(first, second, u, v, mesh, coverage, commit):
     """Check whether the boundary edge from first to second may become the vertex (u, v).
 
-    With ``commit``, also update ``covered``; see :func:`normalmesh.mesh._outline.change_outline`.
+    With ``commit``, also update ``coverage``; see :func:`normalmesh.mesh._outline.change_outline`.
     """
     vertices = mesh.vertices
     before, _ = boundary_neighbours(first, mesh)
@@ -173,11 +173,11 @@ def outline_follows(first, second, u, v, mesh, covered, commit):
         polygon[0, k], polygon[2, k] = vertices[before, k], vertices[after, k]
         polygon[3, k], polygon[4, k] = vertices[second, k], vertices[first, k]
     polygon[1, 0], polygon[1, 1] = u, v
-    return change_outline(polygon, covered, commit)
+    return change_outline(polygon, coverage, commit)
 
 
 @inner(forceinline=True)
-def may_collapse(corner, u, v, mesh, covered, mark, token):
+def may_collapse(corner, u, v, mesh, coverage, mark, token):
     """Check that the mesh stays valid if the edge from a corner's vertex to the next one becomes the vertex (u, v).
 
     ``mark`` (N,) is a work array in which ``token`` has not been used.
@@ -191,7 +191,7 @@ def may_collapse(corner, u, v, mesh, covered, mark, token):
         return False
     if mesh.flags[vertex] & mesh.flags[other] & BOUNDARY:
         first, second = boundary_order(corner, mesh)
-        return outline_follows(first, second, u, v, mesh, covered, False)
+        return outline_follows(first, second, u, v, mesh, coverage, False)
     return True
 
 
@@ -205,7 +205,7 @@ def collapse_to(corner, u, v, mesh, outline, quadrics):
     vertex, other = vertex_at(corner, mesh.faces), vertex_at(next_corner(corner), mesh.faces)
     if flags[vertex] & flags[other] & BOUNDARY:
         first, second = boundary_order(corner, mesh)
-        outline_follows(first, second, u, v, mesh, outline.covered, True)
+        outline_follows(first, second, u, v, mesh, outline.coverage, True)
         point_of[vertex] = nearest_point(point_of[first], point_of[second], u, v, outline.next_point, outline.points)
     elif flags[other] & BOUNDARY:
         point_of[vertex] = point_of[other]

@@ -27,10 +27,10 @@ def best_steps(first, last, quadrics, flags, step, steps):
 
 
 @kernel
-def take_steps(steps, mesh, mask, covered, changed):
+def take_steps(steps, mesh, mask, coverage, changed):
     """Move vertices one after another, each step (N, 2) halved until it is allowed; return the number of moves.
 
-    Mark the faces of moved vertices in ``changed`` (F,), and let ``covered`` (H, W) follow the boundary.
+    Mark the faces of moved vertices in ``changed`` (F,), and let ``coverage`` (H, W) follow the boundary.
     """
     vertices = mesh.vertices
     moves = 0
@@ -40,7 +40,7 @@ def take_steps(steps, mesh, mask, covered, changed):
             continue
         for _ in range(HALVINGS + 1):
             u, v = vertices[vertex, 0] + du, vertices[vertex, 1] + dv
-            if may_move(vertex, u, v, mesh, mask, covered):
+            if may_move(vertex, u, v, mesh, mask, coverage):
                 vertices[vertex, 0], vertices[vertex, 1] = u, v
                 moves += 1
                 start = mesh.corner_of[vertex]
@@ -56,8 +56,8 @@ def take_steps(steps, mesh, mask, covered, changed):
 
 
 @inner(forceinline=True, allocates=True)
-def may_move(vertex, u, v, mesh, mask, covered):
-    """Check that the mesh stays valid if a vertex moves to (u, v); if so, let ``covered`` follow a boundary vertex."""
+def may_move(vertex, u, v, mesh, mask, coverage):
+    """Check that the mesh stays valid if a vertex moves to (u, v); if so, let ``coverage`` follow a boundary vertex."""
     if not keeps_faces_upright(vertex, -1, u, v, mesh):
         return False
     if mesh.flags[vertex] & BOUNDARY:
@@ -69,5 +69,5 @@ def may_move(vertex, u, v, mesh, mask, covered):
         for k in range(2):
             polygon[0, k], polygon[2, k], polygon[3, k] = vertices[before, k], vertices[after, k], vertices[vertex, k]
         polygon[1, 0], polygon[1, 1] = u, v
-        return change_outline(polygon, covered, True)
+        return change_outline(polygon, coverage, True)
     return True

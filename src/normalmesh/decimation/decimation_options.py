@@ -37,6 +37,7 @@ class DecimationKeywords(TypedDict, total=False):
     in_plane: bool
     start: str
     locked: ArrayLike | None
+    keep_thin: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +60,12 @@ class DecimationOptions:
     in_plane: bool = False
     start: str = "adaptive"
     locked: ArrayLike | None = None
+    keep_thin: bool = True
 
     def __post_init__(self) -> None:
         checked_int(self.rounds, 1, "rounds", MAX_ROUNDS)
         checked_int(self.passes, 0, "passes", MAX_ROUNDS)
-        for name in ("flips", "moves", "in_plane"):
+        for name in ("flips", "moves", "in_plane", "keep_thin"):
             checked_bool(getattr(self, name), name)
         for name, maximum in (("step", 1.0), ("regularisation", MAX_REGULARISATION)):
             if getattr(self, name) is None and name == "regularisation":

@@ -26,5 +26,5 @@ def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) ->
     quadrics = vertex_quadrics(mesh, pixels, records)
     in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps, grain=GRAIN)
     in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline_arrays, step, steps, grain=GRAIN)
-    moves: int = _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.covered, records.changed)
+    moves: int = _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.coverage, records.changed)
     return moves

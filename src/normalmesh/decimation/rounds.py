@@ -27,6 +27,7 @@ from normalmesh.decimation.polylines import Segments, copies, find_edges, polish
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.start_mesh import KeptCorners, start_mesh
 from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, falling_targets
+from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
 from normalmesh.mesh.jumps import JumpLine, Jumps
@@ -61,6 +62,7 @@ def decimate(
     in_plane: bool = DecimationOptions.in_plane,
     start: str = DecimationOptions.start,
     locked: ArrayLike | None = None,
+    keep_thin: bool = DecimationOptions.keep_thin,
     jumps: Jumps | None = None,
     progress: OnProgress | None = None,
 ) -> DecimatedMesh:
@@ -102,6 +104,9 @@ def decimate(
     locked
         Vertices and edges to keep: a pixel mask (H, W), of whose pixels all corners are kept, or pixel corners (K, 2)
         as u, v. Edges between locked vertices are kept, too.
+    keep_thin
+        Whether parts of the foreground and gaps in it that are narrower than 16 px keep as many vertices as their
+        outline needs, even if there are more than were asked for; False: as in the paper, they may be lost.
     jumps
         Lines along which the depth jumps, from :func:`find_jumps`. They become polylines of few vertices,
         ``DecimatedMesh.seams``, along which :func:`integrate` cuts the mesh. The vertices that it adds are part of the
@@ -113,9 +118,12 @@ def decimate(
     -------
     DecimatedMesh
         A manifold mesh without inverted faces. Every pixel centre lies in at most one face; boundary vertices lie
-        within a pixel of the outline of the mask. The mesh does not depend on the number of threads.
+        within a pixel of the outline of the mask. ``report`` tells whether the number of vertices asked for was met,
+        and why not. The mesh does not depend on the number of threads.
     """
-    options = DecimationOptions(rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked)
+    options = DecimationOptions(
+        rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin
+    )
     rule = StoppingRule(vertices, threshold, compression)
     checked_instance(normal_map, NormalMap, "normal_map")
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
@@ -225,7 +233,8 @@ class Decimator:
         self.pixels = Pixels(normal_map, regularisation)
         with self.monitor.stage("start", _START):
             kept = KeptCorners.of(options.locked, lines, normal_map)
-            self.mesh, coarse = start_mesh(self.pixels, options.start, target, rule.max_cost, kept, hierarchy)
+            fixed = thin_pixels(normal_map.mask) if options.keep_thin else None
+            self.mesh, coarse = start_mesh(self.pixels, options.start, target, rule.max_cost, kept, hierarchy, fixed)
         self.monitor.advance(0.0, len(self.mesh.vertices))
         self.segments = Segments.of(lines) if lines else None
         self.is_smooth = False

@@ -13,6 +13,7 @@ from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
+from normalmesh.mesh._outline import COVERED, FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -65,11 +66,18 @@ class KeptCorners:
 
 
 def start_mesh(
-    pixels: Pixels, start: str, target: int, limit: float, kept: KeptCorners, hierarchy: Hierarchy | None
+    pixels: Pixels,
+    start: str,
+    target: int,
+    limit: float,
+    kept: KeptCorners,
+    hierarchy: Hierarchy | None,
+    fixed: NDArray[np.bool_] | None = None,
 ) -> tuple[ClosedMesh, bool]:
     """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
-    ``start`` is that of :func:`normalmesh.decimate`; the hierarchy of the map is used if it is given.
+    ``start`` is that of :func:`normalmesh.decimate`; the hierarchy of the map is used if it is given. The outline must
+    not cross the centres of ``fixed`` (H, W) pixels.
 
     Returns
     -------
@@ -82,7 +90,10 @@ def start_mesh(
     coarse = mesh is not None
     if mesh is None:
         mesh = ScreenMesh.from_mask(normal_map.mask)
-    closed = ClosedMesh.from_screen(mesh, normal_map.shape, covered=normal_map.mask.copy())
+    coverage = normal_map.mask * np.uint8(COVERED)
+    if fixed is not None:
+        coverage[fixed] |= FIXED
+    closed = ClosedMesh.from_screen(mesh, normal_map.shape, coverage=coverage)
     kept.flag(closed)
     return closed, coarse
 

@@ -14,6 +14,10 @@ from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours
 from normalmesh.mesh._raster import edge, first_column, first_row
 from normalmesh.runtime.kernels import inner, kernel
 
+#: Bits of the coverage of a pixel: its centre lies in the mesh; and whether it does must not change.
+COVERED = 1
+FIXED = 2
+
 #: Resistance of boundary vertices to sliding along a straight outline, as a share of the fit's stiffness.
 INERTIA = 0.01
 
@@ -31,15 +35,15 @@ class OutlineArrays(NamedTuple):
         Boundary vertices of the start mesh, in pixels.
     smooth : (P, 2) float64
         The same points without the staircase of the pixel grid.
-    covered : (H, W) bool
-        Pixels whose centres lie in the mesh.
+    coverage : (H, W) uint8
+        ``COVERED`` and ``FIXED`` pixels.
     """
 
     point_of: NDArray[np.int32]
     next_point: NDArray[np.int32]
     points: NDArray[np.float64]
     smooth: NDArray[np.float64]
-    covered: NDArray[np.bool_]
+    coverage: NDArray[np.uint8]
 
 
 @inner
@@ -172,15 +176,15 @@ def deviation_squared(start, end, au, av, bu, bv, next_point, points):
 
 
 @inner(allocates=True)
-def change_outline(polygon, covered, commit):
+def change_outline(polygon, coverage, commit):
     """Check whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
 
-    With ``commit``, also update ``covered`` (H, W), the pixels that lie in the mesh.
+    Fixed pixels must stay covered, or uncovered. With ``commit``, also update the ``coverage`` (H, W) of pixels.
 
     The polygon (k, 2) runs along the new piece and back along the old one, with the foreground on the left of the new
     piece: it winds once around pixels that become covered, and once backwards around those that become uncovered.
     """
-    rows, columns = covered.shape
+    rows, columns = coverage.shape
     least_u, most_u, least_v, most_v = np.inf, -np.inf, np.inf, -np.inf
     for k in range(polygon.shape[0]):
         least_u, most_u = min(least_u, polygon[k, 0]), max(most_u, polygon[k, 0])
@@ -204,10 +208,11 @@ def change_outline(polygon, covered, commit):
         for column in range(1, width):
             windings[row, column] += windings[row, column - 1]
         for column in range(width):
-            if windings[row, column] > 1 or (windings[row, column] > 0 and covered[first + row, left + column]):
+            winding, here = windings[row, column], coverage[first + row, left + column]
+            if winding > 1 or (winding > 0 and here & COVERED) or (winding != 0 and here & FIXED):
                 return False
     for row in range(last - first):
         for column in range(width):
             if commit and windings[row, column] != 0:
-                covered[first + row, left + column] = windings[row, column] > 0
+                coverage[first + row, left + column] = COVERED if windings[row, column] > 0 else 0
     return True

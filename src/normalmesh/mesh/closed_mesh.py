@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from normalmesh.mesh import _closed_mesh
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
-from normalmesh.mesh._outline import OutlineArrays
+from normalmesh.mesh._outline import COVERED, OutlineArrays
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
@@ -62,8 +62,8 @@ class ClosedMesh:
         The point of the outline that a boundary vertex stands for, −1 for inner vertices.
     outline : Outline
         The outline of the mesh as it was at the start.
-    covered : (H, W) bool
-        Pixels whose centres lie in the mesh.
+    coverage : (H, W) uint8
+        ``COVERED`` pixels, whose centres lie in the mesh, and ``FIXED`` ones, for which this must not change.
     """
 
     vertices: NDArray[np.float64]
@@ -74,12 +74,17 @@ class ClosedMesh:
     flags: NDArray[np.uint8]
     outline_of: NDArray[np.int32]
     outline: Outline
-    covered: NDArray[np.bool_]
+    coverage: NDArray[np.uint8]
 
     @property
     def ghost(self) -> int:
         """Index of the ghost vertex."""
         return len(self.vertices)
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """The pixels (H, W) whose centres lie in the mesh."""
+        return (self.coverage & COVERED).view(np.bool_)
 
     @property
     def arrays(self) -> MeshArrays:
@@ -92,7 +97,7 @@ class ClosedMesh:
     def outline_arrays(self) -> OutlineArrays:
         """The outline as kernels take it; no longer valid once the mesh is made compact or larger."""
         outline = self.outline
-        return OutlineArrays(self.outline_of, outline.next_point, outline.points, outline.smooth, self.covered)
+        return OutlineArrays(self.outline_of, outline.next_point, outline.points, outline.smooth, self.coverage)
 
     @classmethod
     def from_screen(
@@ -100,7 +105,7 @@ class ClosedMesh:
         mesh: ScreenMesh,
         shape: tuple[int, int],
         locked: NDArray[np.bool_] | None = None,
-        covered: NDArray[np.bool_] | None = None,
+        coverage: NDArray[np.uint8] | None = None,
     ) -> ClosedMesh:
         """Close a mesh of an image of the given shape.
 
@@ -112,8 +117,8 @@ class ClosedMesh:
             Rows and columns of the image.
         locked
             (N,) vertices that must stay as they are.
-        covered
-            (H, W) pixels whose centres lie in the mesh; default: computed.
+        coverage
+            (H, W) ``COVERED`` and ``FIXED`` pixels; default: computed, none of them fixed.
         """
         ghost = len(mesh.vertices)
         faces, opposite, after = _closed(mesh)
@@ -126,10 +131,10 @@ class ClosedMesh:
         points = mesh.vertices[on_boundary]
         next_point = outline_of[after[on_boundary]]
         outline = Outline(points, _without_staircase(points, next_point), next_point)
-        if covered is None:
-            covered = pixel_faces(mesh, shape) >= 0
+        if coverage is None:
+            coverage = (pixel_faces(mesh, shape) >= 0).view(np.uint8) * np.uint8(COVERED)
         return cls(
-            mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, covered
+            mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, coverage
         )
 
     def compact(self) -> NDArray[np.int64]:
@@ -186,7 +191,7 @@ class ClosedMesh:
             corner_of=self.corner_of.copy(),
             flags=self.flags.copy(),
             outline_of=self.outline_of.copy(),
-            covered=self.covered.copy(),
+            coverage=self.coverage.copy(),
         )
 
     def to_screen(self) -> ScreenMesh:

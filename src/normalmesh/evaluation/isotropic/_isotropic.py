@@ -43,7 +43,7 @@ def split_in_order(order, mesh, outline, mask, lengths, firsts):
             polygon = np.empty((3, 2))
             polygon[0], polygon[2] = vertices[a], vertices[b]
             polygon[1, 0], polygon[1, 1] = u, v
-            if not near_outline(u, v, mask) or not change_outline(polygon, outline.covered, True):
+            if not near_outline(u, v, mask) or not change_outline(polygon, outline.coverage, True):
                 continue
             mesh.flags[vertex] = BOUNDARY
             point_of[vertex] = nearest_point(point_of[a], point_of[b], u, v, outline.next_point, outline.smooth)
@@ -132,7 +132,7 @@ def may_collapse_short(corner, mesh, outline, mask, lengths, mark, token, place)
         if not stays_short(one, two, u, v, density, mesh, lengths):
             return False
     if both:
-        return outline_follows(first, second, u, v, mesh, outline.covered, False)
+        return outline_follows(first, second, u, v, mesh, outline.coverage, False)
     return True
 
 
@@ -200,7 +200,7 @@ def merge(corner, u, v, mesh, outline, densities):
     vertex, other = vertex_at(corner, mesh.faces), vertex_at(next_corner(corner), mesh.faces)
     if flags[vertex] & flags[other] & BOUNDARY:
         first, second = boundary_order(corner, mesh)
-        outline_follows(first, second, u, v, mesh, outline.covered, True)
+        outline_follows(first, second, u, v, mesh, outline.coverage, True)
         point_of[vertex] = nearest_point(point_of[first], point_of[second], u, v, outline.next_point, outline.smooth)
     elif flags[other] & BOUNDARY:
         point_of[vertex] = point_of[other]
