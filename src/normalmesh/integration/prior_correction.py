@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.runtime.workspace import Workspace
+from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import PreparedSystem
 
@@ -22,10 +23,14 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Index = NDArray[np.integer]
 
-#: Maximum number of corrections; direct solvers need two, seldom three.
+#: Maximum number of corrections; two or three are usual.
 MAX_CORRECTIONS = 12
-#: Least sum of the weights of a part, relative to the diagonal, with which its system is factorised.
+#: Largest weight of a point, relative to the diagonal, with which the system is factorised,
+HEAVY = 30.0
+#: and least sum of the weights of a part.
 LEAST_WEIGHT = 1e-6
+#: Accuracy of the forces that hold heavier points, relative to what is missing, and maximum number of steps for them.
+FORCE_TOLERANCE, MAX_FORCE_STEPS = 1e-6, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,35 +149,81 @@ def corrected(
 
 def _bent(x: Float, equations: Equations, terms: PriorTerms, tolerance: float, workspace: Workspace) -> Corrected:
     """Correct the unknowns of parts that all have points, until corrections are small or do not get smaller."""
-    system = _system(equations, terms, workspace)
-    count, last = int(equations.part.max()) + 1, np.inf
+    count = int(equations.part.max()) + 1
+    weights, system = _system(equations, terms, workspace)
+    heavy = _HeavyPoints.of(terms, weights)
+    stalled, last = 0, np.inf
     for _ in range(MAX_CORRECTIONS):
-        missing = equations.right - equations.matrix @ x + terms.rows.T @ (terms.weights * terms.misfits(x))
-        before = x
-        x = x + system.solve(missing).x
+        misfits = terms.misfits(x)
+        missing = equations.right - equations.matrix @ x + terms.rows.T @ (weights * misfits) + heavy.pull()
+        step = system.solve(missing).x
+        if len(heavy.forces):
+            step += heavy.held(system, step, misfits)
         # The normals leave the mean of each part open: points alone determine it, however small their weights.
-        x += weighted_means(terms.misfits(x), terms.weights, terms.part, count)[equations.part]
-        size = float(np.abs(x - before).max())
-        if size <= tolerance or size > last / 2:
+        moved = weighted_means(misfits - terms.rows @ step, terms.weights, terms.part, count)
+        step += moved[equations.part]
+        x = x + step
+        size = float(np.abs(step).max())
+        stalled += size > last / 2
+        if size <= tolerance or stalled > 1:
             break
         last = size
     return Corrected(x, size)
 
 
-def _system(equations: Equations, terms: PriorTerms, workspace: Workspace) -> PreparedSystem:
-    """Return the system whose solutions are the corrections.
+def _system(equations: Equations, terms: PriorTerms, workspace: Workspace) -> tuple[Float, PreparedSystem]:
+    """Return weights of the points (K,), and the system with them.
 
-    The weights of a part are raised where they are so small that the part would be taken for floating. That makes
-    corrections a little too small, but not their sum.
+    Weights beyond :data:`HEAVY` are cut off there: with them the normals would be lost, and forces hold the points
+    instead. Those of a part are raised if it would be taken for floating otherwise: corrections are then a little too
+    small, but not their sum.
     """
     count = int(equations.part.max()) + 1
     stiffness = np.zeros(count)
     np.maximum.at(stiffness, equations.part, equations.matrix.diagonal())
-    total = np.bincount(terms.part, terms.weights, count)
-    factor = np.maximum(1.0, LEAST_WEIGHT * stiffness / np.where(total > 0, total, 1.0))
-    weighted = terms.rows.multiply((terms.weights * factor[terms.part])[:, None])
-    matrix = csr_matrix(equations.matrix + terms.rows.T @ weighted.tocsr())
+    weights = np.minimum(terms.weights, HEAVY * stiffness[terms.part])
+    total = np.bincount(terms.part, weights, count)
+    raised = np.maximum(1.0, LEAST_WEIGHT * stiffness / np.where(total > 0, total, 1.0))[terms.part]
+    weighted = terms.rows.multiply((weights * raised)[:, None]).tocsr()
+    matrix = csr_matrix(equations.matrix + terms.rows.T @ weighted)
     matrix.sum_duplicates()
     _, part = np.unique(equations.part, return_inverse=True)
     gauge = Gauge(part.astype(np.int32), np.zeros(int(part.max()) + 1, np.bool_))
-    return PreparedSystem(matrix, coordinates=equations.coordinates, gauge=gauge, workspace=workspace)
+    return weights, PreparedSystem(matrix, coordinates=equations.coordinates, gauge=gauge, workspace=workspace)
+
+
+@dataclass(eq=False)
+class _HeavyPoints:
+    """Points whose weight is larger than in the matrix, and the forces that make up for it.
+
+    The force of a point is its misfit times the ``rest`` (H,) of its weight. Forces are unknowns beside the heights,
+    because they stay moderate while weights and misfits do not.
+    """
+
+    chosen: Index
+    rows: csr_matrix
+    rest: Float
+    forces: Float
+
+    @classmethod
+    def of(cls, terms: PriorTerms, weights: Float) -> _HeavyPoints:
+        chosen = np.flatnonzero(terms.weights > weights)
+        return cls(chosen, terms.rows[chosen], (terms.weights - weights)[chosen], np.zeros(len(chosen)))
+
+    def pull(self) -> Float:
+        """Return what the forces add to the right-hand side (n,)."""
+        pull: Float = self.rows.T @ self.forces
+        return pull
+
+    def held(self, system: PreparedSystem, step: Float, misfits: Float) -> Float:
+        """Change the forces so that they hold their points, and return by how much that changes the step (n,)."""
+        missed = misfits[self.chosen] - self.forces / self.rest - self.rows @ step
+        change = np.zeros(len(missed))
+
+        def yielding(force: Float) -> Float:
+            return np.asarray(force / self.rest + self.rows @ system.solve(self.rows.T @ force).x)
+
+        goal = FORCE_TOLERANCE * norm(missed)
+        conjugate_gradients(yielding, np.copy, change, missed, max_steps=MAX_FORCE_STEPS, max_residual=goal)
+        self.forces += change
+        return system.solve(self.rows.T @ change).x

@@ -34,6 +34,7 @@ TOLERANCE = 1e-8
 #: Assumed memory of the machine in bytes, if it is unknown.
 UNKNOWN_MEMORY = 8 << 30
 
+_SHARPER = 0.05  # of the residual: what may be left of it by the step that estimates the error
 _ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
 
 
@@ -107,7 +108,8 @@ class Solution:
     residual
         ‖A x − b‖ / ‖b‖, computed from x; 0 for b = 0. At most 1e-8, or 1e-14 of ‖|A| |x|‖, the limit of float64.
     error
-        Largest change of an unknown by one more step: about how far the worst one is from the exact solution.
+        Largest change of an unknown by a further step: about how far the worst one is from the exact solution. NaN
+        unless ``max_error`` was given.
     free_constants
         Number of components with a free constant; the mean of x over each is zero.
     """
@@ -125,7 +127,7 @@ class _Reached:
     iterations: int
     residual: float  # relative to ‖b‖
     accepted: bool  # within the tolerance, or as low as rounding allows
-    error: float = 0.0  # of the worst unknown
+    error: float = math.nan  # of the worst unknown
 
 
 class PreparedSystem:
@@ -193,9 +195,7 @@ class PreparedSystem:
         self.reweigh(matrix)
         self._gauge = Gauge.of(matrix)
 
-    def solve(
-        self, right_side: ArrayLike, guess: ArrayLike | None = None, *, max_error: float = math.inf
-    ) -> Solution:
+    def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None, *, max_error: float = math.inf) -> Solution:
         """Solve for a right-hand side (n,), beginning with a guess (n,) if there is one.
 
         The residual is a sum over all unknowns, in which small components count for nothing. ``max_error`` asks for a
@@ -225,24 +225,27 @@ class PreparedSystem:
 
     def _sharpened(self, x: Float, b: Float, reached: _Reached, max_error: float) -> _Reached:
         """Estimate the error, and improve x in place until it is small enough or does not get smaller."""
-        residual, iterations, last = b - self._matrix @ x, reached.iterations, math.inf
+        if math.isinf(max_error):
+            return reached
+        iterations, last = reached.iterations, math.inf
         while True:
-            # Constants of floating components are free.
-            step = self._gauge.centred(self._preconditioner.apply(self._gauge.centred(residual)))
-            error = float(np.abs(step).max())
-            if error <= max_error or not error < last / 2:
-                size = norm(b)
-                return _Reached(iterations, norm(residual) / size if size else 0.0, True, error)
-            last = error
-            iterations += conjugate_gradients(
+            residual = self._gauge.centred(b - self._matrix @ x)
+            size, step = norm(residual), np.zeros(x.size)
+            taken = conjugate_gradients(
                 lambda p: self._matrix @ p,
                 self._preconditioner.apply,
-                x,
-                residual.copy(),
+                step,
+                residual,
                 max_steps=self._preconditioner.max_steps,
-                max_residual=TOLERANCE * norm(residual),
+                max_residual=_SHARPER * size,
             )
-            residual = b - self._matrix @ x
+            # Constants of floating components are free.
+            step = self._gauge.centred(step)
+            error = float(np.abs(step).max())
+            if error <= max_error or not error < last / 2:
+                return _Reached(iterations, size / (norm(b) or 1.0), True, error)
+            x += step
+            iterations, last = iterations + taken, error
 
     def _solution(self, x: Float, reached: _Reached) -> Solution:
         if not reached.accepted:
