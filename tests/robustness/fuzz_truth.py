@@ -21,7 +21,15 @@ from scenes import Float
 CHECK_COVERAGE = False
 #: Checks whose errors are measured, but do not fail yet.
 MEASURED_ONLY = frozenset(
-    {"planes, mesh", "curved, mesh", "planes, prior", "curved, prior", "noisy, prior", "alone, mesh", "alone, threshold"}
+    {
+        "planes, mesh",
+        "curved, mesh",
+        "planes, prior",
+        "curved, prior",
+        "noisy, prior",
+        "alone, mesh",
+        "alone, threshold",
+    }
 )
 #: Least fraction of pixels that are covered without a warning. Components that are covered less are not compared.
 COVERED = 0.995
@@ -106,7 +114,9 @@ class Statistics:
         self.components += 1
         if name not in self.worst or error / bound > self.worst[name][0]:
             self.worst[name] = (error / bound, error, case)
-        assert error <= bound or name in MEASURED_ONLY, f"{name}: wrong by {error:.4g} px, which must be at most {bound:.4g}"
+        assert error <= bound or name in MEASURED_ONLY, (
+            f"{name}: wrong by {error:.4g} px, which must be at most {bound:.4g}"
+        )
 
     def __str__(self) -> str:
         compared = f"{len(self.seen)} different cases, {self.components} components compared, {self.skipped} left out"

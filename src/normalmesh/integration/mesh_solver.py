@@ -16,6 +16,7 @@ from normalmesh.integration.prior import Prior
 from normalmesh.integration.prior_correction import Equations, PriorTerms, corrected, weighted_means
 from normalmesh.integration.prior_faces import PointFaces
 from normalmesh.jumps.placement import placed_offsets, rises
+from normalmesh.mesh.interpolation import barycentric_rows, bends
 from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
@@ -128,6 +129,9 @@ class MeshSolver:
         # Points beyond the outline continue the planes of the normals.
         gradients, central = system.means.gradients[faces], self.normal_map.camera.is_central
         known = known + rises(gradients, self.prior.screen - feet, central)
+        if central:
+            # Faces are planes in space. A prior bends the surface little: those of x do as well as those to be found.
+            known = known + bends(barycentric_rows(system.means.mesh, feet, faces), system.at_vertices(x))
         part = np.zeros(len(faces), np.int64)
         part[np.repeat(np.arange(len(faces)), np.diff(rows.indptr))] = equations.part[rows.indices]
         terms = PriorTerms(rows, self.prior.unknown - known, self.prior.weights, part)
