@@ -48,7 +48,7 @@ def test_against_dense_twins(camera, options):
     difference = found - expected
     assert np.ptp(difference) < 1e-7 * np.ptp(expected)
     assert surface.integration.method in ("cholesky", "multigrid")
-    assert surface.integration.residual <= 1e-8
+    assert surface.integration.error <= 1e-7
 
 
 @pytest.mark.parametrize("options", FORMULATIONS, ids=str)

@@ -97,6 +97,10 @@ class CotangentSystem:
             right += np.bincount(q, pull, len(vertices)) - np.bincount(p, pull, len(vertices))
         return right
 
+    def at_vertices(self, unknown: Float) -> Float:
+        """Return values (N,) at the vertices, which are the unknowns."""
+        return unknown
+
     def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and zeros (K,)."""
         return barycentric_rows(self.means.mesh, screen, faces), np.zeros(len(faces))

@@ -163,7 +163,7 @@ def integrate_with(
         normal_map.shape,
         options.units,
         integration=Integration(
-            noise.degrees, solver.method, solver.residual, rounds, monitor.seconds, monitor.cpu_seconds
+            noise.degrees, solver.method, solver.error, rounds, monitor.seconds, monitor.cpu_seconds
         ),
         decimation=getattr(mesh, "report", None),
         discontinuities=found,
@@ -246,7 +246,7 @@ def _check_range(unknown: Float, normal_map: NormalMap) -> None:
 def _gauge(solved: SolvedMesh, mesh: ScreenMesh, distance: float) -> Float:
     """Return the shift (C,) of the unknown of each component that gives it its documented mean.
 
-    Components are those of the mesh before it was cut. The shift is zero if a prior fixes a face of the component.
+    Components are those of the mesh before it was cut. A component that a prior fixes gets its level back.
     """
     camera, component = solved.normal_map.camera, solved.component
     count = int(component.max()) + 1
@@ -264,6 +264,8 @@ def _gauge(solved: SolvedMesh, mesh: ScreenMesh, distance: float) -> Float:
     if camera.is_central:
         centred = camera.depth_of_unknown(solved.unknown - shift[component])
         shift += camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
-    if solved.solver.fixed is not None:
-        shift[of_face[solved.solver.fixed]] = 0.0
+    solver = solved.solver
+    if solver.fixed is not None and solver.levels is not None:
+        fixed = of_face[solver.fixed]
+        shift[fixed] = -solver.levels[fixed]
     return shift

@@ -13,7 +13,10 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.prior import Prior
-from normalmesh.jumps.placement import placed_offsets
+from normalmesh.integration.prior_correction import Equations, PriorTerms, corrected, weighted_means
+from normalmesh.integration.prior_faces import PointFaces
+from normalmesh.jumps.placement import placed_offsets, rises
+from normalmesh.mesh.interpolation import barycentric_rows, bends
 from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
@@ -27,6 +30,8 @@ Float = NDArray[np.float64]
 SAMPLES = 2
 #: Weight, for each px², with which faces are held in the planes of a placement. Normals weigh an edge by its length.
 HOLD = 0.03
+#: Error of the unknowns, in px, that is small enough.
+MAX_ERROR = 1e-7
 
 
 @dataclass(eq=False)
@@ -45,10 +50,12 @@ class MeshSolver:
         Depths to respect, or None.
     on_solve
         Called after each solve.
-    method, residual
-        Method and relative residual of the last solve.
-    fixed : (K,) int32 or None
-        Faces that the prior fixes.
+    method, error
+        Method of the last solve, and the estimated error of its unknowns in px.
+    points
+        Faces that the prior fixes, and where, or None.
+    levels : (C,) or None
+        What has to be added to the unknown of each connected component that the prior fixes.
     """
 
     normal_map: NormalMap
@@ -57,78 +64,92 @@ class MeshSolver:
     prior: Prior | None
     on_solve: Callable[[], None] = lambda: None
     method: str = ""
-    residual: float = 0.0
-    fixed: NDArray[np.int32] | None = None
+    error: float = 0.0
+    points: PointFaces | None = None
+    levels: Float | None = None
     _workspace: Workspace = field(default_factory=Workspace)
+
+    @property
+    def fixed(self) -> NDArray[np.int32] | None:
+        """Faces (K,) that the prior fixes, or None."""
+        return None if self.points is None else self.points.faces
 
     def solve(self, mesh: ScreenMesh, component: NDArray[np.integer]) -> Float:
         """Return the height, or logarithm of the depth, (N,) at the vertices of a mesh.
 
-        ``component`` (N,) is the connected component of each vertex before the mesh was cut.
+        ``component`` (N,) is the connected component of each vertex before the mesh was cut. Those that a prior fixes
+        are relative to :attr:`levels`.
         """
         self.find_fixed(mesh)
+        of_face = component[mesh.faces[:, 0]]
         if self.vertex_system is not None:
             system = self.vertex_system(FaceMeans.of(mesh, self.normal_map))
-            matrix, right = self._with_prior(system, system.matrix(), system.right_side())
-            return self._solved(matrix, right, mesh.vertices)
+            matrix, right = system.matrix(), system.right_side()
+            unknown = self._solved(matrix, right, mesh.vertices)
+            if self.prior is None:
+                return unknown
+            equations = Equations(matrix, right, Gauge.of(matrix).component, mesh.vertices)
+            return self._with_prior(system, equations, unknown, of_face)
         facets = FacetSystem.of(FaceMeans.of(mesh, self.normal_map, SAMPLES))
-        return facets.at_vertices(self._offsets(facets, component[mesh.faces[:, 0]]))
+        return facets.at_vertices(self._offsets(facets, of_face))
 
     def find_fixed(self, mesh: ScreenMesh) -> None:
         """Find the faces of a mesh that the prior fixes."""
         if self.prior is not None:
-            # Points off the mesh are left out with a warning. That happens once, because refinement keeps the outline.
-            self.prior, self.fixed = self.prior.on_faces(mesh, self.normal_map.shape)
+            # Points out of reach are left out with a warning. That happens once, because refinement keeps the outline.
+            self.prior, self.points = self.prior.on_faces(mesh)
 
     def _offsets(self, facets: FacetSystem, component: NDArray[np.integer]) -> Float:
         """Return the offsets (M,) of facets; ``component`` (M,) is that of the faces before the mesh was cut."""
         matrix, right, gauge = facets.matrix(), facets.right_side(), facets.gauge
         centroids = facets.means.centroids
+        equations = Equations(matrix, right, facets.component, centroids)
         if self.placement is not None:
             values, areas = placed_offsets(self.placement, facets.means, self.normal_map.shape)
             weights = HOLD * areas * facets.means.mobilities
-            if self.prior is not None:
-                closed = self._solved(*_held(matrix, right, weights, values), centroids)
-                values, weights = self._moved_by_prior(facets, closed, component, values, weights)
             matrix, right = _held(matrix, right, weights, values)
             gauge = Gauge(gauge.component, gauge.floating & (np.bincount(gauge.component, weights) == 0))
-        if self.prior is not None:
-            return self._solved(*self._with_prior(facets, matrix, right), centroids)
-        return self._solved(matrix, right, centroids, gauge)
-
-    def _moved_by_prior(
-        self, facets: FacetSystem, offsets: Float, component: NDArray[np.integer], values: Float, weights: Float
-    ) -> tuple[Float, Float]:
-        """Return values and weights (M,) of the placement, to which the prior is added.
-
-        Parts on which the prior has points are not held any more. The others of their component move along with them,
-        from where the ``offsets`` (M,) without a prior place them.
-        """
-        assert self.prior is not None
-        assert self.fixed is not None
-        rows, known = facets.prior_rows(self.prior.screen, self.fixed)
-        apart = self.prior.unknown - known - rows @ offsets
-        of_point, count = component[self.fixed], int(component.max()) + 1
-        total = np.bincount(of_point, self.prior.weights, count)
-        shift = np.bincount(of_point, self.prior.weights * apart, count) / np.where(total > 0, total, 1.0)
-        free = np.zeros(int(facets.component.max()) + 1, np.bool_)
-        free[facets.component[self.fixed]] = True
-        return values + shift[component], np.where(free[facets.component], 0.0, weights)
+        offsets = self._solved(matrix, right, centroids, gauge)
+        if self.prior is None:
+            return offsets
+        return self._with_prior(facets, equations, offsets, component)
 
     def _with_prior(
-        self, system: FacetSystem | CotangentSystem, matrix: csr_matrix, right: Float
-    ) -> tuple[csr_matrix, Float]:
-        """Return the system plus ``Σ weight (row · x + known − value)²`` over the points of the prior, if any."""
-        if self.prior is None or self.fixed is None:
-            return matrix, right
-        row, known = system.prior_rows(self.prior.screen, self.fixed)
-        weighted = row.multiply(self.prior.weights[:, None]).tocsr()
-        return csr_matrix(matrix + row.T @ weighted), right + weighted.T @ (self.prior.unknown - known)
+        self, system: FacetSystem | CotangentSystem, equations: Equations, x: Float, component: NDArray[np.integer]
+    ) -> Float:
+        """Return unknowns (n,) that respect the prior, relative to :attr:`levels`, from those without it.
+
+        Parts on which the prior has points are not held by the placement any more. The others of their component move
+        along with them. ``component`` (M,) is that of the faces before the mesh was cut.
+        """
+        assert self.prior is not None
+        assert self.points is not None
+        faces, feet = self.points
+        rows, known = system.prior_rows(feet, faces)
+        # Points beyond the outline continue the planes of the normals.
+        gradients, central = system.means.gradients[faces], self.normal_map.camera.is_central
+        known = known + rises(gradients, self.prior.screen - feet, central)
+        if central:
+            # Faces are planes in space. A prior bends the surface little: those of x do as well as those to be found.
+            known = known + bends(barycentric_rows(system.means.mesh, feet, faces), system.at_vertices(x))
+        part = np.zeros(len(faces), np.int64)
+        part[np.repeat(np.arange(len(faces)), np.diff(rows.indptr))] = equations.part[rows.indices]
+        terms = PriorTerms(rows, self.prior.unknown - known, self.prior.weights, part)
+        of_point = component[faces]
+        count = int(component.max()) + 1
+        self.levels = weighted_means(terms.misfits(x), terms.weights, of_point, count)
+        freed = np.full(int(equations.part.max()) + 1, self.placement is not None)
+        terms = terms.lowered(self.levels[of_point])
+        scale = self.normal_map.camera.pixel_length
+        found = corrected(x, equations, terms, freed, MAX_ERROR * scale, self._workspace)
+        self.error = max(self.error, found.error / scale)
+        return found.x
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
         system = PreparedSystem(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace)
-        solution = system.solve(right)
-        self.method, self.residual = solution.method, solution.residual
+        scale = self.normal_map.camera.pixel_length
+        solution = system.solve(right, max_error=MAX_ERROR * scale)
+        self.method, self.error = solution.method, solution.error / scale
         self.on_solve()
         return solution.x
 

@@ -149,8 +149,8 @@ class Integration:
         Standard deviation of the normals in degrees, estimated or as given.
     method
         Solver of the last solve.
-    residual
-        Residual of the last solve, relative to the right-hand side.
+    error
+        Estimate of how far the depths are from the exact solution of the last system: the largest at any vertex, in px.
     refinements
         Numbers of flips and moves in each round.
     seconds
@@ -162,7 +162,7 @@ class Integration:
 
     noise: float
     method: str
-    residual: float
+    error: float
     refinements: tuple[tuple[int, int], ...]
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]

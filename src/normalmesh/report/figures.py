@@ -135,7 +135,7 @@ def _about_surface(surface: Surface) -> Rows:
         flips, moves = (sum(each[k] for each in report.refinements) for k in (0, 1))
         rows += [
             ("Noise of the normals", f"{report.noise:.2f}°"),
-            ("Solver", f"{report.method}, residual {report.residual:.1e}"),
+            ("Solver", f"{report.method}, error {report.error:.1e} px"),
             ("Refinement", f"{len(report.refinements)} rounds, {count(flips)} flips, {count(moves)} moves"),
         ]
     return rows

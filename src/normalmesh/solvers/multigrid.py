@@ -68,7 +68,8 @@ class Graph:
         beside.eliminate_zeros()
         excess = diagonal + np.asarray(beside.sum(axis=1)).ravel()
         # Rounding errors of rows that sum to zero would tie down the coarse levels.
-        excess[np.abs(excess) < 1e-12 * diagonal] = 0
+        # Rows of a positive definite matrix may also sum to less than zero, but no graph is definite then.
+        excess[excess < 1e-12 * diagonal] = 0
         # Cotangents of obtuse angles are negative. Without them the graph is still close, and safe to aggregate.
         beside.data = np.minimum(beside.data, 0)
         beside.eliminate_zeros()

@@ -8,6 +8,7 @@ solver is one more :class:`Preconditioner`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,6 +34,7 @@ TOLERANCE = 1e-8
 #: Assumed memory of the machine in bytes, if it is unknown.
 UNKNOWN_MEMORY = 8 << 30
 
+_SHARPER = 0.05  # of the residual: what may be left of it by the step that estimates the error
 _ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
 
 
@@ -105,6 +107,9 @@ class Solution:
         Steps of preconditioned conjugate gradients.
     residual
         ‖A x − b‖ / ‖b‖, computed from x; 0 for b = 0. At most 1e-8, or 1e-14 of ‖|A| |x|‖, the limit of float64.
+    error
+        Largest change of an unknown by a further step: about how far the worst one is from the exact solution. NaN
+        unless ``max_error`` was given.
     free_constants
         Number of components with a free constant; the mean of x over each is zero.
     """
@@ -113,6 +118,7 @@ class Solution:
     method: str
     iterations: int
     residual: float
+    error: float
     free_constants: int
 
 
@@ -121,6 +127,7 @@ class _Reached:
     iterations: int
     residual: float  # relative to ‖b‖
     accepted: bool  # within the tolerance, or as low as rounding allows
+    error: float = math.nan  # of the worst unknown
 
 
 class PreparedSystem:
@@ -188,8 +195,11 @@ class PreparedSystem:
         self.reweigh(matrix)
         self._gauge = Gauge.of(matrix)
 
-    def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None) -> Solution:
+    def solve(self, right_side: ArrayLike, guess: ArrayLike | None = None, *, max_error: float = math.inf) -> Solution:
         """Solve for a right-hand side (n,), beginning with a guess (n,) if there is one.
+
+        The residual is a sum over all unknowns, in which small components count for nothing. ``max_error`` asks for a
+        small error of each unknown, as far as rounding allows: ``Solution.error`` has what was reached.
 
         Raises
         ------
@@ -201,9 +211,10 @@ class PreparedSystem:
         if self._stale:
             reached = self._improve(x, b, self._preconditioner.max_stale_steps, hurry=True)
             if reached.accepted:
-                return self._solution(x, reached)
+                return self._solution(x, self._sharpened(x, b, reached, max_error))
             self._prepare()
-        return self._solution(x, self._improve(x, b, self._preconditioner.max_steps))
+        reached = self._improve(x, b, self._preconditioner.max_steps)
+        return self._solution(x, self._sharpened(x, b, reached, max_error) if reached.accepted else reached)
 
     def _prepare(self) -> None:
         self._stale = False
@@ -211,6 +222,30 @@ class PreparedSystem:
 
     def _improve(self, x: Float, b: Float, max_steps: int, hurry: bool = False) -> _Reached:
         return _improved(self._matrix, b, x, self._preconditioner.apply, max_steps, hurry)
+
+    def _sharpened(self, x: Float, b: Float, reached: _Reached, max_error: float) -> _Reached:
+        """Estimate the error, and improve x in place until it is small enough or does not get smaller."""
+        if math.isinf(max_error):
+            return reached
+        iterations, last = reached.iterations, math.inf
+        while True:
+            residual = self._gauge.centred(b - self._matrix @ x)
+            size, step = norm(residual), np.zeros(x.size)
+            taken = conjugate_gradients(
+                lambda p: self._matrix @ p,
+                self._preconditioner.apply,
+                step,
+                residual,
+                max_steps=self._preconditioner.max_steps,
+                max_residual=_SHARPER * size,
+            )
+            # Constants of floating components are free.
+            step = self._gauge.centred(step)
+            error = float(np.abs(step).max())
+            if error <= max_error or not error < last / 2:
+                return _Reached(iterations, size / (norm(b) or 1.0), True, error)
+            x += step
+            iterations, last = iterations + taken, error
 
     def _solution(self, x: Float, reached: _Reached) -> Solution:
         if not reached.accepted:
@@ -220,7 +255,8 @@ class PreparedSystem:
                 "is the matrix positive definite?"
             )
         free = int(np.count_nonzero(self._gauge.floating))
-        return Solution(self._gauge.centred(x), self.method, reached.iterations, reached.residual, free)
+        x = self._gauge.centred(x)
+        return Solution(x, self.method, reached.iterations, reached.residual, reached.error, free)
 
     def _consistent(self, right_side: ArrayLike) -> Float:
         """Check that the right-hand side sums to zero over each floating component, and remove rounding errors."""
