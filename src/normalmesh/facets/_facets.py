@@ -10,9 +10,9 @@ from normalmesh.facets._face_means import AREA, CENTRE_U, CENTRE_V, INVERSE, MIN
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Share of the way to the horizon of a plane up to which its depth is followed exactly: five times that of the centroid.
+#: Share of the way to the horizon of a plane up to which its depth is followed exactly: five times that at the centre.
 HORIZON = 1.0 - MIN_FACING
-#: Rise beyond, relative to that of first order: planes that are seen almost edge-on must not leave the range of numbers.
+#: Rise beyond, relative to that of first order: planes seen almost edge-on must not leave the range of numbers.
 BEYOND = 2.0
 #: Weight λ of slopes against heights when planes are projected to the vertices. Without it the angles between faces and
 #: normals grow by 1 %, more with noise; with 1, heights are worse than means of planes.
