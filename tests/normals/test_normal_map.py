@@ -199,9 +199,7 @@ def test_grazing_normals_are_not_worth_a_warning():
 
 @pytest.mark.parametrize("degrees", [86, 89.9])
 def test_a_plane_that_is_too_steep_is_reported(degrees):
-    with pytest.warns(
-        NormalMeshWarning, match=r"20 normals \(100 %\) .* clamped to 85°: the surface is too flat"
-    ):
+    with pytest.warns(NormalMeshWarning, match=r"20 normals \(100 %\) .* clamped to 85°: the surface is too flat"):
         NormalMap(at_angle(Orthographic(), (4, 5), degrees))
 
 
@@ -210,9 +208,7 @@ def test_a_small_component_that_is_too_steep_is_reported():
     normals[50:56, 50:56] = at_angle(Orthographic(), (6, 6), 87)
     assert NormalMap(normals, mask).repairs == Repairs(grazing=36)
     mask[49:57, 49] = mask[49:57, 56] = mask[49, 49:57] = mask[56, 49:57] = False
-    with pytest.warns(
-        NormalMeshWarning, match=r"36 normals .* clamped to 85°: 1 components of the mask consist"
-    ):
+    with pytest.warns(NormalMeshWarning, match=r"36 normals .* clamped to 85°: 1 components of the mask consist"):
         NormalMap(normals, mask)
 
 
