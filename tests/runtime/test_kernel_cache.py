@@ -1,4 +1,4 @@
-"""Test the cache of compiled kernels: missing, read-only, full, damaged, outdated, foreign, or used by two processes."""
+"""Test the cache of compiled kernels: missing, read-only, full, damaged, outdated, foreign, or shared."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_types_of_named_tuples_have_fields() -> None:
     """Numba's own text of a type has the name and the types of a named tuple only."""
     from collections import namedtuple  # typing.NamedTuple cannot have one name twice
 
-    pairs = [namedtuple("Pair", fields) for fields in ("x y", "y x")]  # noqa: PYI024
+    pairs = [namedtuple("Pair", fields) for fields in ("x y", "y x")]
     for values in [(1.0, 2.0), (1.0, 2)]:
         kinds = [typeof(pair(*values)) for pair in pairs]
         assert repr(kinds[0]) == repr(kinds[1])

@@ -137,15 +137,15 @@ class _KernelFiles:
         return any(read_trusted(path, HASH) == self._made_from for path in files)
 
     def _header(self, key: str, code: bytes) -> bytes:
-        return self._made_from + _hash(key).digest() + hashlib.sha256(code).digest()
+        return self._made_from + _hash(key) + hashlib.sha256(code).digest()
 
     def _path(self, key: str) -> Path:
-        return self._folder / f"{self._name}.{_hash(key).hexdigest()[:16]}.nbc"
+        return self._folder / f"{self._name}.{_hash(key).hex()[:16]}.nbc"
 
     @cached_property
     def _made_from(self) -> bytes:
         """Return a hash of the compiler, of the kernel, and of all that becomes part of it."""
-        return _hash("\n".join([compiler_settings(), *parts(self._dispatcher)])).digest()
+        return _hash("\n".join([compiler_settings(), *parts(self._dispatcher)]))
 
 
 def _key_text(key: Any) -> str:
@@ -158,8 +158,8 @@ def _key_text(key: Any) -> str:
     return "" if " at 0x" in text else text
 
 
-def _hash(text: str) -> Any:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 @cache

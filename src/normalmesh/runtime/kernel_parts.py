@@ -45,7 +45,7 @@ def type_text(kind: Any) -> str:
     inside = getattr(kind, "types", ()) or [each for each in (getattr(kind, "dtype", None),) if each is not None]
     texts = [repr(kind), *map(type_text, inside)]
     if isinstance(kind, types.BaseNamedTuple):
-        texts.append(_described(kind.instance_class))
+        texts.append(_described(kind.instance_class))  # type: ignore[attr-defined]  # of both of its kinds
     return f"{type(kind).__name__}({', '.join(texts)})"
 
 
