@@ -89,7 +89,7 @@ def test_a_rim_that_is_too_large_keeps_the_pixels_next_to_measurements():
 
 
 def test_extended_normals_stay_within_the_limit_of_their_own_rays():
-    camera = Perspective(8, 8, 15, 10)
+    camera = Perspective(20, 20, 15, 10)
     v, u = np.mgrid[0:20, 0:30] + 0.5
     rays = camera.towards_viewer * camera.rays(u, v)
     rays /= np.linalg.norm(rays, axis=2, keepdims=True)

@@ -15,7 +15,8 @@ import naive
 from normalmesh import NormalMap, NormalMeshError, NormalMeshWarning, Orthographic, Perspective, Repairs
 from normalmesh.normals._normal_map import nearest_pixel
 
-CAMERAS = [Orthographic(), Perspective(6, 5, 3, 2.5, skew=0.5)]
+CAMERAS = [Orthographic(), Perspective(60, 50, 3, 2.5, skew=5)]
+WIDE = Perspective(6, 5, 3, 2.5, skew=0.5)
 
 
 def towards_viewer(camera, shape):
@@ -43,7 +44,7 @@ def flat(rows=4, columns=5):
     return np.full((rows, columns, 3), (0.0, 0.0, 1.0))
 
 
-@pytest.mark.parametrize("camera", CAMERAS, ids=repr)
+@pytest.mark.parametrize("camera", [*CAMERAS, WIDE], ids=repr)
 @given(
     normals=hnp.arrays(np.float64, (5, 6, 3), elements=st.floats(-9, 9, width=32) | st.sampled_from([np.nan, np.inf])),
     mask=hnp.arrays(np.bool_, (5, 6)),
@@ -194,6 +195,28 @@ def test_grazing_normals_are_not_worth_a_warning():
     normals = flat()
     normals[0, 0] = at_angle(Orthographic(), (4, 5), 88)[0, 0]
     assert NormalMap(normals).repairs == Repairs(grazing=1)
+
+
+@pytest.mark.parametrize("degrees", [86, 89.9])
+def test_a_plane_that_is_too_steep_is_reported(degrees):
+    with pytest.warns(NormalMeshWarning, match=r"20 normals \(100 %\) .* clamped to 85°: the surface is too flat"):
+        NormalMap(at_angle(Orthographic(), (4, 5), degrees))
+
+
+def test_a_small_component_that_is_too_steep_is_reported():
+    normals, mask = flat(60, 60), np.ones((60, 60), bool)
+    normals[50:56, 50:56] = at_angle(Orthographic(), (6, 6), 87)
+    assert NormalMap(normals, mask).repairs == Repairs(grazing=36)
+    mask[49:57, 49] = mask[49:57, 56] = mask[49, 49:57] = mask[56, 49:57] = False
+    with pytest.warns(NormalMeshWarning, match=r"36 normals .* clamped to 85°: 1 components of the mask consist"):
+        NormalMap(normals, mask)
+
+
+def test_a_focal_length_that_is_too_short_for_the_pixels_is_reported():
+    normals = np.broadcast_to([0.6, 0.0, 0.8], (16, 16, 3))
+    assert NormalMap(normals, None, Perspective.centred(60, (16, 16))).repairs == Repairs()
+    with pytest.warns(NormalMeshWarning, match=r"in \d+ pixels depth changes by more than a quarter .* focal length"):
+        NormalMap(normals, None, Perspective.centred(4, (16, 16)))
 
 
 def test_immutable():

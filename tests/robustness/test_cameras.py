@@ -52,6 +52,36 @@ def test_planes_in_front_of_perspective_cameras_are_planes(name, options):
     assert depth[seen].mean() == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("preset", ["default", "paper"])
+@pytest.mark.parametrize("degrees", [166, 170, 176, 179, 179.9])
+def test_planes_parallel_to_the_image_are_planes_up_to_its_corners(degrees, preset):
+    """The angle between normal and ray grows to 90° towards the corners, while the depth is the same everywhere."""
+    normal_map = plane_map([0, 0, 1], SHAPE, wide(degrees))
+    assert normal_map.repairs.grazing == 0
+    surface = reconstruct(normal_map, vertices=50, distance=2.0, preset=preset)
+    assert_valid_surface(surface, normal_map)
+    np.testing.assert_allclose(surface.vertices[:, 2], -2.0, rtol=1e-6)
+    np.testing.assert_allclose(integrate_pixels(normal_map, distance=2.0), 2.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("camera", "normal"),
+    [
+        (wide(166), [0.1, -0.1, 1.0]),
+        (Perspective(1.46, 1.19, 19.6, 44.7), [0.0, -1.0, 0.05]),
+        (Perspective(30.0, 3.0, 20.0, 60.0, 9.0), [0.1, -1.0, 0.1]),
+    ],
+    ids=["wide", "short", "skewed"],
+)
+def test_planes_that_recede_far_within_a_face_are_planes(camera, normal):
+    """From the centroid of a face to its corners, depth changes several times."""
+    normal = np.array(normal) / np.linalg.norm(normal)
+    seen = -(camera.rays(*centres(SHAPE)) @ normal) > 0.4
+    normal_map = plane_map(normal, SHAPE, camera, seen)
+    heights = reconstruct(normal_map, vertices=60, distance=2.0).vertices @ normal
+    assert np.ptp(heights) < 2e-3 * abs(heights.mean())
+
+
 @pytest.mark.parametrize("pixel_size", [1e-12, 1e-6, 1.0, 1e6, 1e12])
 def test_planes_of_any_pixel_size_are_planes(pixel_size):
     normal = np.array([0.5, -0.3, 0.8]) / np.linalg.norm([0.5, -0.3, 0.8])

@@ -1,12 +1,15 @@
-"""Test the cache of compiled kernels: missing, read-only, full, damaged, outdated, or used by two processes at once."""
+"""Test the cache of compiled kernels: missing, read-only, full, damaged, outdated, foreign, or shared."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import pickle
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 
 from normalmesh import NormalMeshWarning
 from normalmesh.integration import _refinement
-from normalmesh.runtime import kernel_cache, temporary_files
+from normalmesh.runtime import kernel_cache, kernel_parts, kernels, temporary_files, trusted_files
 
 #: A module with small kernels, which can be compiled repeatedly.
 MODULE = """
@@ -173,10 +176,10 @@ def test_a_change_to_anything_else_compiles_nothing(compiled: tuple[Path, Path])
 
 
 def test_a_constant_from_another_module_is_part_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = list(kernel_cache.parts(_refinement.move_vertices))
-    assert before == list(kernel_cache.parts(_refinement.move_vertices))
+    before = list(kernel_parts.parts(_refinement.move_vertices))
+    assert before == list(kernel_parts.parts(_refinement.move_vertices))
     monkeypatch.setattr(_refinement, "MANY_PIXELS", _refinement.MANY_PIXELS + 1)
-    assert before != list(kernel_cache.parts(_refinement.move_vertices))
+    assert before != list(kernel_parts.parts(_refinement.move_vertices))
 
 
 def test_a_folder_that_cannot_be_created_is_skipped(tiny: Path, tmp_path: Path) -> None:
@@ -230,3 +233,172 @@ def test_a_cache_that_is_deleted(compiled: tuple[Path, Path]) -> None:
     cache.rmdir()
     assert kernel_of(tiny, cache)[1:] == (0, 2)
     assert kernel_of(tiny, cache)[1:] == (2, 0)
+
+
+#: A named tuple that is an argument: the kernel itself does not name its fields' order.
+FIELDS = """
+from collections import namedtuple
+from normalmesh.runtime.kernels import kernel
+
+Pair = namedtuple("Pair", "high low")
+
+@kernel
+def difference(pair):
+    return pair.high - pair.low
+"""
+
+
+def test_a_named_tuple_with_other_fields_compiles_its_kernels_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for fields in ("high low", "low high"):
+        (tmp_path / "pairs.py").write_text(FIELDS.replace("high low", fields) + "#" * len(fields.split()[0]))
+        sys.modules.pop("pairs", None)
+        from pairs import Pair, difference  # type: ignore[import-not-found]
+
+        assert difference(Pair(high=5.0, low=3.0)) == 2.0
+
+
+def rewritten(path: Path, code: bytes) -> None:
+    """Replace the code in a file, whose hash is right again."""
+    content = path.read_bytes()
+    kept = 2 * kernel_cache.HASH
+    path.write_bytes(content[:kept] + hashlib.sha256(code).digest() + code)
+
+
+class Trace:
+    """Leaves a trace when it is loaded from a pickle."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("how", ["garbage", "empty", "number", "tuple", "truncated", "unknown class", "raises"])
+def test_foreign_content_with_a_right_hash_is_compiled_again(compiled: tuple[Path, Path], how: str) -> None:
+    tiny, cache = compiled
+    for path in files(cache):
+        code = path.read_bytes()[3 * kernel_cache.HASH :]
+        foreign = {
+            "garbage": b"\xff" * 100,
+            "empty": b"",
+            "number": pickle.dumps(42),
+            "tuple": pickle.dumps(tuple(range(7))),
+            "truncated": code[: len(code) // 2],
+            "unknown class": b"cno.such.module\nThing\n.",
+            "raises": pickle.dumps(Trace(tiny)),
+        }
+        rewritten(path, foreign[how])
+    assert kernel_of(tiny, cache) == (RESULT, 0, 2)
+    assert kernel_of(tiny, cache) == (RESULT, 2, 0)
+
+
+as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+on_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has other permissions")
+#: A user that is not root.
+SOMEBODY = 54321
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("file of another user", marks=as_root),
+        pytest.param("folder of another user", marks=as_root),
+        pytest.param("file for the group", marks=on_posix),
+        pytest.param("file for all", marks=on_posix),
+        pytest.param("folder for the group", marks=on_posix),
+        pytest.param("folder for all", marks=on_posix),
+        pytest.param("link", marks=on_posix),
+        pytest.param("pipe", marks=on_posix),
+    ],
+)
+def test_what_another_user_could_have_written_is_not_loaded(
+    compiled: tuple[Path, Path], tmp_path: Path, how: str
+) -> None:
+    """Kernels are then compiled again; where the folder is not safe, they are kept in another one."""
+    tiny, cache = compiled
+    trace = tmp_path / "trace"
+    (folder,) = cache.iterdir()
+    for path in files(cache):
+        rewritten(path, pickle.dumps(Trace(trace)))
+        if how == "link":
+            path.rename(tmp_path / path.name)
+            path.symlink_to(tmp_path / path.name)
+        elif how == "pipe":
+            path.unlink()
+            os.mkfifo(path)
+        elif how == "file of another user":
+            os.chown(path, SOMEBODY, -1)
+        elif how.startswith("file"):
+            path.chmod(0o664 if "group" in how else 0o646)
+    if how == "folder of another user":
+        os.chown(folder, SOMEBODY, -1)
+    elif how.startswith("folder"):
+        folder.chmod(0o775 if "group" in how else 0o707)
+    assert kernel_of(tiny, cache) == (RESULT, 0, 2)
+    assert kernel_of(tiny, cache) == (RESULT, 2, 0)
+    assert not trace.exists()
+    assert bool(list((tiny / "__pycache__").glob("*.nbc"))) == how.startswith("folder")
+
+
+@as_root
+def test_kernels_of_root_are_loaded_by_a_user(compiled: tuple[Path, Path]) -> None:
+    """A safe folder of root, as the packages that it installs."""
+    (path, _) = files(compiled[1])
+    os.seteuid(SOMEBODY)
+    try:
+        found = [trusted_files._is_safe(os.stat_result((0o100644, 0, 0, 1, user, 0, 0, 0, 0, 0))) for user in (0, 1)]
+    finally:
+        os.seteuid(0)
+    assert found == [True, False]
+    assert trusted_files.read_trusted(path) == path.read_bytes()
+
+
+@on_posix
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o077])
+def test_kernels_are_kept_whatever_the_umask(tiny: Path, tmp_path: Path, umask: int) -> None:
+    cache, before = tmp_path / "cache", os.umask(umask)
+    try:
+        assert run(tiny, cache) == (RESULT, 0, 2, "")
+        assert run(tiny, cache) == (RESULT, 2, 0, "")
+    finally:
+        os.umask(before)
+    assert all(path.stat().st_mode & 0o022 == 0 for path in files(cache))
+
+
+@on_posix
+def test_without_a_safe_folder_nothing_is_kept(tiny: Path, tmp_path: Path) -> None:
+    (tiny / "__pycache__").mkdir()
+    (tiny / "__pycache__").chmod(0o777)
+    home = {"HOME": "~", "XDG_CACHE_HOME": None, "PYTHONDONTWRITEBYTECODE": "1"}
+    result = run(tiny, None, **home)
+    assert result[:3] == (RESULT, 0, 2)
+    assert result[3].count("compiled kernels cannot be kept anywhere") == 1
+    assert list((tiny / "__pycache__").glob("*.nbc")) == []
+
+
+def test_settings_have_their_own_kernels(tiny: Path, tmp_path: Path) -> None:
+    assert run(tiny, tmp_path / "cache") == (RESULT, 0, 2, "")
+    assert run(tiny, tmp_path / "cache", NUMBA_BOUNDSCHECK="1") == (RESULT, 0, 2, "")
+    for settings in ({}, {"NUMBA_BOUNDSCHECK": "1"}):
+        assert run(tiny, tmp_path / "cache", **settings) == (RESULT, 2, 0, "")
+
+
+def test_kernels_that_take_kernels_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The type of a kernel is its address, at which another one may be next time."""
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "cache"))
+
+    @kernels.inner
+    def doubled(value: float) -> float:
+        return 2 * value
+
+    @kernels.kernel
+    def applied(function: Callable[[float], float], value: float) -> float:
+        return function(value)
+
+    assert applied(doubled, 3.0) == 6.0
+    assert files(tmp_path / "cache") == []

@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.facets._face_means import AREA, CENTRE_U, CENTRE_V, INVERSE, SLOPE_U, SLOPE_V
+from normalmesh.facets._face_means import AREA, CENTRE_U, CENTRE_V, INVERSE, MIN_FACING, SLOPE_U, SLOPE_V
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Share of the way to the horizon of a plane up to which its depth is followed exactly.
-HORIZON = 0.5
+#: Share of the way to the horizon of a plane up to which its depth is followed exactly: five times that at the centre.
+HORIZON = 1.0 - MIN_FACING
+#: Rise beyond, relative to that of first order: planes seen almost edge-on must not leave the range of numbers.
+BEYOND = 2.0
 #: Weight λ of slopes against heights when planes are projected to the vertices. Without it the angles between faces and
 #: normals grow by 1 %, more with noise; with 1, heights are worse than means of planes.
 STIFFNESS = 0.1
@@ -50,7 +52,7 @@ def rise_along(linear, central):
     if not central:
         return linear
     near = min(linear, HORIZON)
-    return -math.log1p(-near) + (linear - near) / (1.0 - HORIZON)
+    return -math.log1p(-near) + BEYOND * (linear - near)
 
 
 @inner(forceinline=True)

@@ -11,6 +11,11 @@ from normalmesh.runtime.kernels import inner
 #: Normals closer than 5° to grazing carry no usable slope: they are clamped to this angle from the viewing ray.
 CLAMP_COSINE = math.cos(math.radians(85))
 CLAMP_SINE = math.sin(math.radians(85))
+#: Rays that are farther from the optical axis than 45° see a level surface so obliquely that the angle from the ray
+#: says nothing about its slope on the screen.
+WIDE_COSINE = math.sqrt(0.5)
+#: Cosine to the ray above which the rounding of normals to float32 changes slopes by a thousandth at most.
+LEAST_COSINE = 1e-4
 
 
 #: Rows of a frame: τ_u, τ_v, and r₀, ∂_u r, ∂_v r of the ray r(u, v) = r₀ + u ∂_u r + v ∂_v r.
@@ -82,21 +87,39 @@ def jacobian(nx, ny, nz, u, v, camera):
 
 
 @inner
+def steepest(rx, ry, rz, frame):
+    """Return cosine and sine of the largest angle of a normal from the unit ray (rx, ry, rz): 85°, or more if oblique.
+
+    Along rays that are oblique to the screen, slopes on the screen are bounded as they are along those at 45°.
+    """
+    (px, py, pz), (qx, qy, qz) = frame_vector(TANGENT_U, frame), frame_vector(TANGENT_V, frame)
+    x, y, z = py * qz - pz * qy, pz * qx - px * qz, px * qy - py * qx
+    obliqueness = abs(rx * x + ry * y + rz * z) / math.sqrt(x * x + y * y + z * z)
+    if obliqueness >= WIDE_COSINE:
+        return CLAMP_COSINE, CLAMP_SINE
+    cosine = max(CLAMP_COSINE * obliqueness / WIDE_COSINE, LEAST_COSINE)
+    return cosine, math.sqrt(1.0 - cosine * cosine)
+
+
+@inner
 def facing(nx, ny, nz, u, v, camera):
-    """Normalise a sum of normals and clamp it to at most 85° from the viewing ray."""
+    """Normalise a sum of normals and clamp it to the steepest one that the viewing ray allows."""
     rx, ry, rz = to_viewer(u, v, camera.frame, camera.towards_viewer)
     length = math.sqrt(nx * nx + ny * ny + nz * nz)
     if length < 1e-12:
         return rx, ry, rz
     nx, ny, nz = nx / length, ny / length, nz / length
     cosine = nx * rx + ny * ry + nz * rz
-    if cosine < CLAMP_COSINE:
+    if cosine >= CLAMP_COSINE:
+        return nx, ny, nz
+    limit, sine = steepest(rx, ry, rz, camera.frame)
+    if cosine < limit:
         nx, ny, nz = nx - cosine * rx, ny - cosine * ry, nz - cosine * rz
         length = math.sqrt(nx * nx + ny * ny + nz * nz)
         if length < 1e-12:
             return rx, ry, rz
-        scale = CLAMP_SINE / length
-        nx, ny, nz = CLAMP_COSINE * rx + scale * nx, CLAMP_COSINE * ry + scale * ny, CLAMP_COSINE * rz + scale * nz
+        scale = sine / length
+        nx, ny, nz = limit * rx + scale * nx, limit * ry + scale * ny, limit * rz + scale * nz
     return nx, ny, nz
 
 

@@ -6,12 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.normals._camera import CLAMP_COSINE, CLAMP_SINE, to_viewer
+from normalmesh.normals._camera import CLAMP_COSINE, along_tangents, ray, steepest, to_viewer
 from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Columns of the counts of :func:`clean_normals`.
-INVALID, RESCALED, BACK_FACING, GRAZING = range(4)
+INVALID, RESCALED, BACK_FACING, GRAZING, UNRESOLVED = range(5)
+#: Largest relative change of the depth of a pinhole camera from the centre of a pixel to a corner that meshes follow.
+MAX_CHANGE = 0.25
 
 
 class NormalMapArrays(NamedTuple):
@@ -83,10 +85,11 @@ def _length(given, i, j):
 
 @kernel
 def clean_normals(first, last, given, mask, camera, shortest, normals, counts):
-    """Fill rows of ``normals`` (H, W, 3) with unit normals clamped to 85°; zero where there is none.
+    """Fill rows of ``normals`` (H, W, 3) with unit normals, clamped where they are grazing; zero where there is none.
 
     A vector that is not finite, not longer than ``shortest`` or turned away from the viewer is no measurement. Counts
-    those that are (invalid, rescaled, back-facing, grazing) in each row of the mask: ``counts`` (H, 4), zero before.
+    those that are (invalid, rescaled, back-facing, grazing, unresolved) in each row of the mask: ``counts`` (H, 5),
+    zero before.
     """
     for i in range(first, last):
         for j in range(mask.shape[1]):
@@ -108,10 +111,39 @@ def clean_normals(first, last, given, mask, camera, shortest, normals, counts):
                 counts[i, RESCALED] += 1
             # The margin lets normals that were clamped and rounded to float32 pass unchanged.
             if cosine < CLAMP_COSINE - 1e-6:
-                counts[i, GRAZING] += 1
-                x, y, z = x - cosine * ray_x, y - cosine * ray_y, z - cosine * ray_z
-                scale = CLAMP_SINE / math.sqrt(x * x + y * y + z * z)
-                x = CLAMP_COSINE * ray_x + scale * x
-                y = CLAMP_COSINE * ray_y + scale * y
-                z = CLAMP_COSINE * ray_z + scale * z
+                limit, sine = steepest(ray_x, ray_y, ray_z, camera.frame)
+                if cosine < limit - 1e-6:
+                    counts[i, GRAZING] += 1
+                    x, y, z = x - cosine * ray_x, y - cosine * ray_y, z - cosine * ray_z
+                    scale = sine / math.sqrt(x * x + y * y + z * z)
+                    x, y, z = limit * ray_x + scale * x, limit * ray_y + scale * y, limit * ray_z + scale * z
             normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x, y, z
+            if camera.is_central and _change_of_depth(x, y, z, j + 0.5, i + 0.5, camera.frame) > MAX_CHANGE:
+                counts[i, UNRESOLVED] += 1
+
+
+@inner
+def _change_of_depth(x, y, z, u, v, frame):
+    """Return how much the logarithm of the depth changes between the centre of a pixel and its corners, at most."""
+    rx, ry, rz = ray(u, v, frame)
+    along_u, along_v = along_tangents(x, y, z, frame)
+    return 0.5 * (abs(along_u) + abs(along_v)) / abs(x * rx + y * ry + z * rz)
+
+
+@kernel
+def count_clamped(arrays, labels, counts):
+    """Count the pixels of each component, and those whose normal is as steep as it may be.
+
+    ``labels`` (H, W) number the components from 1; ``counts`` (N + 1, 2), zero before.
+    """
+    normals, mask, camera = arrays.normals, arrays.mask, arrays.camera
+    for i in range(mask.shape[0]):
+        for j in range(mask.shape[1]):
+            if not mask[i, j]:
+                continue
+            counts[labels[i, j], 0] += 1
+            x, y, z = normal_at(normals, i, j)
+            ray_x, ray_y, ray_z = to_viewer(j + 0.5, i + 0.5, camera.frame, camera.towards_viewer)
+            cosine = x * ray_x + y * ray_y + z * ray_z
+            if cosine < CLAMP_COSINE + 1e-6 and cosine < steepest(ray_x, ray_y, ray_z, camera.frame)[0] + 1e-6:
+                counts[labels[i, j], 1] += 1

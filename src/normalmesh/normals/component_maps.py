@@ -52,7 +52,7 @@ def component_maps(normal_map: NormalMap, min_area: int) -> Iterator[ComponentMa
         if np.count_nonzero(mask) >= min_area:
             top, left = window[0].start, window[1].start
             camera = _camera_of(normal_map.camera, left, top)
-            yield ComponentMap(NormalMap(normal_map.normals[window], mask, camera), top, left)
+            yield ComponentMap(NormalMap.derived(normal_map.normals[window], mask, camera), top, left)
 
 
 def _camera_of(camera: Camera, left: int, top: int) -> Camera:

@@ -177,4 +177,4 @@ def without_noise(normal_map: NormalMap, noise: float | Noise) -> NormalMap:
     width = max(WIDTH, noise.correlation)
     window = (round(REACH * width), width, 3 * math.radians(noise.degrees))
     in_parallel(bilateral, len(smooth), normal_map.normals, normal_map.mask, *window, smooth, grain=32)
-    return NormalMap(smooth, normal_map.mask, normal_map.camera)
+    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)

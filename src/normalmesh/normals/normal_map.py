@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
-from normalmesh.normals._normal_map import BACK_FACING, INVALID, NormalMapArrays, clean_normals, sample_lengths
+from normalmesh.normals._normal_map import (
+    BACK_FACING,
+    INVALID,
+    UNRESOLVED,
+    NormalMapArrays,
+    clean_normals,
+    count_clamped,
+    sample_lengths,
+)
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, extend
 from normalmesh.normals.orthographic import Orthographic
@@ -20,6 +28,10 @@ from normalmesh.runtime.threads import in_parallel
 SHORT = 0.05
 #: Number of vectors whose lengths are sampled, and the quantile that is typical: most of an image may be background.
 SAMPLED, TYPICAL = 1 << 16, 0.95
+#: Share of grazing normals that is reported. The outline of a sphere has 0.8 %, that of other objects up to 1 %.
+MANY = 0.02
+#: The same for components and for maps with few such normals: the rim is a large share of them.
+MOST, FEW = 0.2, 20
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,8 @@ class Repairs:
     back_facing
         Normals turned away from the viewer: no measurements.
     grazing
-        Normals between 85° and 90° from the viewing ray: clamped to 85°.
+        Normals between 85° and 90° from the viewing ray: clamped to 85°. Along rays that are more than 45° from the
+        optical axis, which see a level surface obliquely, too, the limit is nearer to 90°.
     extended
         Pixels without a measurement that took the mean normal of their neighbours.
     excluded
@@ -89,11 +102,24 @@ class NormalMap:
     repairs: Repairs = field(init=False)
 
     def __post_init__(self) -> None:
+        _report(self, unresolved=self._check())
+
+    @classmethod
+    def derived(cls, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> NormalMap:
+        """Return a map of normals that another map has warned about already."""
+        derived = object.__new__(cls)
+        for name, value in (("normals", normals), ("mask", mask), ("camera", camera)):
+            object.__setattr__(derived, name, value)
+        derived._check()
+        return derived
+
+    def _check(self) -> int:
+        """Clean normals and mask; return the number of pixels in which depth changes too much to be resolved."""
         checked_camera(self.camera)
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
         normals = np.empty(given.shape, np.float32)
-        counts = np.zeros((len(mask), 4), np.int64)
+        counts = np.zeros((len(mask), 5), np.int64)
         shortest = SHORT * _typical_length(given, mask)
         in_parallel(clean_normals, len(mask), given, mask, self.camera.arrays, shortest, normals, counts, grain=64)
         totals = counts.sum(axis=0)
@@ -107,7 +133,7 @@ class NormalMap:
         mask.flags.writeable = False
         for name, value in (("normals", normals), ("mask", mask), ("repairs", repairs)):
             object.__setattr__(self, name, value)
-        _report(repairs, self.foreground)
+        return int(totals[UNRESOLVED])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -188,14 +214,15 @@ def _refuse_unusable(totals: NDArray[np.int64], pixels: int) -> None:
 
 def _repairs(totals: NDArray[np.int64], extended: int, masked: bool) -> Repairs:
     """Return the counts; without a mask, what has no measurement is background."""
-    invalid, rescaled, back_facing, grazing = (int(total) for total in totals)
+    invalid, rescaled, back_facing, grazing = (int(total) for total in totals[:UNRESOLVED])
     if not masked:
         return Repairs(0, rescaled, back_facing, grazing, extended)
     return Repairs(invalid, rescaled, back_facing, grazing, extended, invalid + back_facing - extended)
 
 
-def _report(repairs: Repairs, foreground: int) -> None:
-    """Warn once about all repairs; clamped grazing normals are too common to be reported."""
+def _report(normal_map: NormalMap, unresolved: int) -> None:
+    """Warn once about all repairs, except for clamped grazing normals if they are as few as at every outline."""
+    repairs, foreground = normal_map.repairs, normal_map.foreground
     parts = []
     if repairs.invalid:
         parts.append(f"{repairs.invalid} normals are NaN, infinite or of (nearly) zero length")
@@ -209,5 +236,36 @@ def _report(repairs: Repairs, foreground: int) -> None:
         parts.append(f"{repairs.excluded} pixels too far from any measurement left the mask")
     if repairs.rescaled:
         parts.append(f"{repairs.rescaled} normals were not of unit length and were normalised")
+    clamped = f"{repairs.grazing} normals ({_percent(repairs.grazing, foreground)}) are almost at right angles to the "
+    clamped += "viewing ray and were clamped to 85°"
+    if _is_much(repairs.grazing, foreground):
+        parts.append(f"{clamped}: the surface is too flat there; are convention and camera right?")
+    elif repairs.grazing >= FEW and (flattened := _flattened_components(normal_map)):
+        parts.append(f"{clamped}: {flattened} components of the mask consist of them, and are too flat")
+    if unresolved:
+        parts.append(
+            f"in {unresolved} pixels depth changes by more than a quarter from the centre to a corner, and is "
+            "inaccurate; is the focal length right, in pixels?"
+        )
     if parts:
         warnings.warn("; ".join(parts), NormalMeshWarning, stacklevel=4)
+
+
+def _percent(number: int, pixels: int) -> str:
+    return f"{100 * number / pixels:.3g} %"
+
+
+def _is_much(number: int, pixels: int) -> bool:
+    """Return whether a number of pixels is more than an outline has."""
+    return number > (MANY if number >= FEW else MOST) * pixels
+
+
+def _flattened_components(normal_map: NormalMap) -> int:
+    """Return the number of components of the mask that consist of clamped normals to a large part."""
+    from scipy import ndimage
+
+    labels, count = ndimage.label(normal_map.mask, output=np.int32)
+    counts = np.zeros((count + 1, 2), np.int64)
+    count_clamped(normal_map.arrays, labels, counts)
+    pixels, clamped = counts.T
+    return int(np.count_nonzero((clamped >= FEW) & (clamped > MOST * pixels)))

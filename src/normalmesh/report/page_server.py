@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from http import HTTPStatus
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from normalmesh.errors import NormalMeshError
 
 HOST = "127.0.0.1"
+#: Seconds that a browser may take for a request, and between parts of the page that it receives.
+TIMEOUT = 20.0
+#: Other sites can neither embed the page nor have it read as anything but HTML.
+HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class PageServer(ThreadingHTTPServer):
@@ -32,9 +45,21 @@ class PageServer(ThreadingHTTPServer):
         """The URL of the page."""
         return f"http://{HOST}:{self.server_port}/"
 
+    @property
+    def hosts(self) -> set[str]:
+        """What a browser may send as the host of the page; it omits port 80."""
+        ports = (f":{self.server_port}", "") if self.server_port == HTTP_PORT else (f":{self.server_port}",)
+        return {host + port for host in (HOST, "localhost") for port in ports}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore connections that end early or are too slow; the traceback would be printed to the terminal."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
+    timeout = TIMEOUT
 
     def do_GET(self) -> None:
         self._respond(with_page=True)
@@ -44,15 +69,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self, with_page: bool) -> None:
         # Prevent DNS rebinding: a site whose name resolves to this machine must not read the page.
-        if self.headers.get("Host") not in {f"{host}:{self.server.server_port}" for host in (HOST, "localhost")}:
+        if self.headers.get("Host") not in self.server.hosts:
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path.partition("?")[0] != "/":
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
             self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
+            for name, value in HEADERS.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(self.server.page)))
-            self.send_header("Cache-Control", "no-store")
             self.end_headers()
             if with_page:
                 self.wfile.write(self.server.page)

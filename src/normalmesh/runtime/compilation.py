@@ -16,7 +16,8 @@ from weakref import WeakSet
 from numba import types
 from numba.core import event
 
-from normalmesh.runtime.kernel_cache import KernelCache, names_used
+from normalmesh.runtime.kernel_cache import KernelCache
+from normalmesh.runtime.kernel_parts import names_used
 
 #: The kernels of all modules that are imported.
 kernels: WeakSet[Any] = WeakSet()

@@ -2,32 +2,30 @@
 
 Numba's own cache raises if one of its files is damaged or the disk is full, confuses kernels if two processes fill it
 at once, and does not notice changes of kernels and constants that a kernel imports from other files. Here each compiled
-kernel is a separate file with a hash of everything that it was compiled from. A file that cannot be read is compiled
-again; one that cannot be written is skipped with a warning. The folder is the one that Numba chooses:
-``NUMBA_CACHE_DIR``, ``__pycache__``, or the user's cache folder.
+kernel is a separate file with a hash of everything that it was compiled from. A kernel whose file cannot be read, or
+does not contain what it should, is compiled again; one that cannot be written is skipped with a warning. The folder is
+the first of those that Numba tries to which no other user can write: ``NUMBA_CACHE_DIR``, ``__pycache__``, or the
+user's cache folder.
 """
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import os
 import pickle
+import stat
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
-from types import CodeType, ModuleType
 from typing import Any
 
-import numba
-import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.serialize import dumps
 
 from normalmesh.errors import NormalMeshWarning
+from normalmesh.runtime.kernel_parts import compiler_settings, parts, type_text
 from normalmesh.runtime.temporary_files import replace_content
+from normalmesh.runtime.trusted_files import check_folder, read_trusted
 
 #: Number of bytes of a hash.
 HASH = hashlib.sha256().digest_size
@@ -41,28 +39,36 @@ def cache_of(dispatcher: Any) -> KernelCache | NoCache:
         return NoCache()
 
 
-def _at_home(locator: Any) -> Any:
-    """Return a locator of the user's cache folder that fails if there is no home folder.
+def _checked(locator: Any) -> Any:
+    """Return a locator of Numba that fails if there is no home folder, or if other users can write to the folder.
 
     Numba's own would create ``~`` in the current folder.
     """
 
-    class AtHome(locator):  # type: ignore[misc]  # a class of Numba
+    class Checked(locator):  # type: ignore[misc]  # a class of Numba
         def ensure_cache_path(self) -> None:
-            if not os.path.isabs(self.get_cache_path()):
-                raise OSError("there is no home")
+            path = Path(self.get_cache_path())
+            if "UserWide" in locator.__name__:
+                _make_private(path)
+            path.mkdir(0o755, parents=True, exist_ok=True)
+            check_folder(path)
             super().ensure_cache_path()
 
-    return AtHome
+    return Checked
+
+
+def _make_private(path: Path) -> None:
+    """Forbid others to write to the user's own cache folder, which Numba allows them if the umask does."""
+    if not path.is_absolute():
+        raise OSError("there is no home")
+    if path.is_dir() and hasattr(os, "geteuid") and path.stat().st_uid == os.geteuid():
+        path.chmod(path.stat().st_mode & ~(stat.S_IWGRP | stat.S_IWOTH))
 
 
 class _Places(CompileResultCacheImpl):
     """The folders that Numba tries in turn."""
 
-    _locator_classes = [  # noqa: RUF012  # overrides a list of Numba
-        _at_home(locator) if "UserWide" in locator.__name__ else locator
-        for locator in CompileResultCacheImpl._locator_classes
-    ]
+    _locator_classes = [_checked(locator) for locator in CompileResultCacheImpl._locator_classes]  # noqa: RUF012  # overrides a list of Numba
 
 
 class KernelCache(FunctionCache):
@@ -80,6 +86,12 @@ class KernelCache(FunctionCache):
         """Whether the cache held a compiled version of the current kernel when this was first read."""
         return self._files.any()
 
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(signature, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # whatever loading a file that is not a kernel may raise
+            return None
+
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
             super().save_overload(signature, compiled)  # type: ignore[no-untyped-call]
@@ -95,9 +107,9 @@ class NoCache(NullCache):
 
 
 class _KernelFiles:
-    """The files of a kernel, one for each combination of argument types and processor.
+    """The files of a kernel, one for each combination of argument types, processor and settings.
 
-    A file holds the hash of what the kernel was compiled from, the hash of the rest of the file, the key, and the code.
+    A file holds the hash of what the kernel was compiled from, the hash of the key, the hash of the code, and the code.
     """
 
     def __init__(self, folder: Path, name: str, dispatcher: Any) -> None:
@@ -105,90 +117,49 @@ class _KernelFiles:
 
     def load(self, key: Any) -> Any:
         """Return the code saved for a key, or None."""
-        try:
-            content = self._path(key).read_bytes()
-        except OSError:
+        text = _key_text(key)
+        content = read_trusted(self._path(text)) if text else None
+        if content is None:
             return None
-        made_from, checksum, rest = content[:HASH], content[HASH : 2 * HASH], content[2 * HASH :]
+        header, code = content[: 3 * HASH], content[3 * HASH :]
         # Damaged machine code must never run.
-        if made_from != self._made_from or hashlib.sha256(rest).digest() != checksum:
-            return None
-        saved_key, code = pickle.loads(rest)
-        return pickle.loads(code) if saved_key == repr(key) else None
+        return pickle.loads(code) if header == self._header(text, code) else None
 
     def save(self, key: Any, code: Any) -> None:
         """Write the code for a key."""
-        rest = pickle.dumps((repr(key), dumps(code)))
-        replace_content(self._path(key), self._made_from + hashlib.sha256(rest).digest() + rest)
+        if text := _key_text(key):
+            content = dumps(code)
+            replace_content(self._path(text), self._header(text, content) + content, mode=0o644)
 
     def any(self) -> bool:
         """Return whether there is a file of the current kernel for any types."""
-        for path in self._folder.glob(f"{self._name}.*.nbc"):
-            with suppress(OSError), path.open("rb") as file:
-                if file.read(HASH) == self._made_from:
-                    return True
-        return False
+        files = self._folder.glob(f"{self._name}.*.nbc")
+        return any(read_trusted(path, HASH) == self._made_from for path in files)
 
-    def _path(self, key: Any) -> Path:
-        signature, processor, _ = key
-        kind = hashlib.sha256(repr((signature, processor)).encode()).hexdigest()[:16]
-        return self._folder / f"{self._name}.{kind}.nbc"
+    def _header(self, key: str, code: bytes) -> bytes:
+        return self._made_from + _hash(key) + hashlib.sha256(code).digest()
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{self._name}.{_hash(key).hex()[:16]}.nbc"
 
     @cached_property
     def _made_from(self) -> bytes:
-        """Return a hash of Numba's release, of the kernel, and of all that becomes part of it."""
-        text = "\n".join([numba.__version__, *parts(self._dispatcher)])
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        """Return a hash of the compiler, of the kernel, and of all that becomes part of it."""
+        return _hash("\n".join([compiler_settings(), *parts(self._dispatcher)]))
 
 
-def parts(dispatcher: Any) -> Iterator[str]:
-    """Describe a kernel, the kernels that it calls, directly or not, and the constants that they use."""
-    waiting = [dispatcher]
-    for each in waiting:
-        options = getattr(each, "dispatcher", each).targetoptions
-        yield repr(sorted((name, _described(value)) for name, value in options.items()))
-        for name, value in names_used(each.py_func):
-            if not hasattr(value, "py_func"):
-                yield f"{name} {_described(value)}"
-            elif value not in waiting:
-                waiting.append(value)
-        yield from map(repr, _instructions(each.py_func.__code__))
+def _key_text(key: Any) -> str:
+    """Return the types of the arguments, the processor and the settings; empty if a type is of one process only.
+
+    Such is the type of a kernel that is an argument: its text has an address, which another kernel may have next time.
+    """
+    signature, processor, _ = key
+    text = "\n".join([*map(type_text, signature), repr(processor), compiler_settings()])
+    return "" if " at 0x" in text else text
 
 
-def names_used(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the global and nonlocal names that a function uses, such as ``CUT`` or ``np.pi``, and their values."""
-    code = function.__code__
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        yield name, cell.cell_contents
-    for name in code.co_names:
-        value = function.__globals__.get(name)
-        if isinstance(value, ModuleType):
-            yield from ((f"{name}.{part}", vars(value)[part]) for part in code.co_names if part in vars(value))
-        elif name in function.__globals__:
-            yield name, value
-
-
-def _instructions(code: CodeType) -> Iterator[Any]:
-    """Yield the bytecode, names and constants of a function and of the functions within it."""
-    yield code.co_code, code.co_names, code.co_varnames
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _instructions(constant)
-        else:
-            yield _described(constant)
-
-
-def _described(value: Any) -> str:
-    """Return a text that is the same in all processes, and differs for different values."""
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    if isinstance(value, set | frozenset):
-        return repr(sorted(map(repr, value)))
-    if isinstance(value, enum.EnumMeta):
-        return repr(list(value))
-    if name := getattr(value, "__qualname__", getattr(value, "__name__", None)):
-        return f"{getattr(value, '__module__', '')}.{name} {getattr(value, '_fields', '')}"
-    return repr(value)
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 @cache

@@ -31,10 +31,10 @@ def temporary_path(folder: Path, suffix: str = ".tmp") -> Iterator[Path]:
         _paths.discard(path)
 
 
-def new_file(path: Path) -> BinaryIO:
-    """Make a file where none is, and open it for writing."""
+def new_file(path: Path, mode: int = 0o666) -> BinaryIO:
+    """Make a file where none is, with at most these permissions, and open it for writing."""
     with steps:
-        return open(path, "xb")
+        return open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode))
 
 
 def remove_temporary_files() -> None:
@@ -43,10 +43,10 @@ def remove_temporary_files() -> None:
         path.unlink(missing_ok=True)
 
 
-def replace_content(path: Path, content: bytes) -> None:
+def replace_content(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Give a file new content, all at once. It is not synchronised: after a power failure it may be gone."""
     with temporary_path(path.parent) as temporary:
-        with new_file(temporary) as file:
+        with new_file(temporary, mode) as file:
             file.write(content)
         with steps:
             os.replace(temporary, path)
