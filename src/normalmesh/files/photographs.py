@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 
 
@@ -85,7 +85,7 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
 def _read(path: Path) -> Photograph:
     name = file_format(path)
     if name not in IMAGE_FORMATS:
-        raise unusable(path, f"an image must be a PNG, JPEG or TIFF file{f', not {name}' if name else ''}")
+        raise unknown_format(path, name, "a photograph as PNG, JPEG or TIFF file")
     image = read_image(path, name)
     if image.colour not in ("RGB", "grey"):
         raise unusable(path, f"is a {image.colour} image; save it as grey or RGB")
