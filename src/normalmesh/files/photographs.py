@@ -45,6 +45,11 @@ def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photo
     if not taken:
         raise NormalMeshError("there are no images; give at least three, each under another light")
     for name, photograph in zip(names, taken, strict=True):
+        if (photograph.maximum is None) != (taken[0].maximum is None):
+            raise NormalMeshError(
+                f"{name} holds {photograph.values.dtype} but {names[0]} {taken[0].values.dtype}, whose ranges differ; "
+                "give all images as floats, or as integers of 8 or 16 bits"
+            )
         if photograph.values.shape != taken[0].values.shape:
             raise NormalMeshError(
                 f"{name} is {shape_text(photograph.values.shape)} but {names[0]} is "
