@@ -21,6 +21,7 @@ import hypothesis
 from fuzz_chain import chains, reconstruct_anything
 from fuzz_commands import command_lines, run_command
 from fuzz_files import damaged_files, read_damaged
+from fuzz_measurements import measure, measurements
 from hypothesis.strategies import SearchStrategy
 
 #: Inputs of each target, and the function that raises an error if the package handles one of them wrongly.
@@ -28,6 +29,7 @@ TARGETS: dict[str, tuple[Callable[[], SearchStrategy[Any]], Callable[[Any], str]
     "files": (damaged_files, read_damaged),
     "chain": (chains, reconstruct_anything),
     "commands": (command_lines, run_command),
+    "measurements": (measurements, measure),
 }
 #: Limit of the address space of one target, in bytes: a header that claims a huge size must not exhaust the memory.
 ADDRESS_SPACE = 8 << 30

@@ -278,6 +278,7 @@ class _Rasterised:
                 return cls._of_mesh(Path(result), camera, shape)
             result = read_depth_map(result)
         depth = _checked(result, shape, "the depth map").astype(np.float64)
+        depth[~np.isfinite(depth)] = np.nan
         camera.check_depths(depth, "values of the depth map")
         return cls(depth, normals_of_depth(depth, camera), int(np.isfinite(depth).sum()))
 
