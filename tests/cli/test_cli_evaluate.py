@@ -72,8 +72,11 @@ def test_truth_may_increase_away_from_the_viewer(made, tmp_path):
     np.save(tmp_path / "away.npy", -medallion().height)
     common = (made / "s.npy", "--normals", made / "n.png", "--truth")
     assert figures(*common, tmp_path / "away.npy", "--away") == figures(*common, made / "truth.npy")
-    assert "opposite directions: try with --away" in succeed("evaluate", *common, tmp_path / "away.npy").stderr
-    assert "try without --away" in succeed("evaluate", *common, made / "truth.npy", "--away").stderr
+    for wrong in ((tmp_path / "away.npy",), (made / "truth.npy", "--away")):
+        with pytest.warns(
+            nm.NormalMeshWarning, match=r"opposite directions: negate the truth \(add or remove --away\)"
+        ):
+            succeed("evaluate", *common, *wrong)
     assert succeed("evaluate", *common, made / "truth.npy").stderr == ""
 
 

@@ -5,7 +5,17 @@ import pytest
 
 import naive_metrics
 from meshes import bumpy_map
-from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, Surface, decimate, evaluate, integrate
+from normalmesh import (
+    NormalMap,
+    NormalMeshError,
+    NormalMeshWarning,
+    Orthographic,
+    Perspective,
+    Surface,
+    decimate,
+    evaluate,
+    integrate,
+)
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import angles_between, normals_of_depth
 from normalmesh.evaluation.synthetic.medallion import Medallion
@@ -185,6 +195,69 @@ class TestMeshFiles:
         turned.save(tmp_path / "b.ply")
         both = [evaluate(tmp_path / name, normal_map).mae for name in ("a.ply", "b.ply")]
         assert both[0] == pytest.approx(both[1], rel=1e-6)
+
+
+def test_number_of_pixels_compared():
+    truth = Medallion(48)
+    result, depth = truth.height.copy(), truth.height.copy()
+    result[:, :24], depth[:16] = np.nan, np.nan
+    result[20, 40] = np.nan
+    found = evaluate(result, truth.normal_map, depth)
+    assert found.normals_compared == np.sum(np.isfinite(result) & truth.normal_map.mask)
+    assert found.depths_compared == np.sum(np.isfinite(result) & np.isfinite(depth) & truth.normal_map.mask)
+    assert f"MADE 0 px ({found.depths_compared} pixels)" in str(found)
+
+
+class TestDoubts:
+    """Comparisons whose figures are right but mean nothing."""
+
+    truth = Medallion(32)
+
+    def test_other_units(self):
+        flat = self.truth.height + np.random.default_rng(0).normal(0, 0.02, (32, 32))
+        with pytest.warns(NormalMeshWarning, match=r"the truth is 25\.\d+ times the result.*check the units"):
+            evaluate(flat, self.truth.normal_map, 25.4 * self.truth.height)
+        evaluate(flat, self.truth.normal_map, self.truth.height)
+        evaluate(np.random.default_rng(1).normal(size=(32, 32)), self.truth.normal_map, self.truth.height)
+
+    def test_opposite_directions_in_each_component(self):
+        mask = self.truth.normal_map.mask.copy()
+        mask[:, 16] = False
+        normal_map = NormalMap(self.truth.normal_map.normals, mask)
+        apart = np.where(np.arange(32) < 16, 0, 100)
+        with pytest.warns(NormalMeshWarning, match="opposite directions: negate the truth"):
+            evaluate(self.truth.height + apart, normal_map, apart - self.truth.height)
+
+    def test_no_true_depth(self):
+        depth = np.full((32, 32), np.nan)
+        with pytest.warns(NormalMeshWarning, match="none of the .* pixels to compare has a true depth"):
+            found = evaluate(self.truth.height, self.truth.normal_map, depth)
+        assert np.isnan(found.rmse)
+        assert found.depths_compared == 0
+
+    @pytest.mark.parametrize("change", [lambda depth: -depth, lambda depth: 0 * depth, lambda depth: depth - 2.5])
+    def test_distances_that_are_not_positive(self, change):
+        """A scale of −1 or 0 would align them with any result, without an error."""
+        normal_map = bumpy_map(SHAPE, camera=CAMERAS[1])
+        depth = np.random.default_rng(0).uniform(2, 3, SHAPE)
+        with pytest.raises(NormalMeshError, match=r"true depths, which are NaN where .* must be positive distances"):
+            evaluate(depth, normal_map, change(depth))
+
+    def test_surface_of_another_camera(self):
+        surface = integrate(decimate(self.truth.normal_map, compression=0.9), self.truth.normal_map, refine=0)
+        for camera in (Perspective.centred(40, (32, 32)), Orthographic(0.1)):
+            other = NormalMap(self.truth.normal_map.normals, self.truth.normal_map.mask, camera)
+            with pytest.raises(NormalMeshError, match="reconstruct the surface with the camera of the truth"):
+                evaluate(surface, other)
+
+    def test_depths_too_large_to_square(self):
+        with pytest.raises(NormalMeshError, match=r"true depths must be at most 3e\+38"):
+            evaluate(self.truth.height, self.truth.normal_map, self.truth.height * 1e300)
+
+    @pytest.mark.parametrize(("counted", "message"), [(0.0, "leaves no pixel"), (np.nan, "not NaN")])
+    def test_nothing_counted(self, counted, message):
+        with pytest.raises(NormalMeshError, match=message):
+            evaluate(self.truth.height, self.truth.normal_map, counted=np.full((32, 32), counted))
 
 
 class TestRefused:

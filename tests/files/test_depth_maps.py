@@ -68,7 +68,7 @@ def test_refused(tmp_path):
     with pytest.raises(NormalMeshError, match="is a RGB image; a depth map has one grey channel"):
         read_depth_map(tmp_path / "a.png")
     (tmp_path / "a.txt").write_text("1 2 3")
-    with pytest.raises(NormalMeshError, match="must be an NPY, NPZ, MAT, EXR, TIFF or PNG file, not this"):
+    with pytest.raises(NormalMeshError, match="unknown format; expected an NPY, NPZ, MAT, EXR, TIFF or PNG file"):
         read_depth_map(tmp_path / "a.txt")
     with pytest.raises(NormalMeshError, match="there is no such file"):
         read_depth_map(tmp_path / "b.npy")

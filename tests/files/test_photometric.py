@@ -64,7 +64,8 @@ def test_cast_shadows_and_highlights_are_left_out(medallion):
     order = np.argsort(generator.random(values.shape), axis=0)
     np.put_along_axis(values, order[:3], 0.1 * np.take_along_axis(values, order[:3], 0), axis=0)
     np.put_along_axis(values, order[3:4], 1.5 + np.take_along_axis(values, order[3:4], 0), axis=0)
-    plain = photometric_stereo(values, LIGHTS, medallion.mask)
+    with pytest.warns(NormalMeshWarning, match=r"do not fit a matt surface.*48 % of the albedo.*darkest and brightest"):
+        plain = photometric_stereo(values, LIGHTS, medallion.mask)
     robust = photometric_stereo(values, LIGHTS, medallion.mask, darkest=0.25, brightest=0.1)
     assert np.degrees(np.median(angles(robust.normal_map, medallion))) < 1
     assert np.degrees(np.mean(angles(robust.normal_map, medallion))) < 1
@@ -155,6 +156,84 @@ def test_what_cannot_be_used_is_refused(changes, message):
     arguments = {"images": np.ones((12, 4, 4)), "lights": LIGHTS, **changes}
     with pytest.raises(NormalMeshError, match=message):
         photometric_stereo(**arguments)
+
+
+class TestDoubts:
+    """Images and lights that give wrong normals, without one of them being impossible."""
+
+    def doubt(self, images, lights=LIGHTS, truth=None, **options):
+        """Return the warnings of a run on a sphere, and the mean error in degrees."""
+        truth = sphere(64).normal_map if truth is None else truth
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = photometric_stereo(images, lights, truth.mask, **options)
+        assert {warning.filename for warning in caught} <= {__file__}
+        error = np.degrees(np.mean(angles(found.normal_map, truth)))
+        return " ".join(str(warning.message) for warning in caught), error
+
+    @pytest.fixture
+    def images(self):
+        normals = sphere(64).normal_map.normals
+        return np.maximum(shading(normals), 0) * albedo_of(normals.shape[:2])
+
+    def test_none_about_good_images(self, images):
+        noisy = np.maximum(images + np.random.default_rng(0).normal(0, 0.02, images.shape), 0)
+        for given in (images, noisy, np.rint(250 * images).astype(np.uint8), np.rint(30 * images).astype(np.uint8)):
+            assert self.doubt(given)[0] == ""
+        assert self.doubt(images[:4], LIGHTS[:4])[0].count("fewer than three") == 1
+        flat = np.broadcast_to(LIGHTS[:, 2, None, None], (12, 8, 8))
+        assert photometric_stereo(flat, LIGHTS).normal_map.normals == pytest.approx(
+            np.array([0, 0, 1]) * np.ones((8, 8, 3))
+        )
+
+    @pytest.mark.parametrize("order", [LIGHTS[::-1], np.roll(LIGHTS, 3, axis=0)], ids=["reversed", "rotated"])
+    def test_lights_in_another_order(self, images, order):
+        message, error = self.doubt(images, order)
+        assert error > 20
+        assert "order of the images" in message
+
+    @pytest.mark.parametrize("axes", [[1, -1, 1], [-1, 1, 1]])
+    def test_lights_in_other_axes(self, images, axes):
+        message, error = self.doubt(images, LIGHTS * axes)
+        assert error > 20
+        assert "contradict the axes of the lights" in message
+        with pytest.raises(NormalMeshError, match="lights must point from the object to the lights"):
+            self.doubt(images, -LIGHTS)
+
+    def test_forgotten_intensities(self, images):
+        strength = np.linspace(0.5, 2, 12)
+        message, error = self.doubt(images * strength[:, None, None])
+        assert error > 10
+        assert "do not fit a matt surface" in message
+        assert self.doubt(images * strength[:, None, None], intensities=strength)[0] == ""
+
+    def test_gamma_curve(self, images):
+        stored = np.rint(250 * (images / images.max()) ** (1 / 2.2)).astype(np.uint8)
+        message, error = self.doubt(stored)
+        assert error > 10
+        assert "gamma curve" in message
+        assert self.doubt((stored / 255) ** 2.2)[0] == ""
+
+    def test_ambient_light(self, images):
+        message, error = self.doubt(images + 0.2)
+        assert error > 10
+        assert "a constant seems to be added" in message
+
+    @pytest.mark.parametrize(("limit", "dtype"), [(1.0, np.float64), (4095, np.uint16)])
+    def test_clipped_values(self, images, limit, dtype):
+        stored = np.minimum(1.5 * images / images.max() * limit, limit).astype(dtype)
+        message, error = self.doubt(stored)
+        assert error > 1
+        assert f"clipped at {limit:g}" in message
+        assert "clipped" not in self.doubt(stored, saturation=limit)[0]
+
+    def test_lights_near_one_plane(self, images):
+        lights = LIGHTS * [1, 0.01, 1]
+        assert "nearly in one plane" in self.doubt(images, lights)[0]
+
+    def test_floats_among_integers(self, images):
+        with pytest.raises(NormalMeshError, match="image 6 holds float64 but image 0 uint8, whose ranges differ"):
+            photometric_stereo([*np.rint(250 * images[:6]).astype(np.uint8), *images[6:]], LIGHTS)
 
 
 def test_light_files(tmp_path):

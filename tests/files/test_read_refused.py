@@ -47,7 +47,7 @@ class TestRefused:
         with pytest.raises(NormalMeshError, match=r"n\.png: the file is empty"):
             read_normal_map(tmp_path / "n.png")
 
-    @pytest.mark.parametrize("content", [b"x", b"GIF89a" + bytes(200), b"solid cube\n"])
+    @pytest.mark.parametrize("content", [b"x", b"solid cube\n"])
     def test_an_unknown_format(self, tmp_path, content):
         (tmp_path / "n.png").write_bytes(content)
         with pytest.raises(NormalMeshError, match="unknown format; expected PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT"):
@@ -111,7 +111,7 @@ class TestRefused:
         with pytest.raises(NormalMeshError, match="is a CMYK image"):
             read_normal_map(path)
         tifffile.imwrite(path, np.ones((5, 9, 9), np.float32), photometric="minisblack")
-        with pytest.raises(NormalMeshError, match="holds an array of 5×9×9; expected one image"):
+        with pytest.raises(NormalMeshError, match="holds an array of 5×9×9 float32; expected one image"):
             read_normal_map(path)
 
     def test_exr_without_the_extra(self, tmp_path, monkeypatch):

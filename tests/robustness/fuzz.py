@@ -25,6 +25,7 @@ import hypothesis
 from fuzz_chain import chains, reconstruct_anything
 from fuzz_commands import command_lines, run_command
 from fuzz_files import damaged_files, read_damaged
+from fuzz_measurements import measure, measurements
 from fuzz_truth import STATISTICS, compare_with_truth, truths
 from hypothesis.strategies import SearchStrategy
 
@@ -33,6 +34,7 @@ TARGETS: dict[str, tuple[Callable[[], SearchStrategy[Any]], Callable[[Any], str]
     "files": (damaged_files, read_damaged),
     "chain": (chains, reconstruct_anything),
     "commands": (command_lines, run_command),
+    "measurements": (measurements, measure),
     "truth": (truths, compare_with_truth),
 }
 #: What a target measured, to be printed at the end.

@@ -30,6 +30,7 @@ from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
 from normalmesh.files.mesh_writing import colour_image
+from normalmesh.files.photographs import photographs
 from normalmesh.files.priors import read_control_points
 
 READERS: dict[str, Callable[[Path], object]] = {
@@ -37,6 +38,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "inspection": inspect_file,
     "mask": read_mask,
     "depth map": read_depth_map,
+    "photographs": lambda path: photographs([path] * 3),
     "texture": colour_image,
     "camera": read_camera_matrix,
     "prior": read_control_points,
@@ -44,7 +46,14 @@ READERS: dict[str, Callable[[Path], object]] = {
     "model": TriangleModel.of,
 }
 #: The reader for the files of a kind, by the first word of the kind; default: normal map.
-MEANT_FOR = {"camera": "camera", "prior": "prior", "lights": "lights", "model": "model", "grey": "mask"}
+MEANT_FOR = {
+    "camera": "camera",
+    "prior": "prior",
+    "lights": "lights",
+    "model": "model",
+    "grey": "mask",
+    **dict.fromkeys(("palette", "cmyk", "gif", "turned"), "texture"),
+}
 
 #: Numbers that replace those of headers.
 EXTREMES = (0, 1, 2, 3, 5, 127, 128, 255, 256, 32767, 32768, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1)
@@ -160,8 +169,18 @@ def _images() -> dict[str, bytes]:
         "jpeg": imagecodecs.jpeg8_encode(narrow, level=95),
         "progressive jpeg": _pillow(PIL.Image.fromarray(narrow), "JPEG", progressive=True, quality=95),
         "grey jpeg": imagecodecs.jpeg8_encode(np.ascontiguousarray(grey)),
+        "cmyk jpeg": _pillow(PIL.Image.fromarray(narrow).convert("CMYK"), "JPEG"),
+        "12-bit jpeg": imagecodecs.jpeg8_encode(wide >> 4, level=95, bitspersample=12),
+        "lossless jpeg": imagecodecs.jpeg8_encode(narrow, lossless=True),
+        "jpeg with exif": _pillow(PIL.Image.fromarray(narrow), "JPEG", exif=_exif()),
+        "exif png": _pillow(PIL.Image.fromarray(narrow), "PNG", exif=_exif()),
+        "grey palette png": _pillow(PIL.Image.fromarray(grey).convert("P"), "PNG"),
+        "gif": _pillow(PIL.Image.fromarray(narrow), "GIF"),
+        "hdr": b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 2 +X 2\n" + narrow.tobytes()[:16],
         "exr": _exr(layer(normals)),
+        "half exr": _exr({**layer(normals, "n.", "XYZ", np.float16), "A": mask.astype(np.float16)}),
         "grey exr": _exr({"Y": normals[..., 2].astype(np.float32)}),
+        "exr of parts": _exr_of_parts(layer(normals), {"Z": normals[..., 2].astype(np.float32)}),
     }
     tiffs = {
         "tiff": {"data": wide},
@@ -170,11 +189,36 @@ def _images() -> dict[str, bytes]:
         "lzw tiff": {"data": narrow, "compression": "lzw", "predictor": True},
         "planar bigtiff": {"data": np.moveaxis(wide, 2, 0).copy(), "bigtiff": True, "planarconfig": "separate"},
         "jpeg tiff": {"data": narrow, "compression": "jpeg"},
+        "tiff with alpha": {"data": with_alpha(wide, 65535 * mask), "extrasamples": ["assocalpha"]},
+        "turned tiff": {"data": narrow, "extratags": [(274, 3, 1, 6, True)]},
+        "tiff with gaps": {"data": normals.astype(np.float32), "extratags": [(42113, 2, 6, "-9999", True)]},
+        "float tiff, predicted": {"data": normals, "compression": "zlib", "predictor": 3, "byteorder": ">"},
     }
     for kind, options in tiffs.items():
         images[kind] = _tiff(**options, photometric="rgb")
     images["grey tiff"] = _tiff(grey, photometric="minisblack", byteorder=">")
+    images["cmyk tiff"] = _tiff(with_alpha(narrow, grey), photometric="separated")
+    images["palette tiff"] = _tiff(
+        grey, photometric="palette", colormap=np.arange(768, dtype=np.uint16).reshape(3, 256)
+    )
+    images["tiff of pages"] = _tiff_of_pages(narrow)
     return images
+
+
+def _exif() -> PIL.Image.Exif:
+    exif = PIL.Image.Exif()
+    exif[0x0112] = 1
+    return exif
+
+
+def _tiff_of_pages(values: np.ndarray) -> bytes:
+    """Return a TIFF with a preview, then the image as its nested page, and a mask."""
+    with io.BytesIO() as file:
+        with tifffile.TiffWriter(file) as writer:
+            writer.write(values[::2, ::2], photometric="rgb", subfiletype=1, subifds=1, metadata=None)
+            writer.write(values, photometric="rgb", metadata=None)
+            writer.write(values[..., 2], photometric="minisblack", metadata=None)
+        return file.getvalue()
 
 
 def _arrays() -> dict[str, bytes]:
@@ -188,6 +232,10 @@ def _arrays() -> dict[str, bytes]:
         "packed npz": _written(np.savez_compressed, normals=normals, depth=normals[..., 0]),
         "mat": _written(scipy.io.savemat, matlab),
         "packed mat": _written(scipy.io.savemat, matlab, do_compression=True),
+        "mat of other types": _written(
+            scipy.io.savemat, {"s": matlab, "n": normals + 1j, "t": "x", "u": np.array([1, "x"], object)}
+        ),
+        "mat 7.3": b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + bytes(384) + b"\x89HDF\r\n\x1a\n" + bytes(64),
     }
 
 
@@ -235,6 +283,19 @@ def _tiff(data: np.ndarray, **options: object) -> bytes:
 def _exr(channels: dict[str, np.ndarray]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         return write_exr(Path(folder) / "image.exr", channels).read_bytes()
+
+
+def _exr_of_parts(*parts: dict[str, np.ndarray]) -> bytes:
+    import OpenEXR
+
+    settings = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
+    made = [
+        OpenEXR.Part(dict(settings), {name: np.ascontiguousarray(values) for name, values in part.items()}, str(index))
+        for index, part in enumerate(parts)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        OpenEXR.File(made).write(str(Path(folder) / "image.exr"))
+        return (Path(folder) / "image.exr").read_bytes()
 
 
 def _zipped(content: bytes) -> bytes:

@@ -19,6 +19,7 @@ import pytest
 import scipy.io
 import tifffile
 import trimesh
+from fuzz_files import originals
 
 from invocation import invoke, write_medallion
 from mat_files import mat_array, mat_element, mat_file
@@ -83,6 +84,9 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], list[Callable[[Path], objec
         [normals, read_mask],
     ),
     "exr": (".exr", lambda folder: exr(layer(dome()), folder), [normals]),
+    "cmyk jpeg": (".jpg", lambda _: originals()["cmyk jpeg"][0], [colour_image, normals, read_mask]),
+    "tiff of pages": (".tif", lambda _: originals()["tiff of pages"][0], [normals, read_mask, read_depth_map]),
+    "exr of parts": (".exr", lambda _: originals()["exr of parts"][0], [normals, read_depth_map]),
     "depth exr": (".exr", lambda folder: exr({"Z": dome()[..., 0].astype("f4")}, folder), [read_depth_map]),
     "npy": (".npy", lambda _: written(lambda file: np.save(file, dome().astype("f4"))), [normals]),
     "npz": (

@@ -15,6 +15,7 @@ from normal_map_files import dome, encode
 from normalmesh import (
     NormalMap,
     NormalMeshError,
+    Orthographic,
     Perspective,
     evaluate,
     read_normal_map,
@@ -97,6 +98,20 @@ def test_depths_behind_the_camera():
     truth = NormalMap(dome(), camera=Perspective.centred(40, dome().shape[:2]))
     with pytest.raises(NormalMeshError, match=r"values of the depth map must be positive.*the smallest is -1"):
         evaluate(np.full(truth.shape, -1.0), truth)
+
+
+@pytest.mark.parametrize(
+    "camera", [Orthographic(), Perspective.centred(40, dome().shape[:2])], ids=["height", "distance"]
+)
+def test_infinite_depths_are_unknown(camera):
+    truth, depth = NormalMap(dome(), camera=camera), np.full(dome().shape[:2], 2.0)
+    expected = evaluate(np.where(np.eye(*depth.shape), np.nan, depth), truth)
+    found = evaluate(np.where(np.eye(*depth.shape), np.inf, depth), truth)
+    assert (found.mae, found.covered, found.normals_compared) == (
+        expected.mae,
+        expected.covered,
+        expected.normals_compared,
+    )
 
 
 def test_bound_on_a_surface_whose_faces_all_touch_a_cut():

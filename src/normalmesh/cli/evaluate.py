@@ -95,8 +95,6 @@ def evaluate(
         found = compare(result, case)
     if found.covered == 0:
         raise NormalMeshError(f"{result}: covers no foreground pixel of {normals}; check that image and camera match")
-    if truth is not None and _is_reversed(found, case):
-        console.notice(f"result and truth increase in opposite directions: try {'without' if away else 'with'} --away")
     if as_json:
         print_json(_figures(result, found))
     else:
@@ -153,23 +151,11 @@ def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, 
     return case
 
 
-def _is_reversed(found: Evaluation, case: Case) -> bool:
-    """Return whether result and truth are strongly anticorrelated: one is height, the other distance."""
-    import numpy as np
-
-    both = np.isfinite(found.depth_error)
-    if case.depth is None or not both.any():
-        return False
-    true = case.depth[both] - case.depth[both].mean()
-    result = found.depth_error[both] + true
-    return bool(true @ result < -0.5 * np.linalg.norm(true) * np.linalg.norm(result))
-
-
 def _report(found: Evaluation) -> None:
     if found.rmse == found.rmse:  # NaN if no depth is known
-        print_field("RMSE", f"{found.rmse:.4g} {found.units}")
+        print_field("RMSE", f"{found.rmse:.4g} {found.units} at {count_text(found.depths_compared, 'pixel')}")
         print_field("MADE", f"{found.made:.4g} {found.units}")
-    print_field("MAE", f"{found.mae:.3f}°")
+    print_field("MAE", f"{found.mae:.3f}° at {count_text(found.normals_compared, 'pixel')}")
     print_field("vertices", f"{found.vertices} for {found.foreground} pixels")
     print_field("compression", f"{100 * found.compression:.2f} %")
     print_field(
@@ -192,7 +178,8 @@ def _report_looks(looks: Looks) -> None:
 
 
 def _figures(result: Path, found: Evaluation) -> dict[str, Any]:
-    names = ("rmse", "made", "mae", "vertices", "foreground", "compression", "covered", "spilled", "units")
+    errors = ("rmse", "made", "depths_compared", "mae", "normals_compared")
+    names = (*errors, "vertices", "foreground", "compression", "covered", "spilled", "units")
     looks = None if found.looks is None else asdict(found.looks)
     return {"result": str(result), **{name: getattr(found, name) for name in names}, "looks": looks}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import checked_array, checked_bool, checked_path
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.arguments import checked_array, checked_bool, checked_nonzero, checked_path
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
+from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.evaluation.looks import Looks, looks_of
 from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
@@ -41,7 +43,8 @@ class Evaluation:
         Root mean square and mean absolute depth error in ``units``, each after alignment by the optimal constant
         (orthographic) or scale (perspective); NaN if no depth is known.
     mae
-        Mean angle over the pixels between the normals of the result and the true normals, in degrees.
+        Mean angle over the pixels between the normals of the result and the true normals, in degrees. Like RMSE and
+        MADE, it says nothing about foreground that the result does not cover: see ``covered``.
     vertices, foreground
         Number of vertices of the result (one per pixel for a depth map), and of foreground pixels of the normal map.
     covered, spilled
@@ -70,13 +73,24 @@ class Evaluation:
     looks: Looks | None = None
 
     @property
+    def depths_compared(self) -> int:
+        """Number of pixels of RMSE and MADE: counted foreground where both result and truth have a depth."""
+        return int(np.count_nonzero(np.isfinite(self.depth_error)))
+
+    @property
+    def normals_compared(self) -> int:
+        """Number of pixels of the MAE: counted foreground where both result and truth have a normal."""
+        return int(np.count_nonzero(np.isfinite(self.angles)))
+
+    @property
     def compression(self) -> float:
         """1 − vertices / foreground pixels."""
         return 1 - self.vertices / self.foreground
 
     def __str__(self) -> str:
         return (
-            f"RMSE {self.rmse:.4g} {self.units}, MADE {self.made:.4g} {self.units}, MAE {self.mae:.3f}°, "
+            f"RMSE {self.rmse:.4g} {self.units}, MADE {self.made:.4g} {self.units} ({self.depths_compared} pixels), "
+            f"MAE {self.mae:.3f}° ({self.normals_compared} pixels), "
             f"{self.vertices} vertices (compression {100 * self.compression:.2f} %), "
             f"covers {100 * self.covered:.2f} % of the foreground and {100 * self.spilled:.2f} % outside it"
         )
@@ -105,13 +119,19 @@ def evaluate(
     depth
         True depth (H, W) if ``truth`` is a normal map, defined as in :meth:`Surface.depth_map`; NaN where unknown.
     counted
-        Mask (H, W) of the pixels to evaluate; default: all. Pixels that the result does not cover are ignored.
+        Mask (H, W) of the pixels to evaluate; default: all. Pixels that the result does not cover are ignored:
+        :attr:`Evaluation.depths_compared` and :attr:`Evaluation.normals_compared` are the numbers of those that count.
     each_component
         Whether to align each 4-connected component of the mask separately; False: all together.
 
     Returns
     -------
     Evaluation
+
+    Warns
+    -----
+    NormalMeshWarning
+        No pixel has both a depth and a true depth; result and truth have opposite directions, or other units.
     """
     checked_bool(each_component, "each_component")
     if isinstance(truth, NormalMap):
@@ -125,20 +145,21 @@ def evaluate(
     seen = np.isfinite(found.depth)
     counts = seen & normal_map.mask
     if counted is not None:
-        counts &= _checked(counted, normal_map.shape, "counted", "bfiu").astype(np.bool_)
+        inside = checked_nonzero(_checked(counted, normal_map.shape, "counted", "bfiu"), "counted")
+        if not (inside & normal_map.mask).any():
+            raise NormalMeshError("counted leaves no pixel of the foreground to compare")
+        counts &= inside
     angles = np.empty(normal_map.shape)
     for rows in row_blocks(normal_map.shape):
         angles[rows] = angles_between(found.normals[rows], truth.normals[rows])
     angles[~counts] = np.nan
-    made = rmse = np.nan
-    error = np.full(normal_map.shape, np.nan)
-    if truth.depth is not None:
-        component = pixel_components(normal_map.mask) if each_component else np.zeros(normal_map.shape, np.int32)
-        both = counts & np.isfinite(truth.depth)
-        gauge = DepthGauge(found.depth[both], truth.depth[both], component[both], normal_map.camera.is_central)
+    rmse, made, error = np.nan, np.nan, np.full(normal_map.shape, np.nan)
+    gauge, both = _depth_gauge(found.depth, truth, counts, each_component)
+    if gauge is not None:
         error[both] = gauge.squares()
-        rmse = float(np.sqrt(np.mean(error[both] ** 2))) if both.any() else np.nan
-        made = float(np.mean(np.abs(gauge.absolutes()))) if both.any() else np.nan
+        rmse, made = float(np.sqrt(np.mean(error[both] ** 2))), float(np.mean(np.abs(gauge.absolutes())))
+    if (doubt := _doubt(truth, counts, gauge)) is not None:
+        warnings.warn(doubt, NormalMeshWarning, stacklevel=2)
     return Evaluation(
         rmse=rmse,
         made=made,
@@ -152,6 +173,30 @@ def evaluate(
         units=truth.units,
         looks=None if found.surface is None else looks_of(found.surface, found.owners, normal_map),
     )
+
+
+def _depth_gauge(depth: Float, truth: Case, counts: Mask, each_component: bool) -> tuple[DepthGauge | None, Mask]:
+    """Return the depths to compare, None if there are none, and where (H, W) they are."""
+    if truth.depth is None:
+        return None, np.zeros_like(counts)
+    normal_map = truth.normal_map
+    both = counts & np.isfinite(truth.depth)
+    true = truth.depth[both]
+    normal_map.camera.check_depths(true, "true depths, which are NaN where they are unknown,")
+    if np.abs(true).max(initial=0.0) > MAX_COORDINATE:
+        raise NormalMeshError(f"true depths must be at most {MAX_COORDINATE:.0e}; NaN where they are unknown")
+    component = pixel_components(normal_map.mask) if each_component else np.zeros(counts.shape, np.int32)
+    gauge = DepthGauge(depth[both], true, component[both], normal_map.camera.is_central)
+    return (gauge if len(true) else None), both
+
+
+def _doubt(truth: Case, counts: Mask, gauge: DepthGauge | None) -> str | None:
+    """Return what makes the comparison of depths doubtful, or None."""
+    if truth.depth is None or not counts.any():
+        return None
+    if gauge is None:
+        return f"none of the {np.count_nonzero(counts)} pixels to compare has a true depth: is it of another image?"
+    return gauge.doubt()
 
 
 def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
@@ -230,12 +275,14 @@ class _Rasterised:
                 raise NormalMeshError(
                     f"the surface has {shape_text(result.shape)} pixels but the truth has {shape_text(shape)}"
                 )
+            _check_camera(result.camera, camera)
             return cls(result.depth_map(), result.normal_map(), len(result.vertices), result, result.owners()[1])
         if isinstance(result, str | PathLike):
             if checked_path(result, "result").suffix.lower() in MESH_SUFFIXES:
                 return cls._of_mesh(Path(result), camera, shape)
             result = read_depth_map(result)
         depth = _checked(result, shape, "the depth map").astype(np.float64)
+        depth[~np.isfinite(depth)] = np.nan
         camera.check_depths(depth, "values of the depth map")
         return cls(depth, normals_of_depth(depth, camera), int(np.isfinite(depth).sum()))
 
@@ -255,6 +302,14 @@ class _Rasterised:
         return cls(depth, normals, len(model.vertices), _seen(model, camera, shape), hit)
 
 
+def _check_camera(given: Camera, expected: Camera) -> None:
+    if given != expected:
+        raise NormalMeshError(
+            f"the surface was seen by {given!r} but the truth by {expected!r}, so that their depths differ; "
+            "reconstruct the surface with the camera of the truth"
+        )
+
+
 def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:
     """Return a model as a surface whose faces are turned to the viewer on the whole.
 
@@ -272,43 +327,6 @@ def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surfa
         return None
     turned = ScreenMesh(screen, model.faces).areas.sum() < 0
     return Surface(model.vertices, model.faces[:, ::-1] if turned else model.faces, screen, camera, shape)
-
-
-@dataclass(frozen=True, eq=False)
-class DepthGauge:
-    """Align depths (K,) with the truth (K,) by a constant or scale per component."""
-
-    found: Float
-    truth: Float
-    component: NDArray[np.integer]
-    is_scale: bool
-
-    def squares(self) -> Float:
-        """Return the errors (K,) after least-squares alignment."""
-        count = np.bincount(self.component)
-        errors: Float
-        if not self.is_scale:
-            shift = np.bincount(self.component, self.found - self.truth) / np.maximum(count, 1)
-            errors = self.found - self.truth - shift[self.component]
-            return errors
-        least = np.bincount(self.component, self.found * self.truth)
-        scale = least / np.maximum(np.bincount(self.component, self.found**2), 1e-300)
-        errors = scale[self.component] * self.found - self.truth
-        return errors
-
-    def absolutes(self) -> Float:
-        """Return the errors (K,) after alignment by the median difference or ratio."""
-        from scipy import ndimage
-
-        which = np.unique(self.component)
-        errors: Float
-        if not self.is_scale:
-            shift = ndimage.median(self.found - self.truth, self.component, which)
-            errors = self.found - self.truth - shift[np.searchsorted(which, self.component)]
-            return errors
-        ratio = ndimage.median(self.truth / self.found, self.component, which)
-        errors = ratio[np.searchsorted(which, self.component)] * self.found - self.truth
-        return errors
 
 
 def pixel_components(mask: Mask) -> NDArray[np.int32]:

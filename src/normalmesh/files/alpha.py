@@ -12,15 +12,10 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error
 from normalmesh.files.formats import unusable
-from normalmesh.files.masks import reaches_half
-from normalmesh.runtime.row_blocks import row_blocks
+from normalmesh.files.masks import MARGIN, SOFT, reaches_half, share_between
 
 #: How to take an alpha channel: as a mask where it looks like one, always, or never.
 Alpha = Literal["auto", "mask", "ignore"]
-#: A mask has two values; at most this share of the pixels, at soft edges, …
-SOFT = 0.05
-#: … is farther than this share of the range from both.
-MARGIN = 0.02
 #: Least overlap, of the union, between the zeros of an alpha channel and the background that they match.
 MATCH = 0.95
 
@@ -81,12 +76,7 @@ def _has_two_values(alpha: NDArray[np.generic], mask: NDArray[np.bool_]) -> bool
     """Return whether nearly all pixels have the lowest or the highest value, one of them outside the mask."""
     if mask.all() or not mask.any():
         return False
-    lowest, highest = float(np.min(alpha)), float(np.max(alpha))
-    margin, soft = MARGIN * (highest - lowest), 0
-    for rows in row_blocks(alpha.shape):
-        between = np.greater(alpha[rows], lowest + margin) & np.less(alpha[rows], highest - margin)
-        soft += int(np.count_nonzero(between))
-    return soft <= SOFT * alpha.size
+    return share_between(alpha) <= SOFT
 
 
 def _overlap(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import shape_text
+from normalmesh.errors import NormalMeshWarning, shape_text
 from normalmesh.files.formats import reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.files.size_limits import check_image_size
@@ -129,22 +130,37 @@ def _normals_and_mask(
     path: Path, shapes: Shapes, variable: str | None, load: Callable[[str], NDArray[np.generic]]
 ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
     name = _chosen_name(path, shapes, variable, _NORMALS)
-    masks = [other for other, shape in shapes.items() if other.lower() == "mask" and shape == shapes[name][:2]]
-    return load(name), (load(masks[0]) if masks else None)
+    mask = next((other for other in shapes if _is_mask(other)), None)
+    if mask is not None and not shapes[mask]:
+        warnings.warn(
+            f"{path}: its variable {mask} is no array of numbers and was ignored; save it as one, or give a mask",
+            NormalMeshWarning,
+            stacklevel=5,
+        )
+        mask = None
+    return load(name), (None if mask is None else load(mask))
+
+
+def _is_mask(name: str) -> bool:
+    return name.lower() == "mask"
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return shape_text(shape) if shape else "no array of numbers"
 
 
 def _chosen_name(path: Path, shapes: Shapes, variable: str | None, sought: _Sought) -> str:
     """Return the name of the variable asked for, else one with a known name, else the only one that fits."""
-    listed = ", ".join(f"{name} ({shape_text(shape)})" for name, shape in shapes.items()) or "none"
-    candidates = [name for name, shape in shapes.items() if sought.fits(shape)]
+    listed = ", ".join(f"{name} ({_shape_text(shape)})" for name, shape in shapes.items()) or "none"
     if variable is not None:
         if variable not in shapes:
             raise unusable(path, f"there is no variable {variable!r}; the file holds: {listed}")
-        if variable not in candidates:
+        if not sought.fits(shapes[variable]):
             raise unusable(
-                path, f"variable {variable!r} must have the shape {sought.shape}, not {shape_text(shapes[variable])}"
+                path, f"variable {variable!r} must have the shape {sought.shape}, not {_shape_text(shapes[variable])}"
             )
         return variable
+    candidates = [name for name, shape in shapes.items() if sought.fits(shape) and not _is_mask(name)]
     named = sorted((sought.names.index(name.lower()), name) for name in candidates if name.lower() in sought.names)
     if named:
         return named[0][1]
@@ -154,4 +170,5 @@ def _chosen_name(path: Path, shapes: Shapes, variable: str | None, sought: _Soug
         raise unusable(
             path, f"several arrays could be the {sought.what}: {', '.join(candidates)}; name one as variable=…"
         )
-    raise unusable(path, f"no array has the shape {sought.shape}; the file holds: {listed}")
+    besides = " besides the mask" if any(map(_is_mask, shapes)) else ""
+    raise unusable(path, f"no array{besides} has the shape {sought.shape}; the file holds: {listed}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +60,8 @@ class Encoding:
 SIGNED = Encoding(1.0, 0.0, 0.0)
 #: Most floats in [0, 1] were 8-bit values before: their steps are 1/255.
 UNSIGNED = Encoding(2.0, -1.0, 2 / 255)
+#: Opacity up to which a pixel is transparent, and from which on, below one, it is opaque.
+SOFT = 0.02
 #: Black, with the noise of a lossy file: no normal has three components of less than −0.58.
 BLACK = -0.9
 
@@ -90,6 +92,7 @@ def decode(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None) ->
     unsigned; zero vectors; without a mask, NaN, infinities, and what :func:`.background.find_background` finds.
     """
     encoding = _encoding(path, stored, mask)
+    stored = _straight(stored, encoding, mask)
     # Three float32, the foreground, and what searching the background takes.
     refuse_beyond_memory(path, 14 * math.prod(stored.shape))
     vectors = np.empty((*stored.shape, 3), np.float32)
@@ -99,7 +102,8 @@ def decode(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None) ->
         low, high = _decode_rows(stored, encoding, rows, vectors)
         foreground[rows] &= ~_background(low, high, encoding, nonfinite=mask is None)
         highest = max(highest, float(high.max()))
-    if stored.maximum is not None and stored.maximum > 255 and 0 < round((highest + 1) / 2 * stored.maximum) <= 255:
+    largest = 0 if stored.maximum is None else round((highest - encoding.offset) / encoding.scale)
+    if stored.maximum is not None and stored.maximum > 255 and 0 < largest <= 255:
         raise unusable(
             path,
             f"values end at 255 of {stored.maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
@@ -157,10 +161,7 @@ def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
     """Choose [−1, 1] or [0, 1] from a sample (n, 3) of the foreground: by sign, then by the lengths of vectors."""
     if len(sample) == 0 or sample.min() < -0.02:
         return SIGNED
-    signed, unsigned = (
-        float(np.median(np.abs(np.linalg.norm(encoding.scale * sample + encoding.offset, axis=1) - 1)))
-        for encoding in (SIGNED, UNSIGNED)
-    )
+    signed, unsigned = (_misfit(sample, encoding) for encoding in (SIGNED, UNSIGNED))
     if min(signed, unsigned) > 0.1:
         raise unusable(
             path,
@@ -173,11 +174,49 @@ def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
     return UNSIGNED
 
 
+def _straight(stored: StoredNormals, encoding: Encoding, mask: NDArray[np.bool_] | None) -> StoredNormals:
+    """Return the normals with channels divided by alpha, if they were multiplied by it: then vectors have unit length.
+
+    Files need not say so. Vectors of signed encodings keep their direction anyway.
+    """
+    if stored.alpha is None or not encoding.offset:
+        return stored
+    every = _evenly_spaced(stored)
+    opacity = _opacity(stored.alpha[every], stored.maximum)
+    soft = (opacity > SOFT) & (opacity < 1 - SOFT)
+    if mask is not None:
+        soft &= mask[every]
+    if not soft.any():
+        return stored
+    values = np.stack([channel[every][soft] for channel in stored.channels], axis=-1).astype(np.float64)
+    plain, divided = (_misfit(each, encoding) for each in (values, values / opacity[soft][:, None]))
+    if not divided <= min(0.5 * plain, 0.1):
+        return stored
+    opacity = _opacity(stored.alpha, stored.maximum)
+    opacity[~(opacity > 0)] = 1
+    first, second, third = (np.divide(channel, opacity, dtype=np.float32) for channel in stored.channels)
+    return replace(stored, channels=(first, second, third))
+
+
+def _opacity(alpha: NDArray[np.generic], maximum: int | None) -> NDArray[np.float32]:
+    """Return an alpha channel as shares of one."""
+    return alpha.astype(np.float32) / np.float32(maximum or 1)
+
+
+def _misfit(values: NDArray[np.float64], encoding: Encoding) -> float:
+    """Return the median difference from unit length of stored vectors (n, 3)."""
+    return float(np.median(np.abs(np.linalg.norm(encoding.scale * values + encoding.offset, axis=1) - 1)))
+
+
+def _evenly_spaced(stored: StoredNormals) -> tuple[slice, slice]:
+    """Return slices of rows and columns that hold about a million pixels."""
+    step = max(1, math.isqrt(math.prod(stored.shape) >> 20))
+    return slice(None, None, step), slice(None, None, step)
+
+
 def _sample(stored: StoredNormals, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
     """Return about a million evenly spaced foreground pixels (n, 3); all pixels if there are none."""
-    rows, columns = stored.shape
-    for step in (max(1, math.isqrt(rows * columns >> 20)), 1):
-        every = (slice(None, None, step), slice(None, None, step))
+    for every in (_evenly_spaced(stored), (slice(None), slice(None))):
         with np.errstate(invalid="ignore"):  # a signalling NaN
             sample = np.stack([channel[every] for channel in stored.channels], axis=-1).astype(np.float64)
         sample = sample.reshape(-1, 3) if mask is None else sample[mask[every]]

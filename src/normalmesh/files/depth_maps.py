@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_depth_array, read_npy
 from normalmesh.files.exr import read_exr_channel
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.size_limits import limited_pixels, refuse_beyond_memory
 
@@ -20,6 +20,8 @@ def read_depth_map(
     path: str | PathLike[str], variable: str | None = None, *, max_pixels: float | None = None
 ) -> NDArray[np.float64]:
     """Read depths (H, W) as stored, NaN where they are unknown: not finite, or zero in an image of integers.
+
+    The number that a TIFF declares to stand for missing values (GDAL) is unknown, too.
 
     Parameters
     ----------
@@ -38,30 +40,31 @@ def read_depth_map(
     path = Path(path)
     name = file_format(path)
     with limited_pixels(max_pixels):
-        stored = _read_stored(path, name, variable)
+        stored, missing = _read_stored(path, name, variable)
     if stored.ndim != 2 or stored.dtype.kind not in "iuf" or stored.size == 0:
         raise unusable(path, f"depths must be numbers (rows, columns), not {stored.dtype} {shape_text(stored.shape)}")
     refuse_beyond_memory(path, 8 * stored.size)
     depth = stored.astype(np.float64)
     depth[~np.isfinite(depth)] = np.nan
-    if name in IMAGE_FORMATS and stored.dtype.kind in "iu":
-        depth[depth == 0] = np.nan
+    if missing:
+        depth[np.isin(stored, missing)] = np.nan
     return depth
 
 
-def _read_stored(path: Path, name: str | None, variable: str | None) -> NDArray[np.generic]:
-    """Return the numbers in a file of the given format."""
+def _read_stored(path: Path, name: str | None, variable: str | None) -> tuple[NDArray[np.generic], list[int]]:
+    """Return the numbers in a file of the given format, and those that stand for a missing depth."""
     if name in ("NPZ", "MAT"):
-        return read_depth_array(path, name, variable)
+        return read_depth_array(path, name, variable), []
     if name == "EXR":
-        return read_exr_channel(path, variable)
+        return read_exr_channel(path, variable), []
     if variable is not None and name in (*IMAGE_FORMATS, "NPY"):
         raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
     if name == "NPY":
-        return read_npy(path)
+        return read_npy(path), []
     if name in ("PNG", "TIFF"):
         image = read_image(path, name)
-        if image.values.shape[2] != 1:
+        if image.values.shape[2] != 1 or image.colour != "grey":
             raise unusable(path, f"is a {image.colour} image; a depth map has one grey channel")
-        return image.values[..., 0]
-    raise unusable(path, f"a depth map must be an NPY, NPZ, MAT, EXR, TIFF or PNG file, not {name or 'this'}")
+        missing = [0] if image.nodata is None else [0, image.nodata]
+        return image.values[..., 0], missing if image.maximum is not None else []
+    raise unknown_format(path, name, "an NPY, NPZ, MAT, EXR, TIFF or PNG file with depths")

@@ -46,7 +46,7 @@ def read_exr(path: Path, layer: str | None) -> tuple[list[NDArray[np.floating]],
     """Return three channels (H, W), and alpha (H, W) or None, of the layer named, or of the only one."""
     with reading(path, "EXR"):
         parts = _read_parts(path)
-        chosen = _chosen_layer(path, _layers(parts), layer)
+        chosen = _chosen_layer(path, parts, layer)
         part = parts[chosen.part]
         _refuse_cropped(path, part)
         names = [*chosen.channels, *([chosen.alpha] if chosen.alpha else [])]
@@ -92,10 +92,12 @@ def _layers(parts: list[OpenEXR.Part]) -> dict[str, Layer]:
     return layers
 
 
-def _chosen_layer(path: Path, layers: dict[str, Layer], name: str | None) -> Layer:
+def _chosen_layer(path: Path, parts: list[OpenEXR.Part], name: str | None) -> Layer:
+    layers = _layers(parts)
     listed = ", ".join(layers)
     if not layers:
-        raise unusable(path, "no layer has the channels R, G, B or X, Y, Z")
+        held = ", ".join(channel for part in parts for channel in part.channels) or "none"
+        raise unusable(path, f"no layer has the channels R, G, B or X, Y, Z; the channels are {held}")
     if name is not None:
         if name not in layers:
             raise unusable(path, f"there is no layer {name!r} with three channels; the file holds: {listed}")
@@ -118,17 +120,32 @@ def _pixels(path: Path, channel: OpenEXR.Channel) -> NDArray[np.floating]:
         raise unusable(path, f"channel {channel.name} is subsampled; save all channels in full resolution")
     pixels: NDArray[np.floating] = channel.pixels
     if pixels.dtype.kind != "f":
-        raise unusable(path, f"channel {channel.name} holds whole numbers; save it as half or float")
+        held = "several samples a pixel" if pixels.dtype.kind == "O" else "whole numbers"
+        raise unusable(path, f"channel {channel.name} holds {held}; save one half or float a pixel")
     return pixels
 
 
 def read_exr_channel(path: Path, name: str | None) -> NDArray[np.floating]:
-    """Return the pixels (H, W) of the channel named, of the one called Y, Z, V or depth, or of the only one."""
+    """Return the pixels (H, W) of the channel named, of the one called Y, Z, V or depth, or of the only one.
+
+    Channels of a file of several parts are called ``part/channel``.
+    """
     with reading(path, "EXR"):
-        channels = {name: (part, channel) for part in _read_parts(path) for name, channel in part.channels.items()}
-        telling = [each for each in channels if each.rpartition(".")[2].lower() in ("y", "z", "v", "depth")]
-        chosen = [name] if name is not None else telling if len(telling) == 1 else list(channels)
-        if len(chosen) != 1 or chosen[0] not in channels:
+        parts = _read_parts(path)
+        channels = {
+            f"{part.name()}/{own}" if len(parts) > 1 else own: (part, channel)
+            for part in parts
+            for own, channel in part.channels.items()
+        }
+        last = {label: label.rpartition("/")[2].rpartition(".")[2].lower() for label in channels}
+        # With the chroma RY and BY, Y is the luminance of a colour image.
+        telling = ("z", "v", "depth") if "ry" in last.values() else ("y", "z", "v", "depth")
+        chosen = [label for label in channels if last[label] in telling]
+        if name is not None:
+            chosen = [label for label in channels if name in (label, label.rpartition("/")[2])]
+        elif len(chosen) != 1:
+            chosen = list(channels)
+        if len(chosen) != 1:
             raise unusable(path, f"the channels are {', '.join(channels)}; name the one of the depths as variable=…")
         part, channel = channels[chosen[0]]
         _refuse_cropped(path, part)

@@ -23,8 +23,15 @@ SIGNATURES = (
     (b"\x93NUMPY", "NPY"),
     (b"PK\x03\x04", "NPZ"),
     (b"\x89HDF\r\n\x1a\n", "HDF5"),
+    # Not read: the name is for the message.
+    (b"#?RADIANCE", "Radiance HDR"),
+    (b"#?RGBE", "Radiance HDR"),
+    (b"GIF8", "GIF"),
+    (b"8BPS", "PSD"),
+    (b"DDS ", "DDS"),
+    (b"\0\0\0\x0cjP  ", "JPEG 2000"),
+    (b"\0\0\0\x0cJXL ", "JPEG XL"),
 )
-
 
 #: Maximum length of a reason, which may quote a file; enough for messages of this package and of decoders.
 MAX_REASON = 500
@@ -38,8 +45,15 @@ def unusable(path: Path, reason: str) -> NormalMeshError:
     return NormalMeshError(f"{on_one_line(path)}: {line if len(line) <= MAX_REASON else line[:MAX_REASON] + ' …'}")
 
 
+def unknown_format(path: Path, name: str | None, expected: str) -> NormalMeshError:
+    """Return the error for a file whose format, as :func:`file_format` names it, is none of those expected."""
+    if name == "HDF5" and "MAT" in expected:
+        return unusable(path, "is a MAT file of version 7.3 (HDF5), which is not read; in Matlab, save(..., '-v7')")
+    return unusable(path, f"is {f'a {name} file' if name else 'of an unknown format'}; expected {expected}")
+
+
 def file_format(path: Path) -> str | None:
-    """Return PNG, JPEG, TIFF, EXR, NPY, NPZ, MAT or HDF5, or None; raise if there is no file, or nothing in it."""
+    """Return the format, such as PNG or MAT, or None if it is unknown; raise if there is no file, or nothing in it."""
     head = _first_bytes(path)
     for signature, name in SIGNATURES:
         if head.startswith(signature):
@@ -49,6 +63,8 @@ def file_format(path: Path) -> str | None:
         return "MAT"
     if head[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
         return "HDF5"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "WebP"
     return None
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,17 @@ from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
 from normalmesh.files.size_limits import check_image_size
 
+if TYPE_CHECKING:
+    import tifffile
+
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
-#: Maximum number of pages of a TIFF; the first one is the image.
+#: Maximum number of pages of a TIFF.
 MAX_PAGES = 10_000
+#: Tag of the orientation, in EXIF data and TIFF files: 1 is upright, 2 to 8 are turned or mirrored.
+ORIENTATION = 0x0112
+#: TIFF tag with the number that stands for a missing value, as text.
+NODATA = 42113
 #: Number of decoded channels for each colour type of PNG; palettes may have transparent colours.
 PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}
 
@@ -39,11 +48,14 @@ class Image:
         The largest value that the bit depth can hold; None for floats.
     colour
         ``"RGB"``, ``"grey"``, ``"palette"``, ``"CMYK"`` or another name for what the colour channels hold.
+    nodata
+        The integer that the file declares to stand for a missing value; missing floats are NaN already.
     """
 
     values: NDArray[np.generic]
     maximum: int | None
     colour: str
+    nodata: int | None = None
 
     @property
     def alpha(self) -> NDArray[np.generic] | None:
@@ -68,15 +80,28 @@ def _read_png(path: Path) -> Image:
         # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
         columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
         check_image_size(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
+        _refuse_turned(path, _exif_orientation(_png_exif(contents)))
         values = imagecodecs.png_decode(contents)
     colour = {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
     return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
+
+
+def _png_exif(contents: mmap) -> bytes:
+    """Return the EXIF data of a PNG, empty if it has none."""
+    position = 8
+    while position + 12 <= len(contents):
+        length, name = struct.unpack_from(">I4s", contents, position)
+        if name == b"eXIf":
+            return contents[position + 8 : position + 8 + length]
+        position += 12 + length
+    return b""
 
 
 def _read_jpeg(path: Path) -> Image:
     import imagecodecs
 
     with mapped(path) as contents:
+        _refuse_turned(path, _exif_orientation(_jpeg_exif(contents)))
         precision, (rows, columns), components, scan = _jpeg_frame(contents)
         check_image_size(path, rows, columns, components)
         # The decoder fills the missing part of a truncated file with grey, without an error.
@@ -90,21 +115,64 @@ def _read_jpeg(path: Path) -> Image:
 def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
     """Return bits per sample, rows, columns, number of components, and the start of the first scan."""
     precision = rows = columns = components = 0
-    position = 2
-    while position + 10 <= len(contents):
+    for marker, position in _jpeg_segments(contents):
+        if marker == 0xDA:
+            return precision, (rows, columns), components, position
+        # Start of frame: C0 … CF except the tables C4, C8 and CC.
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            precision, rows, columns, components = struct.unpack_from(">BHHB", contents, position + 4)
+    raise ValueError("no image data")
+
+
+def _jpeg_exif(contents: mmap) -> bytes:
+    """Return the EXIF data of a JPEG, empty if it has none."""
+    for marker, position in _jpeg_segments(contents):
+        if marker == 0xE1 and contents[position + 4 : position + 10] == b"Exif\0\0":
+            return contents[position + 10 : position + 2 + _segment_size(contents, position)]
+    return b""
+
+
+def _jpeg_segments(contents: mmap) -> Iterator[tuple[int, int]]:
+    """Yield marker and position of the segments up to the first scan, which is the last one."""
+    position, marker = 2, 0
+    while position + 10 <= len(contents) and marker != 0xDA:
         marker = contents[position + 1]
         if contents[position] != 0xFF:
             raise ValueError(f"no marker at byte {position}")
         if marker == 0xFF:  # a fill byte
             position += 1
             continue
-        if marker == 0xDA:
-            return precision, (rows, columns), components, position
-        # Start of frame: C0 … CF except the tables C4, C8 and CC.
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            precision, rows, columns, components = struct.unpack_from(">BHHB", contents, position + 4)
-        position += 2 + max(int.from_bytes(contents[position + 2 : position + 4], "big"), 2)
-    raise ValueError("no image data")
+        yield marker, position
+        position += 2 + _segment_size(contents, position)
+
+
+def _segment_size(contents: mmap, position: int) -> int:
+    return max(int.from_bytes(contents[position + 2 : position + 4], "big"), 2)
+
+
+def _exif_orientation(exif: bytes) -> int:
+    """Return the orientation in the first directory of EXIF data; 1 if there is none, or the data are damaged."""
+    order = "<" if exif[:2] == b"II" else ">"
+    try:
+        (directory,) = struct.unpack_from(f"{order}I", exif, 4)
+        (entries,) = struct.unpack_from(f"{order}H", exif, directory)
+        for entry in range(entries):
+            tag, _, _, value = struct.unpack_from(f"{order}HHIH", exif, directory + 2 + 12 * entry)
+            if tag == ORIENTATION:
+                return int(value)
+    except struct.error:
+        pass
+    return 1
+
+
+def _refuse_turned(path: Path, orientation: int) -> None:
+    """Refuse an image that viewers turn: vectors, masks and cameras may be meant for either of the two pictures."""
+    if 2 <= orientation <= 8:
+        raise unusable(
+            path,
+            f"is to be shown turned or mirrored (orientation {orientation} in its metadata), so that its axes are "
+            "not known; save it as it is shown, or remove the orientation",
+        )
 
 
 def _read_tiff(path: Path) -> Image:
@@ -112,19 +180,22 @@ def _read_tiff(path: Path) -> Image:
 
     with mapped(path) as contents:
         _refuse_endless_pages(contents)
-    # An OME file may name other files, which would be read, too.
-    with tifffile.TiffFile(path, is_ome=False) as file:
-        series, page = file.series[0], file.pages.first
+    # Files of these kinds may name other files, which would be read, too.
+    with tifffile.TiffFile(path, is_ome=False, is_mmstack=False, is_ndtiff=False) as file:
+        series = _only_image(path, file)
+        page = series.keyframe
+        _refuse_turned(path, page.tags.valueof(ORIENTATION, default=1))
         photometric = getattr(page.photometric, "name", str(page.photometric))
-        is_jpeg, bits = page.compression in (6, 7), page.bitspersample
+        is_jpeg, bits, nodata = page.compression in (6, 7), page.bitspersample, page.tags.valueof(NODATA)
         # tifffile labels bilevel data "zero is white" and yet stores True as one.
         inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
-        planes_first = series.axes == "SYX"
+        planes_first = series.axes in ("SYX", "CYX")
         shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
-        if len(shape) != 3 or shape[2] > 4:
+        if len(shape) != 3 or shape[2] > 4 or series.dtype.kind == "c":
             raise unusable(
                 path,
-                f"holds an array of {shape_text(shape)}; expected one image of rows × columns × 3 or 4 channels",
+                f"holds an array of {shape_text(shape)} {series.dtype}; "
+                "expected one image of rows × columns × 3 or 4 channels",
             )
         check_image_size(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
         values = series.asarray()
@@ -132,9 +203,34 @@ def _read_tiff(path: Path) -> Image:
     if values.shape != shape or values.size == 0:
         raise ValueError(f"its pixels are {shape_text(values.shape)}, not {shape_text(shape)}")
     maximum = _tiff_maximum(values.dtype, bits)
+    values, missing = _without_nodata(values, nodata)
     if inverted and maximum is not None:
-        values = maximum - values
-    return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg))
+        values, missing = maximum - values, None if missing is None else maximum - missing
+    return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg), missing)
+
+
+def _only_image(path: Path, file: tifffile.TiffFile) -> tifffile.TiffPageSeries:
+    """Return the only image of a TIFF besides its previews: the first page of a raw file may be one."""
+    images = [series for series in file.series if not series.keyframe.is_reduced] or list(file.series)
+    if len(images) > 1:
+        raise unusable(
+            path,
+            f"holds {len(images)} images ({', '.join(shape_text(series.shape) for series in images)}); "
+            "save the one to be read as a file of its own",
+        )
+    return images[0]
+
+
+def _without_nodata(values: NDArray[np.generic], text: str | None) -> tuple[NDArray[np.generic], int | None]:
+    """Return values with NaN for the missing floats, or the integer that stands for a missing value."""
+    try:
+        nodata = np.float64(str(text).strip("\0 "))
+    except ValueError:
+        return values, None
+    if values.dtype.kind != "f":
+        return values, int(nodata) if np.isfinite(nodata) else None
+    # The text may have fewer digits than the number that is stored.
+    return np.where(np.isclose(values, nodata, rtol=1e-6, atol=0), values.dtype.type(np.nan), values), None
 
 
 def _refuse_endless_pages(contents: mmap) -> None:

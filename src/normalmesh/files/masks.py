@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import shape_text
+from normalmesh.errors import NormalMeshWarning, shape_text
 from normalmesh.files.arrays import read_npy
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, Image, read_image
+from normalmesh.runtime.row_blocks import row_blocks
+
+#: A mask has two values; at most this share of the pixels, at soft edges, …
+SOFT = 0.05
+#: … is farther than this share of the range from both.
+MARGIN = 0.02
 
 
 def read_mask(path: Path) -> NDArray[np.generic]:
@@ -26,7 +33,7 @@ def read_mask(path: Path) -> NDArray[np.generic]:
             raise unusable(path, f"a mask must have the shape (rows, columns), not {shape_text(mask.shape)}")
         return mask
     if name not in IMAGE_FORMATS:
-        raise unusable(path, f"a mask must be a PNG, JPEG, TIFF or NPY file{f', not {name}' if name else ''}")
+        raise unknown_format(path, name, "a mask as PNG, JPEG, TIFF or NPY file")
     return _image_mask(path, read_image(path, name))
 
 
@@ -36,9 +43,21 @@ def reaches_half(values: NDArray[np.generic], maximum: int | None) -> NDArray[np
     return half
 
 
+def share_between(values: NDArray[np.generic]) -> float:
+    """Return the share of the pixels (H, W) that have neither the lowest nor the highest value, up to a margin."""
+    lowest, highest = float(np.min(values)), float(np.max(values))
+    margin, between = MARGIN * (highest - lowest), 0
+    for rows in row_blocks(values.shape):
+        inner = np.greater(values[rows], lowest + margin) & np.less(values[rows], highest - margin)
+        between += int(np.count_nonzero(inner))
+    return between / values.size
+
+
 def _image_mask(path: Path, image: Image) -> NDArray[np.bool_]:
     # Indices into a palette are meaningless as a mask; palettes of PNG are decoded to colours.
-    if image.colour == "CMYK" or (image.colour == "palette" and image.values.shape[2] < 3):
+    if image.colour not in ("RGB", "grey", "MASK", "palette") or (
+        image.colour == "palette" and image.values.shape[2] < 3
+    ):
         raise unusable(path, f"is a {image.colour} image; save the mask as grey or RGB, foreground white")
     alpha = image.alpha
     colours = image.values if alpha is None else image.values[..., :-1]
@@ -50,6 +69,13 @@ def _image_mask(path: Path, image: Image) -> NDArray[np.bool_]:
         mask = brightest.astype(np.bool_)
     else:
         mask = reaches_half(brightest, image.maximum)
+        if mask.any() and (share := share_between(brightest)) > SOFT:
+            warnings.warn(
+                f"{path}: {100 * share:.0f} % of the mask is neither black nor white; what reaches half of the range "
+                "was taken as foreground. If it holds labels, save foreground as white",
+                NormalMeshWarning,
+                stacklevel=4,
+            )
     if not mask.any():
         raise unusable(
             path,

@@ -1,4 +1,4 @@
-"""Reading arrays of numbers from MAT files of version 5 to 7. Anything else in a file is skipped unread."""
+"""Reading arrays of numbers from MAT files of version 5 to 7. Of anything else only names are read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from normalmesh.files.formats import mapped
 #: Types of numbers in a file, by their codes.
 TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 MATRIX, COMPRESSED = 14, 15
-#: Types of arrays in the memory of Matlab: a file may store them in a smaller type. Cells, structs, objects, text
-#: and sparse arrays have other codes.
+#: Types of arrays in the memory of Matlab: a file may store them in a smaller type.
 CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+#: Cells, structs, objects, text and sparse arrays: their names are at the same place.
+OTHERS = (1, 2, 3, 4, 5)
 LOGICAL, COMPLEX = 0x200, 0x800
 #: Maximum size in bytes of the header of a variable: flags, dimensions and a name of at most 63 letters.
 HEAD = 4096
@@ -27,7 +28,7 @@ HEAD = 4096
 
 @dataclass(frozen=True)
 class Variable:
-    """An array of numbers in a file.
+    """An array of numbers in a file; or anything else, complex numbers, too: then it has no shape.
 
     ``place`` and ``size`` are those of its element; ``start`` is where its values begin in it, decompressed.
     """
@@ -47,7 +48,7 @@ class Variable:
 
 
 def list_variables(path: Path) -> dict[str, Variable]:
-    """Return all arrays of numbers, by name."""
+    """Return all variables by name; an array of numbers rather than anything else of the same name."""
     with mapped(path) as contents:
         order = _byte_order(contents)
         variables, position = {}, 128
@@ -56,7 +57,7 @@ def list_variables(path: Path) -> dict[str, Variable]:
             if size > len(contents) - position - 8:
                 raise ValueError("its end is missing")
             variable = _variable(contents, order, kind, position + 8, size)
-            if variable is not None:
+            if variable is not None and (variable.shape or variable.name not in variables):
                 variables[variable.name] = variable
             position += 8 + size
         if position < len(contents):
@@ -66,6 +67,8 @@ def list_variables(path: Path) -> dict[str, Variable]:
 
 def read_variable(path: Path, variable: Variable) -> NDArray[np.generic]:
     """Return the numbers of one array; files are in column-major order."""
+    if not variable.shape:
+        raise ValueError(f"{variable.name} is no array of numbers")
     with mapped(path) as contents:
         order = _byte_order(contents)
         content = contents[variable.place : variable.place + variable.size]
@@ -84,7 +87,7 @@ def _byte_order(contents: mmap) -> str:
 
 
 def _variable(contents: mmap, order: str, kind: int, place: int, size: int) -> Variable | None:
-    """Return the variable of an element; None if it is not an array of numbers."""
+    """Return the variable of an element; None if it has no name."""
     if kind not in (MATRIX, COMPRESSED):
         raise ValueError(f"element {kind} is no variable")
     # A compressed element holds another element with its own tag.
@@ -92,7 +95,7 @@ def _variable(contents: mmap, order: str, kind: int, place: int, size: int) -> V
     _, begin, end = _element(head, order, 8 if kind == COMPRESSED else 0)
     flags = struct.unpack_from(f"{order}I", head, begin)[0]
     dtype = CLASSES.get(flags & 0xFF)
-    if dtype is None or flags & COMPLEX:
+    if dtype is None and flags & 0xFF not in OTHERS:
         return None
     _, begin, end = _element(head, order, _padded(end))
     shape = struct.unpack(f"{order}{(end - begin) // 4}i", head[begin:end])
@@ -100,6 +103,8 @@ def _variable(contents: mmap, order: str, kind: int, place: int, size: int) -> V
         raise ValueError(f"dimensions are {shape_text(shape)}")
     _, begin, end = _element(head, order, _padded(end))
     name = head[begin:end].decode("latin1")
+    if dtype is None or flags & COMPLEX:
+        shape, dtype = (), "O"
     kind_of_number = np.dtype(np.bool_ if flags & LOGICAL else dtype)
     return Variable(name, shape, kind_of_number, place, size, kind == COMPRESSED, _padded(end))
 

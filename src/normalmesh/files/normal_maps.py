@@ -17,7 +17,7 @@ from normalmesh.files.alpha import Alpha, alpha_mask, checked_alpha
 from normalmesh.files.arrays import read_mat, read_npy, read_npz
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
 from normalmesh.files.exr import read_exr
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
@@ -30,6 +30,9 @@ from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:
     from normalmesh.normals.diagnosis import Diagnosis
+
+#: Formats of normal maps.
+READABLE = "PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT"
 
 
 def read_normal_map(
@@ -122,7 +125,7 @@ def read_foreground(
         stored = read_stored(Path(path))
         return decode(Path(path), stored, chosen_mask(Path(path), stored, None, alpha)).foreground
     if file_format(Path(path)) is None:
-        raise _unknown_format(Path(path))
+        raise unknown_format(Path(path), None, READABLE)
     return checked_mask(given := read_mask(Path(mask)), given.shape)
 
 
@@ -140,16 +143,16 @@ def chosen_mask(
 ) -> NDArray[np.bool_] | None:
     """Return the mask (H, W) given as an array or a file, else that of the normals' own file, or None."""
     if isinstance(mask, str | PathLike):
-        return _mask_from_file(checked_path(mask, "mask"), stored.shape)
-    if mask is None:
-        mask = stored.mask
-    if mask is None:
-        mask = alpha_mask(path, stored.alpha, stored.maximum, alpha, lambda: decode(path, stored, None).foreground)
-    return None if mask is None else checked_mask(mask, stored.shape)
+        return _mask_of_file(given := checked_path(mask, "mask"), read_mask(given), stored.shape)
+    if mask is not None:
+        return checked_mask(mask, stored.shape)
+    own = stored.mask
+    if own is None:
+        own = alpha_mask(path, stored.alpha, stored.maximum, alpha, lambda: decode(path, stored, None).foreground)
+    return None if own is None else _mask_of_file(path, own, stored.shape)
 
 
-def _mask_from_file(path: Path, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    mask = read_mask(path)
+def _mask_of_file(path: Path, mask: NDArray[np.generic], shape: tuple[int, int]) -> NDArray[np.bool_]:
     try:
         return checked_mask(mask, shape)
     except NormalMeshError as error:
@@ -172,13 +175,7 @@ def read_stored(path: Path, variable: str | None = None) -> StoredNormals:
         return _stored_array(path, *read_npz(path, variable))
     if name == "MAT":
         return _stored_array(path, *read_mat(path, variable))
-    if name == "HDF5":
-        raise unusable(path, "is a MAT file of version 7.3 (HDF5), which is not read; in Matlab, save(..., '-v7')")
-    raise _unknown_format(path)
-
-
-def _unknown_format(path: Path) -> NormalMeshError:
-    return unusable(path, "is of an unknown format; expected PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT")
+    raise unknown_format(path, name, READABLE)
 
 
 def _stored_image(path: Path, name: str) -> StoredNormals:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 
 
@@ -45,6 +45,11 @@ def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photo
     if not taken:
         raise NormalMeshError("there are no images; give at least three, each under another light")
     for name, photograph in zip(names, taken, strict=True):
+        if (photograph.maximum is None) != (taken[0].maximum is None):
+            raise NormalMeshError(
+                f"{name} holds {photograph.values.dtype} but {names[0]} {taken[0].values.dtype}, whose ranges differ; "
+                "give all images as floats, or as integers of 8 or 16 bits"
+            )
         if photograph.values.shape != taken[0].values.shape:
             raise NormalMeshError(
                 f"{name} is {shape_text(photograph.values.shape)} but {names[0]} is "
@@ -85,7 +90,7 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
 def _read(path: Path) -> Photograph:
     name = file_format(path)
     if name not in IMAGE_FORMATS:
-        raise unusable(path, f"an image must be a PNG, JPEG or TIFF file{f', not {name}' if name else ''}")
+        raise unknown_format(path, name, "a photograph as PNG, JPEG or TIFF file")
     image = read_image(path, name)
     if image.colour not in ("RGB", "grey"):
         raise unusable(path, f"is a {image.colour} image; save it as grey or RGB")

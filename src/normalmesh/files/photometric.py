@@ -19,15 +19,14 @@ from normalmesh.arguments import checked_array, checked_nonzero, checked_path, c
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error, shape_text
 from normalmesh.files.lights import read_lights, read_rows
 from normalmesh.files.masks import read_mask
+from normalmesh.files.matt_surface import COPLANAR, PhotographedSurface, fit, leave_out, observations, spread
 from normalmesh.files.photographs import Photograph, photographs
+from normalmesh.files.photometric_checks import doubts_about_fit, doubts_about_images, doubts_about_lights
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.runtime.row_blocks import row_blocks
-
-#: Value of 27 det / trace³ of Σ l lᵀ below which lights count as coplanar; it is 1 for lights from all sides.
-COPLANAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +107,9 @@ def photometric_stereo(
     Warns
     -----
     NormalMeshWarning
-        Pixels that fewer than three independent lights reach have left the mask.
+        Pixels that fewer than three independent lights reach have left the mask; lights are nearly in one plane;
+        images do not fit a matt surface under these lights, have a gamma curve, an added constant or clipped values;
+        the normals contradict the axes of the lights.
     """
     if camera is not None:
         checked_camera(camera)
@@ -125,79 +126,29 @@ def photometric_stereo(
         inside = foreground[rows]
         if not inside.any():
             continue
-        values, usable = _observations(taken, rows, inside, strength, limits)
-        _leave_out(usable, values.mean(axis=2), *trimmed)
-        normals[rows][inside], albedo[rows][inside], residual[rows][inside] = _solve(values, usable, directions)
+        values, usable = observations(taken, rows, inside, strength, limits)
+        leave_out(usable, values.mean(axis=2), *trimmed)
+        normals[rows][inside], albedo[rows][inside], residual[rows][inside] = fit(values, usable, directions)
     found = np.asarray(normals.any(axis=2))
     _report(int(np.count_nonzero(foreground)), int(np.count_nonzero(found)))
-    normal_map = NormalMap(normals, found, Orthographic() if camera is None else camera)
+    normal_map = _normal_map(normals, found, Orthographic() if camera is None else camera)
+    for doubt in (
+        *doubts_about_lights(directions),
+        *doubts_about_images(PhotographedSurface(taken, strength, limits, directions, foreground)),
+        *doubts_about_fit(normal_map, albedo, residual),
+    ):
+        warnings.warn(doubt, NormalMeshWarning, stacklevel=2)
     return PhotometricStereo(normal_map, albedo[..., 0] if albedo.shape[-1] == 1 else albedo, residual)
 
 
-def _observations(
-    taken: list[Photograph],
-    rows: slice,
-    inside: NDArray[np.bool_],
-    strength: NDArray[np.float64],
-    limits: list[float],
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return values (K, P, channels) of foreground pixels under lights of intensity 1, and which (K, P) count."""
-    values = np.stack([shot.values[rows][inside] for shot in taken]).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        usable = np.all(np.isfinite(values) & (values < np.reshape(limits, (-1, 1, 1))), axis=2)
-        usable &= values.sum(axis=2) > 0
-    values[~usable] = 0
-    scale = np.array([shot.maximum or 1 for shot in taken])
-    values /= (scale[:, None] * strength)[:, None, :]
-    return values, usable
-
-
-def _leave_out(usable: NDArray[np.bool_], grey: NDArray[np.float64], dark: int, bright: int) -> None:
-    """Take the darkest and brightest images (K, P) at each pixel out of those that count, in place.
-
-    Images that do not count anyway are taken for dark ones: most are black.
-    """
-    if dark + bright == 0:
-        return
-    order = np.argsort(np.where(usable, grey, np.inf), axis=0, kind="stable")
-    place = np.empty_like(order)
-    np.put_along_axis(place, order, np.arange(len(grey))[:, None], axis=0)
-    left = usable.sum(axis=0)
-    spare = np.maximum(left - 3, 0)
-    low = np.clip(dark - (len(grey) - left), 0, spare)
-    high = np.minimum(bright, spare - low)
-    usable &= (place >= low) & (place < left - high)
-
-
-def _solve(
-    values: NDArray[np.float64], usable: NDArray[np.bool_], lights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return normals (P, 3), albedo (P, channels) and residual (P,); zero if the lights that count are coplanar."""
-    grey = values.mean(axis=2)
-    if usable.all():
-        scaled = grey.T @ np.linalg.pinv(lights).T
-    else:
-        products = (lights[:, :, None] * lights[:, None, :]).reshape(-1, 9)
-        systems = (usable.T.astype(np.float64) @ products).reshape(-1, 3, 3)
-        independent = _spread(systems) > COPLANAR
-        systems[~independent] = np.eye(3)
-        scaled = np.linalg.solve(systems, (np.where(usable, grey, 0).T @ lights)[:, :, None])[:, :, 0]
-        scaled[~independent] = 0
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)
-    normals = np.divide(scaled, length, out=np.zeros_like(scaled), where=length > 0)
-    shading = np.where(usable, lights @ normals.T, 0)
-    squared = np.maximum((shading**2).sum(axis=0), 1e-300)
-    albedo = np.einsum("kpc,kp->pc", values, shading) / squared[:, None]
-    missed = np.where(usable, grey - shading * albedo.mean(axis=1), 0)
-    residual = np.sqrt((missed**2).sum(axis=0) / np.maximum(usable.sum(axis=0), 1))
-    return normals, albedo, np.where(length[:, 0] > 0, residual, 0)
-
-
-def _spread(systems: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far Σ l lᵀ (..., 3, 3) is from being singular: 27 det / trace³, at most 1."""
-    trace = np.trace(systems, axis1=-2, axis2=-1)
-    spread: NDArray[np.float64] = 27 * np.linalg.det(systems) / np.maximum(trace, 1e-90) ** 3
-    return spread
+def _normal_map(normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> NormalMap:
+    try:
+        return NormalMap(normals, mask, camera)
+    except NormalMeshError as error:
+        raise NormalMeshError(
+            "all normals point away from the viewer; lights must point from the object to the lights, with z towards "
+            "the viewer: negate them, or give their axes as convention='opencv' or another one"
+        ) from error
 
 
 def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, convention: Convention) -> NDArray[np.float64]:
@@ -220,7 +171,7 @@ def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, conventi
     if not lengths.all():
         raise NormalMeshError(f"light {int(np.argmin(lengths))} has the direction 0 0 0; it must point to the light")
     directions /= lengths
-    if _spread(directions.T @ directions) <= COPLANAR:
+    if spread(directions.T @ directions) <= COPLANAR:
         raise NormalMeshError(
             f"the {count} light directions lie in one plane, so that normals are not determined; "
             "add an image with a light outside that plane"

@@ -15,7 +15,8 @@ from normalmesh.arguments import checked_instance, checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import RULES
 from normalmesh.errors import NormalMeshError, ShortfallWarning
-from normalmesh.evaluation.metrics import DepthGauge, mean_angle, pixel_components
+from normalmesh.evaluation.depth_gauge import DepthGauge
+from normalmesh.evaluation.metrics import mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
