@@ -16,7 +16,7 @@ from normalmesh.cli.camera_options import (
 )
 from normalmesh.cli.printing import count_text, print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +54,7 @@ def convert(
     camera frame in which reconstruct writes it.
     """
     from normalmesh.files.atomic import check_targets
+    from normalmesh.files.mesh_formats import companions_of
 
     reject_two_cameras(camera, focal_px)
     from_mesh, to_mesh = _kinds(source, target)
@@ -62,7 +63,7 @@ def convert(
         raise click.UsageError("--normals, --size, --camera and --focal-px require a mesh as IN and a depth map as OUT")
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
-    check_targets([target], [normals, camera])
+    check_targets([target, *companions_of(target, textured=False)], [source, normals, camera])
     if to_mesh:
         figures = _convert_mesh(source, target)
     else:
@@ -82,9 +83,11 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     from_mesh, suffix = source.suffix.lower() in MESH_SUFFIXES, target.suffix.lower()
     if suffix not in (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES):
         known = ", ".join((*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES))
-        raise click.UsageError(f"cannot write {target}: the suffix must be one of {known}")
+        raise click.UsageError(f"cannot write {path_text(target)}: the suffix must be one of {known}")
     if suffix in WRITTEN_SUFFIXES and not from_mesh:
-        raise click.UsageError(f"{source} is not a mesh: to make {target} from normals, use normalmesh reconstruct")
+        raise click.UsageError(
+            f"{path_text(source)} is not a mesh: to make {path_text(target)} from normals, use normalmesh reconstruct"
+        )
     return from_mesh, suffix in WRITTEN_SUFFIXES
 
 
@@ -119,7 +122,7 @@ def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, in
     depth = read_depth_map(source) if view is None else _rendered_depth(source, *view)
     known = np.isfinite(depth)
     if not known.any():
-        raise NormalMeshError(f"{source}: no depth is known")
+        raise NormalMeshError(f"{path_text(source)}: no depth is known")
     write_atomically({target: encode_depth(target, depth)})
     return {
         "rows": depth.shape[0],
@@ -138,7 +141,7 @@ def _report(figures: dict[str, Any], target: Path) -> None:
         rows, columns, (low, high) = figures["rows"], figures["columns"], figures["depth_range"]
         share = 100 * figures["known"] / (rows * columns)
         print_field("depth", f"{columns} × {rows} pixels, {share:.1f} % known, from {low:.4g} to {high:.4g}")
-    print_field("wrote", str(target))
+    print_field("wrote", path_text(target))
 
 
 def _rendered_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> NDArray[np.float64]:
@@ -153,7 +156,7 @@ def _rendered_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> NDA
         low, high = model.vertices.min(axis=0), model.vertices.max(axis=0)
         span = ", ".join(f"{axis} {a:.4g} … {b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
         raise NormalMeshError(
-            f"{source}: the mesh is outside the image of {shape[1]} × {shape[0]} pixels; it covers {span}; "
+            f"{path_text(source)}: the mesh is outside the image of {shape[1]} × {shape[0]} pixels; it covers {span}; "
             "check --size and --camera"
         )
     return depth

@@ -10,6 +10,7 @@ from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.resource_estimate import ResourceEstimate
 from normalmesh.cli.settings import Settings
+from normalmesh.errors import path_text
 
 
 def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
@@ -26,7 +27,7 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
         if as_json:
             console.output(json.dumps(content))
         elif lines:
-            console.output("\n".join([f"input        {task.source}"] * (len(tasks) > 1) + lines))
+            console.output("\n".join([f"input        {path_text(task.source)}"] * (len(tasks) > 1) + lines))
     return failed
 
 

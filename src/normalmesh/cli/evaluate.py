@@ -14,7 +14,7 @@ from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import count_text, print_field, print_json
 from normalmesh.cli.shared_options import alpha_option, max_pixels_option
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,7 +94,10 @@ def evaluate(
         case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         found = compare(result, case)
     if found.covered == 0:
-        raise NormalMeshError(f"{result}: covers no foreground pixel of {normals}; check that image and camera match")
+        raise NormalMeshError(
+            f"{path_text(result)}: covers no foreground pixel of {path_text(normals)}; "
+            "check that image and camera match"
+        )
     if truth is not None and _is_reversed(found, case):
         console.notice(f"result and truth increase in opposite directions: try {'without' if away else 'with'} --away")
     if as_json:
@@ -213,4 +216,6 @@ def _write_error_map(path: Path, found: Evaluation, scale: float | None, console
     end = scale or float(np.nanquantile(errors, 0.99)) or 1.0
     write_atomically({path: encode_picture(path, heat(errors, end))})
     unit = f" {found.units}" if has_depth else "°"
-    console.notice(f"wrote {path}: black is 0, pale yellow is at least {end:.3g}{unit}, white is not covered")
+    console.notice(
+        f"wrote {path_text(path)}: black is 0, pale yellow is at least {end:.3g}{unit}, white is not covered"
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.runtime.temporary_files import steps, temporary_path
 
 Float32 = NDArray[np.float32]
@@ -46,7 +46,9 @@ def checked_suffix(path: Path, suffixes: tuple[str, ...], what: str) -> str:
     """Return the suffix of a file to be written, in lower case, or raise an error that lists the possible ones."""
     suffix = path.suffix.lower()
     if suffix not in suffixes:
-        raise NormalMeshError(f"cannot write {path}: the suffix of {what} must be one of {', '.join(suffixes)}")
+        raise NormalMeshError(
+            f"cannot write {path_text(path)}: the suffix of {what} must be one of {', '.join(suffixes)}"
+        )
     return suffix
 
 
@@ -108,7 +110,7 @@ def _exr(path: Path, channels: dict[str, Float32]) -> bytes:
     try:
         import OpenEXR
     except ImportError as error:
-        raise NormalMeshError(f"{path}: writing EXR needs OpenEXR; pip install normalmesh[exr]") from error
+        raise NormalMeshError(f"{path_text(path)}: writing EXR needs OpenEXR; pip install normalmesh[exr]") from error
 
     header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
     pixels = {name: np.ascontiguousarray(values) for name, values in channels.items()}

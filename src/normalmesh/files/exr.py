@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.formats import reading, unusable
 from normalmesh.files.size_limits import check_image_size
 
@@ -58,7 +58,7 @@ def _read_parts(path: Path) -> list[OpenEXR.Part]:
     try:
         import OpenEXR
     except ImportError as error:
-        raise NormalMeshError(f"{path}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
+        raise NormalMeshError(f"{path_text(path)}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
 
     name = os.fsencode(path)  # names need not be text
     with _quiet():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.background import Colour
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
@@ -197,7 +197,7 @@ def _kind(stored: StoredNormals, name: str) -> str:
 def _mask_source(stored: StoredNormals, mask: str | PathLike[str] | None) -> str:
     """Return where the mask that was used is from."""
     if mask is not None:
-        return str(Path(mask))
+        return path_text(Path(mask))
     return "the file itself" if stored.mask is not None else "the alpha channel"
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.file_names import plain_stem
 from normalmesh.files.glb import GlbFile
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
@@ -91,7 +91,9 @@ class MeshFormat:
 def written_format(path: Path) -> MeshFormat:
     """Return the format of a file to be written, by its suffix, or raise :class:`NormalMeshError`."""
     if path.suffix.lower() not in WRITTEN_SUFFIXES:
-        raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}")
+        raise NormalMeshError(
+            f"cannot write {path_text(path)}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}"
+        )
     return MESH_FORMATS[path.suffix.lower()]
 
 

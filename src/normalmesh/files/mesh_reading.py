@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, path_text, shape_text
+from normalmesh.files.clashes import note_input
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.mesh_formats import MESH_FORMATS, MESH_SUFFIXES
 from normalmesh.files.size_limits import refuse_beyond_memory
@@ -45,7 +46,7 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
         # One mesh may be in thousands of places.
         refuse_beyond_memory(path, BYTES * sum(len(mesh.vertices) + len(mesh.faces) for mesh, _ in meshes))
         for mesh, _ in meshes:
-            used_vertices(str(path), mesh.vertices, mesh.faces)
+            used_vertices(path_text(path), mesh.vertices, mesh.faces)
         copies = [(mesh.copy(include_cache=include_cache), placement) for mesh, placement in meshes]
         parts = [part if np.array_equal(place, np.eye(4)) else part.apply_transform(place) for part, place in copies]
     if not parts:
@@ -92,6 +93,7 @@ def _neighbours(path: Path) -> Resolver:
             file = (root / name.strip()).resolve()
             if not file.is_relative_to(root) or not file.is_file():
                 raise FileNotFoundError(name)
+            note_input(file)
             return file.read_bytes()
 
     neighbours = Neighbours(str(root))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_path
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error, shape_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error, shape_text
 from normalmesh.files.alpha import Alpha, alpha_mask, checked_alpha
 from normalmesh.files.arrays import read_mat, read_npy, read_npz
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
@@ -213,7 +213,7 @@ def _chosen_convention(path: Path, decoded: DecodedNormals, camera: Camera, stat
     if stated is None:
         if diagnosis.axes is None:
             warnings.warn(
-                f"{path}: the data do not determine the convention; {likely.name} was assumed. "
+                f"{path_text(path)}: the data do not determine the convention; {likely.name} was assumed. "
                 "State it as convention=…",
                 NormalMeshWarning,
                 stacklevel=3,
@@ -221,7 +221,7 @@ def _chosen_convention(path: Path, decoded: DecodedNormals, camera: Camera, stat
         return likely
     if diagnosis.strongly_excludes(stated):
         warnings.warn(
-            f"{path}: the data contradict the convention {stated.name}; {likely.name} fits. "
+            f"{path_text(path)}: the data contradict the convention {stated.name}; {likely.name} fits. "
             f"Read it with convention={likely.name!r} or 'auto'",
             NormalMeshWarning,
             stacklevel=3,
