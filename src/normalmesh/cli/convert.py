@@ -102,10 +102,10 @@ def _view(
     normals: Path | None, size: tuple[int, int] | None, view: tuple[str | None, float | None]
 ) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
-    from normalmesh.files.normal_maps import read_stored
+    from normalmesh.files.normal_maps import read_size
 
     if normals is not None:
-        size = read_stored(normals).shape
+        size = read_size(normals)
     if size is None:
         raise click.UsageError("the size of the depth map is missing: add --normals FILE or --size COLUMNSxROWS")
     return selected_camera(*view, size), size

@@ -123,11 +123,11 @@ def _case(
 ) -> Case:
     """Return the normal map as a case without true depth."""
     from normalmesh.evaluation.cases import Case
-    from normalmesh.files.normal_maps import read_normal_map, read_stored
+    from normalmesh.files.normal_maps import read_normal_map, read_size
 
     # A camera given by name depends on the size of the image.
     named = view[1] is not None or view[0] == "perspective"
-    camera = selected_camera(*view, read_stored(normals).shape if named else (1, 1))
+    camera = selected_camera(*view, read_size(normals) if named else (1, 1))
     normal_map = read_normal_map(normals, masked[0], camera, convention, alpha=masked[1])
     return Case("truth", normal_map, units=units or camera.default_units)
 

@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
 from normalmesh.files.size_limits import check_image_size
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
@@ -61,16 +65,35 @@ def read_image(path: Path, file_format: str) -> Image:
         return image
 
 
+def read_image_size(path: Path, file_format: str) -> tuple[int, int]:
+    """Return rows and columns of a file of one of :data:`IMAGE_FORMATS`, from its header, after a check of its size."""
+    with reading(path, file_format):
+        if file_format == "TIFF":
+            with _opened_tiff(path) as file:
+                return _tiff_layout(path, file)[0][:2]
+        with mapped(path) as contents:
+            if file_format == "PNG":
+                return _png_header(path, contents)[0]
+            _, shape, components, _ = _jpeg_frame(contents)
+            check_image_size(path, *shape, components)
+            return shape
+
+
 def _read_png(path: Path) -> Image:
     import imagecodecs
 
     with mapped(path) as contents:
-        # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
-        columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
-        check_image_size(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
+        _, colour = _png_header(path, contents)
         values = imagecodecs.png_decode(contents)
-    colour = {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
     return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
+
+
+def _png_header(path: Path, contents: mmap) -> tuple[tuple[int, int], str]:
+    """Return rows and columns, and what the colour channels hold, after a check of the size."""
+    # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
+    columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
+    check_image_size(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
+    return (rows, columns), {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
 
 
 def _read_jpeg(path: Path) -> Image:
@@ -108,25 +131,13 @@ def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
 
 
 def _read_tiff(path: Path) -> Image:
-    import tifffile
-
-    with mapped(path) as contents:
-        _refuse_endless_pages(contents)
-    # An OME file may name other files, which would be read, too.
-    with tifffile.TiffFile(path, is_ome=False) as file:
+    with _opened_tiff(path) as file:
         series, page = file.series[0], file.pages.first
         photometric = getattr(page.photometric, "name", str(page.photometric))
         is_jpeg, bits = page.compression in (6, 7), page.bitspersample
         # tifffile labels bilevel data "zero is white" and yet stores True as one.
         inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
-        planes_first = series.axes == "SYX"
-        shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
-        if len(shape) != 3 or shape[2] > 4:
-            raise unusable(
-                path,
-                f"holds an array of {shape_text(shape)}; expected one image of rows × columns × 3 or 4 channels",
-            )
-        check_image_size(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
+        shape, planes_first = _tiff_layout(path, file)
         values = series.asarray()
     values = np.moveaxis(values, 0, -1) if planes_first else _with_channel_axis(values)
     if values.shape != shape or values.size == 0:
@@ -135,6 +146,29 @@ def _read_tiff(path: Path) -> Image:
     if inverted and maximum is not None:
         values = maximum - values
     return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg))
+
+
+def _opened_tiff(path: Path) -> TiffFile:
+    import tifffile
+
+    with mapped(path) as contents:
+        _refuse_endless_pages(contents)
+    # An OME file may name other files, which would be read, too.
+    return tifffile.TiffFile(path, is_ome=False)
+
+
+def _tiff_layout(path: Path, file: TiffFile) -> tuple[tuple[int, int, int], bool]:
+    """Return rows, columns and channels, and whether channels come first, after a check of the size."""
+    series = file.series[0]
+    planes_first = series.axes == "SYX"
+    shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
+    if len(shape) != 3 or shape[2] > 4:
+        raise unusable(
+            path, f"holds an array of {shape_text(shape)}; expected one image of rows × columns × 3 or 4 channels"
+        )
+    rows, columns, channels = shape
+    check_image_size(path, rows, columns, channels * series.dtype.itemsize)
+    return (rows, columns, channels), planes_first
 
 
 def _refuse_endless_pages(contents: mmap) -> None:

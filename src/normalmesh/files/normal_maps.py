@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from os import PathLike
@@ -14,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error, shape_text
 from normalmesh.files.alpha import Alpha, alpha_mask, checked_alpha
-from normalmesh.files.arrays import read_mat, read_npy, read_npz
+from normalmesh.files.arrays import read_array_size, read_mat, read_npy, read_npz
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
-from normalmesh.files.exr import read_exr
+from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unusable
-from normalmesh.files.images import IMAGE_FORMATS, read_image
+from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
 from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera, checked_camera
@@ -112,18 +113,34 @@ def read_normal_map(
 
 
 def read_foreground(
-    path: str | PathLike[str], mask: str | PathLike[str] | None = None, alpha: Alpha = "auto"
-) -> NDArray[np.bool_]:
-    """Return the foreground (H, W) of a file: the mask if one is given, which is then all that is read.
+    path: str | PathLike[str], mask: str | PathLike[str] | None = None, alpha: Alpha = "auto", most: float = math.inf
+) -> tuple[NDArray[np.bool_], bool]:
+    """Return the foreground (H, W) of a file, and whether it is known.
 
-    Pixels that the mask counts but that hold no usable normal are counted, too.
+    If a mask is given, it is all that is read, besides the header of the file: pixels of it that hold no usable normal
+    are counted, too. Without one, of an image of more than ``most`` pixels only the header is read; its foreground is
+    unknown, and all pixels are returned, which take no memory.
     """
-    if mask is None:
-        stored = read_stored(Path(path))
-        return decode(Path(path), stored, chosen_mask(Path(path), stored, None, alpha)).foreground
-    if file_format(Path(path)) is None:
-        raise _unknown_format(Path(path))
-    return checked_mask(given := read_mask(Path(mask)), given.shape)
+    path = Path(path)
+    shape = read_size(path)
+    if mask is not None:
+        return _mask_from_file(checked_path(mask, "mask"), shape), True
+    if math.prod(shape) > most:
+        return np.broadcast_to(np.bool_(True), shape), False
+    stored = read_stored(path)
+    return decode(path, stored, chosen_mask(path, stored, None, alpha)).foreground, True
+
+
+def read_size(path: Path) -> tuple[int, int]:
+    """Return rows and columns of the normals in a file of any format, from its header."""
+    name = file_format(path)
+    if name in IMAGE_FORMATS:
+        return read_image_size(path, name)
+    if name == "EXR":
+        return read_exr_size(path)
+    if name in ("NPZ", "MAT"):
+        return read_array_size(path, name)
+    return read_stored(path).shape  # of an array that is mapped into memory; or an error
 
 
 def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
