@@ -162,6 +162,25 @@ def test_outputs_of_two_inputs_that_are_one_file(tmp_path: Path, source: Path, m
     succeed("reconstruct", "b.lod0.png", "B.png", "--lod", "5%,2%", "-q")
 
 
+def test_a_demo_does_not_replace_a_map_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_medallion(tmp_path / "normals.png", 48)
+    before = tree(tmp_path)
+    result = invoke("demo", "--output", ".", "--size", "96")
+    assert result.exit_code == 1
+    assert "normals.png is a file of yours: choose another folder" in result.stderr
+    assert tree(tmp_path) == before
+    for size in (96, 64):
+        succeed("demo", "--output", "demo", "--size", size)
+
+
+def test_an_empty_name_is_no_folder(tmp_path: Path, source: Path, no_work: None) -> None:
+    """As of a variable of the shell that is not set."""
+    result = invoke("reconstruct", source, "-o", "")
+    assert result.exit_code == 2
+    assert "the name after -o is empty" in result.stderr
+
+
 TEXTURED_OBJ = "mtllib {0}.mtl\nusemtl m\nv 0 0 0\nv 9 0 0\nv 0 9 0\nvt 0 0\nvt 1 0\nvt 0 1\nf 1/1 2/2 3/3\n"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
-from normalmesh.errors import path_text
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,11 @@ def demo(output: Path, size: int, compression: float) -> None:
     truth = Medallion(size)
     output.mkdir(parents=True, exist_ok=True)
     path = output / "normals.png"
-    write_atomically({path: encode_normals(path, truth.normal_map.normals, truth.normal_map.mask)})
+    content = encode_normals(path, truth.normal_map.normals, truth.normal_map.mask)
+    # The usual name of a map is not to be taken for the one that a demo has written before.
+    if path.exists() and not (output / "medallion.ply").exists() and path.read_bytes() != content:
+        raise NormalMeshError(f"{path_text(path)} is a file of yours: choose another folder with --output")
+    write_atomically({path: content})
 
     console = Console()
     with progress_line_removed(console), compilation_announced(console):

@@ -92,6 +92,8 @@ def _folder(output: str | None, count: int) -> Path | None:
     """Return the output folder, or None if the outputs go next to the inputs or to one file."""
     if output is None:
         return None
+    if not output:
+        raise click.UsageError("the name after -o is empty")
     path = Path(output)
     if path.is_dir() or output.endswith(("/", os.sep)):
         return path
