@@ -1,6 +1,14 @@
 """Errors and warnings of normalmesh, and how their messages show values."""
 
 import reprlib
+import unicodedata
+from os import PathLike, fspath
+
+#: Categories of characters that a terminal may obey instead of showing: control and format characters, line breaks.
+#: Bytes of a file name that are not UTF-8 are surrogates.
+OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+#: Characters of these categories that names of some languages need: joiners, and bytes above the control characters.
+HARMLESS = {"\u200c", "\u200d", *map(chr, range(0xDCA0, 0xDD00))}
 
 
 class NormalMeshError(ValueError):
@@ -29,3 +37,18 @@ def repr_for_error(value: object) -> str:
     except ValueError:  # an integer with more digits than Python converts to text
         text = type(value).__name__
     return " ".join(text.split())
+
+
+def path_text(path: str | PathLike[str]) -> str:
+    """Return a path for a message: as it is, or quoted with escapes if it holds what a terminal would obey."""
+    text = fspath(path)
+    return text if all(map(_is_shown, text)) else repr(text)
+
+
+def escaped(text: str) -> str:
+    """Return a text, of one line or several, in which what a terminal would obey is escaped."""
+    return "".join(letter if _is_shown(letter) or letter == "\n" else repr(letter)[1:-1] for letter in text)
+
+
+def _is_shown(letter: str) -> bool:
+    return unicodedata.category(letter) not in OBEYED or letter in HARMLESS

@@ -8,6 +8,8 @@ import trimesh
 
 import normalmesh as nm
 from invocation import SIZE, invoke, medallion, succeed, write_medallion
+from normalmesh.evaluation.rendering import rendering
+from normalmesh.evaluation.rendering.rendering import share_outside
 from normalmesh.files.depth_maps import read_depth_map
 
 FORMATS = ("ply", "obj", "glb", "stl")
@@ -89,6 +91,49 @@ def test_depth_by_a_perspective_camera(tmp_path):
     assert np.nanmax(np.abs(found / expected - 1)) < 1e-4
 
 
+@pytest.mark.parametrize(
+    ("scale", "shift", "options", "message"),
+    [
+        (1, 0, [], None),
+        (0.02, 0, ["--pixel-size", 0.02], None),
+        (
+            0.02,
+            0,
+            [],
+            r"s.ply: there are \d+ faces, but they cover only \d+ pixels?; check --size, --camera and --pixel",
+        ),
+        (3, 0, [], r"s.ply: \d\d % of the vertices lie outside the image of 96 × 96 pixels"),
+        (1, 40, [], r"s.ply: \d\d % of the vertices lie outside"),
+    ],
+)
+def test_a_mesh_that_does_not_fit_the_image(scale, shift, options, message, surface, tmp_path):
+    """A mesh in mm, or cut off by the image, gives a depth map of something else."""
+    pytest.importorskip("embreex")
+    trimesh.Trimesh(surface.vertices * scale + [shift, 0, 0], surface.faces, process=False).export(tmp_path / "s.ply")
+    arguments = ("convert", tmp_path / "s.ply", tmp_path / "d.npy", "--size", SIZE, *options)
+    if message is None:
+        succeed(*arguments)
+        assert np.nanmax(np.abs(np.load(tmp_path / "d.npy") / scale - surface.depth_map())) < 1e-3
+    else:
+        with pytest.warns(nm.NormalMeshWarning, match=message):
+            succeed(*arguments)
+
+
+def test_the_part_of_a_mesh_that_a_camera_does_not_see():
+    camera = nm.Perspective(100, 100, 48, 48)
+    points = np.array([[0, 0, -1], [0, 0, 1], [0.45, 0, -1], [0.6, 0, -1], [0, 0, 0]], float)
+    assert share_outside(points, camera, (SIZE, SIZE)) == pytest.approx(3 / 5)
+
+
+def test_an_image_larger_than_memory(made, tmp_path, monkeypatch):
+    pytest.importorskip("embreex")
+    monkeypatch.setattr(rendering, "available_memory", lambda: 10**9)
+    for arguments in (("convert", made / "s.ply", tmp_path / "d.npy"), ("render", "stone", "-o", tmp_path / "r.png")):
+        result = invoke(*arguments, "--size", 10_000)
+        assert result.exit_code == 1
+        assert "an image of 10000×10000 pixels takes 1.2 GB of memory but 1.0 GB are available" in result.stderr
+
+
 def test_depth_maps_between_formats(tmp_path):
     np.savez(tmp_path / "d.npz", depth=medallion().height)
     succeed("convert", tmp_path / "d.npz", tmp_path / "d.tif")
@@ -116,6 +161,10 @@ def test_failures_leave_existing_files_unchanged(made, tmp_path):
         (["d.npy", "t.ply"], "d.npy is not a mesh: to make t.ply from normals, use normalmesh reconstruct"),
         (["s.ply", "t.npy"], "the size of the depth map is missing: add --normals FILE or --size"),
         (["s.ply", "t.npy", "--size", "9", "--normals", "n.png"], "give only one of --normals, --size"),
+        (
+            ["s.ply", "t.npy", "--size", "9", "--pixel-size", "2", "--focal-px", "9"],
+            "give only one of --camera, --focal",
+        ),
         (["s.ply", "t.glb", "--size", "9"], "require a mesh as IN and a depth map as OUT"),
         (["d.npy", "t.tif", "--camera", "K.txt"], "require a mesh as IN and a depth map as OUT"),
     ],

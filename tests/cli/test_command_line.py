@@ -82,13 +82,16 @@ def test_dry_run_prints_estimates(medallion, tmp_path):
 
 
 def test_dry_run_reads_only_the_mask(tmp_path):
-    """The normal map is truncated, so that its pixels cannot be read."""
+    """The normal map is truncated, so that its pixels cannot be read. Its size is in the header."""
     whole = write_medallion(tmp_path / "whole.png", 96).read_bytes()
     (tmp_path / "n.png").write_bytes(whole[:1000])
-    (tmp_path / "m.png").write_bytes(imagecodecs.png_encode(np.pad(np.full((30, 20), 255, np.uint8), 5)))
+    (tmp_path / "m.png").write_bytes(imagecodecs.png_encode(np.pad(np.full((48, 48), 255, np.uint8), 24)))
     result = run("reconstruct", tmp_path / "n.png", "--mask", tmp_path / "m.png", "--threshold", 9, "--dry-run")
-    assert "30 × 40 pixels, 50.0 % foreground (600)" in result.stdout
-    assert "vertices     about 30\n" in result.stdout
+    assert "96 × 96 pixels, 25.0 % foreground (2304)" in result.stdout
+    assert "vertices     about" in result.stdout
+    (tmp_path / "small.png").write_bytes(imagecodecs.png_encode(np.full((30, 20), 255, np.uint8)))
+    result = run("reconstruct", tmp_path / "n.png", "--mask", tmp_path / "small.png", "--dry-run")
+    assert "mask is 30×20 but normals are 96×96" in result.stderr
     assert run("reconstruct", tmp_path / "n.png", "--dry-run").returncode == 1
 
 

@@ -142,8 +142,9 @@ class TestRefused:
 
     def test_subsampled_exr(self, tmp_path, monkeypatch):
         channel = SimpleNamespace(name="R", xSampling=2, ySampling=2)
-        window = {"dataWindow": (0, 0), "displayWindow": (0, 0)}
-        part = SimpleNamespace(channels=dict.fromkeys("RGB", channel), header=window, name=lambda: "")
+        names = [SimpleNamespace(name=name) for name in "RGB"]
+        header = {"dataWindow": (0, 0), "displayWindow": (0, 0), "channels": names}
+        part = SimpleNamespace(channels=dict.fromkeys("RGB", channel), header=header, name=lambda: "")
         monkeypatch.setattr("normalmesh.files.exr._read_parts", lambda path: [part])
         with pytest.raises(NormalMeshError, match="channel R is subsampled; save all channels in full resolution"):
             read_normal_map(write_exr(tmp_path / "n.exr", layer(dome())))

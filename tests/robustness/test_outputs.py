@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from invocation import invoke, succeed, write_medallion
-from normalmesh import NormalMeshError
+from invocation import invoke, medallion, succeed, write_medallion
+from normalmesh import NormalMeshError, reconstruct, write_report
 from normalmesh.cli.settings import Settings
 from normalmesh.files import atomic
 from normalmesh.files.atomic import check_targets
@@ -75,6 +75,18 @@ def test_an_impossible_mesh_is_reported_before_the_work(tmp_path: Path, source: 
         (("reconstruct", "n.png", "--jumps", "missing/jumps.png"), "does not exist"),
         (("reconstruct", "n.png", "--jumps", "n.png"), "n.png: this file is read, too"),
         (("reconstruct", "n.png", "-o", "m.glb", "--preview", "--jumps", "m.preview.png"), "is written, too"),
+        (("reconstruct", "n.png", "n_edges.png", "--jumps", "{stem}_edges.png"), "n_edges.png: this file is read, too"),
+        (("reconstruct", "n_edges.png", "n.png", "--jumps", "{stem}_edges.png"), "n_edges.png: this file is read, too"),
+        (("reconstruct", "x.png", "x.preview.png", "--preview"), "x.preview.png: this file is read, too"),
+        (("reconstruct", "n.png", "n_new.png", "--jumps", "./{stem}_new.png"), "n_new.png: this file is read, too"),
+        (("reconstruct", "n.png", "p_texture.png", "-o", "f/", "--mask", "f/{stem}.glb"), "f/n.glb: this file is read"),
+        (("reconstruct", "n.png", "x.png", "--jumps", "{stem}.png", "--prior", "hard.png"), "n.png: this file is read"),
+        (("reconstruct", "n.png", "--jumps", "hard.png"), "hard.png: this file is read, too"),
+        (("reconstruct", "n.png", "--jumps", "link.png"), "link.png: this file is read, too"),
+        (("reconstruct", "n.png", "--jumps", "hard.png", "--dry-run"), "hard.png: this file is read, too"),
+        (("reconstruct", "n.png", "-o", "m.glb", "--report", "--texture", "m.html"), "m.html: this file is read, too"),
+        (("reconstruct", "n.png", "-o", "m.glb", "--lod", "5%,2%", "--camera", "m.lod1.glb"), "m.lod1.glb: this file"),
+        (("reconstruct", "n.png", "-o", "m.obj", "--prior", "m.mtl"), "m.mtl: this file is read, too"),
         (("reconstruct", "n.png", "-o", "o.obj"), "o.mtl: it is a folder"),
         (
             ("reconstruct", "n.png", "-o", "p.obj", "--texture", "p_texture.png"),
@@ -86,9 +98,15 @@ def test_an_impossible_mesh_is_reported_before_the_work(tmp_path: Path, source: 
         (("render", "stone", "-o", "a.npy", "--depth", "a.npy"), "is written, too"),
         (("render", "stone", "-o", "a.npy", "--depth", "a.png"), "suffix of depths"),
         (("render", "stone", "-o", "a.npy", "--mask", "a.tif"), "suffix of masks"),
+        (("render", "stone", "-o", "a.npy", "--matrix", "K.json", "--focal-px", "99"), "suffix of camera matrices"),
+        (("render", "stone", "-o", "a.npy", "--matrix", "-", "--focal-px", "99"), "suffix of camera matrices"),
+        (("render", "stone", "-o", "A.npy", "--depth", "./a.npy"), "is written, too"),
         (("evaluate", "n.png", "--normals", "n.png", "--error-map", "e.jpg"), "suffix of pictures"),
         (("evaluate", "n.png", "--normals", "n.png", "--error-map", "n.png"), "is read, too"),
         (("convert", "n.png", "missing/d.npy"), "does not exist"),
+        (("convert", "old.ply", "old.ply"), "old.ply: this file is read, too"),
+        (("convert", "old.ply", "link.stl"), "link.stl: this file is read, too"),
+        (("convert", "d.npy", "./d.npy"), "d.npy: this file is read, too"),
     ],
 )
 def test_other_impossible_outputs(
@@ -102,7 +120,13 @@ def test_other_impossible_outputs(
     monkeypatch.chdir(tmp_path)
     for folder in ("o.mtl", "q.html"):
         (tmp_path / folder).mkdir()
-    write_medallion(tmp_path / "p_texture.png")
+    for name in ("p_texture", "n_edges", "x", "x.preview"):
+        (tmp_path / f"{name}.png").write_bytes(source.read_bytes())
+    for name in ("old.ply", "d.npy"):
+        (tmp_path / name).write_bytes(OLD)
+    (tmp_path / "hard.png").hardlink_to(source)
+    (tmp_path / "link.png").symlink_to(source)
+    (tmp_path / "link.stl").symlink_to("old.ply")
     before = tree(tmp_path)
     result = invoke(*arguments)
     assert result.exit_code == 1
@@ -117,6 +141,82 @@ def test_a_link_to_an_input_is_the_input(tmp_path: Path) -> None:
         check_targets([tmp_path / "link.png"], [tmp_path / "in.png"])
     with pytest.raises(NormalMeshError, match="null"):
         check_targets([tmp_path / "a\0.png"])
+
+
+def test_outputs_of_two_inputs_that_are_one_file(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures of jumps and companions count, too, and so do names that differ in case or in composed accents."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for name in ("sub/n", "ä", "a\u0308", "b.lod0", "B"):
+        (tmp_path / f"{name}.png").write_bytes(source.read_bytes())
+    before = tree(tmp_path)
+    for arguments in (
+        ["n.png", "sub/n.png", "--jumps", "{stem}_j.png"],
+        ["ä.png", "a\u0308.png"],
+        ["n.png", "sub/../n.png"],
+    ):
+        result = invoke("reconstruct", *arguments)
+        assert result.exit_code == 2
+        assert "would both be written to" in result.stderr
+    assert tree(tmp_path) == before
+    succeed("reconstruct", "b.lod0.png", "B.png", "--lod", "5%,2%", "-q")
+
+
+def test_a_demo_does_not_replace_a_map_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_medallion(tmp_path / "normals.png", 48)
+    before = tree(tmp_path)
+    result = invoke("demo", "--output", ".", "--size", "96")
+    assert result.exit_code == 1
+    assert "normals.png is a file of yours: choose another folder" in result.stderr
+    assert tree(tmp_path) == before
+    for size in (96, 64):
+        succeed("demo", "--output", "demo", "--size", size)
+
+
+def test_an_empty_name_is_no_folder(tmp_path: Path, source: Path, no_work: None) -> None:
+    """As of a variable of the shell that is not set."""
+    result = invoke("reconstruct", source, "-o", "")
+    assert result.exit_code == 2
+    assert "the name after -o is empty" in result.stderr
+
+
+TEXTURED_OBJ = "mtllib {0}.mtl\nusemtl m\nv 0 0 0\nv 9 0 0\nv 0 9 0\nvt 0 0\nvt 1 0\nvt 0 1\nf 1/1 2/2 3/3\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lost"),
+    [
+        (("convert", "in.obj", "shared.obj"), "shared.mtl"),
+        (("convert", "in.obj", "photo.obj"), "photo_texture.png"),
+        (("render", "in.obj", "-o", "photo_texture.png", "--size", "16"), "photo_texture.png"),
+    ],
+)
+def test_what_a_mesh_refers_to_is_an_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], lost: str
+) -> None:
+    """Materials and textures are found while a mesh is read."""
+    if arguments[0] == "render":
+        pytest.importorskip("embreex")
+    monkeypatch.chdir(tmp_path)
+    write_medallion(tmp_path / "photo_texture.png")
+    (tmp_path / "shared.mtl").write_text("newmtl m\nmap_Kd photo_texture.png\n")
+    (tmp_path / "in.obj").write_text(TEXTURED_OBJ.format("shared"))
+    before = tree(tmp_path)
+    result = invoke(*arguments)
+    assert result.exit_code == 1
+    assert f"cannot write {lost}: this file is read, too" in result.stderr
+    assert tree(tmp_path) == before
+    succeed("convert", "in.obj", "other.obj")
+
+
+def test_a_report_does_not_replace_its_texture(tmp_path: Path, source: Path) -> None:
+    surface = reconstruct(medallion().normal_map, vertices=60)
+    before = tree(tmp_path)
+    for given in ({"texture": source}, {"source": source}):
+        with pytest.raises(NormalMeshError, match="is read, too"):
+            write_report(source, surface, **given)
+    assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("place", ["write", "fsync", "replace"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import PIL.Image
 import pytest
 import trimesh
@@ -15,7 +18,8 @@ import trimesh
 from invocation import invoke, medallion, succeed, write_medallion
 from normal_map_files import dome, layer, write_exr
 from normalmesh import Surface, reconstruct
-from normalmesh.files.file_names import on_one_line, plain_stem
+from normalmesh.errors import escaped, path_text
+from normalmesh.files.file_names import plain_stem
 from normalmesh.files.mesh_conversion import convert_mesh
 from normalmesh.files.normal_maps import read_stored
 
@@ -91,6 +95,84 @@ def test_errors_about_unusual_names_are_one_line(stem: str) -> None:
         assert "\x1b" not in result.stderr
 
 
+#: Commands that succeed, with NAME for the name of all files, and what they print on a terminal.
+SUCCEEDING = [
+    "reconstruct NAME.png --vertices 60 -v --camera NAME.txt",
+    "reconstruct NAME.png c.png --vertices 60 --convention auto",
+    "reconstruct NAME.png c.png --dry-run --mask NAME.png",
+    "inspect NAME.png c.png --mask NAME.png --convention directx",
+    "convert NAME.ply NAME.obj",
+    "evaluate NAME.ply --normals NAME.png --error-map NAME.e.png",
+    "convert NAME.ply NAME.npy --size 96",
+    "render NAME.ply --size 16 -o NAME.r.png --mask NAME.m.png",
+]
+
+
+@pytest.mark.parametrize("command", SUCCEEDING)
+@pytest.mark.parametrize("stem", ["two\nlines", "\x1b[31mred", "\u202egnp.x", "it's\r"], ids=repr)
+def test_unusual_names_are_quoted_on_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, surface: Surface, stem: str, command: str
+) -> None:
+    """The output is that for a plain name, but with the quoted one in its place."""
+    if command.startswith("render") or command.endswith("--size 96"):
+        pytest.importorskip("embreex")
+    monkeypatch.chdir(tmp_path)
+    printed = []
+    for name in (stem, "plain"):
+        for copy in (f"{name}.png", "c.png"):
+            write_medallion(tmp_path / copy)
+        (tmp_path / f"{name}.txt").write_text("900 0 48 0 900 48 0 0 1")
+        surface.save(f"{name}.ply")
+        result = succeed(*(word.replace("NAME", name) for word in command.split()))
+        printed.append(result.stdout + re.sub(r"seconds .*|needs .*|compiling .*\n", "", result.stderr))
+    found, plain = printed
+    assert "\x1b" not in found
+    assert len(found.splitlines()) == len(plain.splitlines())
+    for suffix in (".png", ".txt", ".ply", ".glb", ".obj", ".e.png", ".npy", ".r.png", ".m.png", ""):
+        found = found.replace(path_text(stem + suffix), f"plain{suffix}")
+    assert found == plain
+
+
+@pytest.mark.parametrize("stem", ["line break"], indirect=True)
+def test_unusual_names_are_quoted_in_warnings_reports_and_usage_errors(stem: str) -> None:
+    quoted = path_text(f"{stem}.png")
+    write_medallion(Path(f"{stem}.png"), axes=(1, -1, 1))
+    result = succeed("reconstruct", f"{stem}.png", "--report", "--vertices", 60)
+    assert f"normalmesh: warning: {quoted}: the data contradict" in result.stderr
+    assert html.escape(quoted) in Path(f"{stem}.html").read_text("utf-8")
+    assert path_text(f"{stem}.glb") in result.stdout
+    result = invoke("convert", f"{stem}.png", "x.ply")
+    assert f"{quoted} is not a mesh" in result.stderr
+    assert "\x1b" not in invoke("inspect", "-\x1b[31m").stderr
+
+
+@pytest.mark.parametrize("stem", ["escape"], indirect=True)
+def test_names_inside_files_are_escaped(stem: str) -> None:
+    """A file can hold names, too, which errors list."""
+    np.savez("n.npz", **{f"{stem}1": np.zeros((4, 4, 3)), f"{stem}2": np.zeros((4, 4, 3))})
+    result = invoke("inspect", "n.npz")
+    assert result.exit_code == 1
+    assert "\\x1b[31mred1" in result.stderr
+    assert "\x1b" not in result.stderr
+
+
+def test_how_names_are_printed() -> None:
+    for ordinary in (
+        "a b-1.png",
+        "Μέδουσα ü 浮雕 🗿",
+        'it\'s "so"',
+        "back\\n",
+        "caf\udce9",
+        "می\u200cخواهم",
+        "名\u3000前",
+    ):
+        assert path_text(ordinary) == ordinary
+    assert path_text(Path("a\nb\x1b ü")) == r"'a\nb\x1b ü'"
+    assert path_text("\x9b31m") == r"'\x9b31m'"
+    assert path_text(os.fsdecode(b"\x9b31m")) == r"'\udc9b31m'"
+    assert escaped("a\nb\x1b") == "a\nb\\x1b"
+
+
 def test_names_are_printed_unchanged(tmp_path: Path) -> None:
     """The standard streams of the process accept only valid UTF-8."""
     name = b"caf\xe9.png"
@@ -136,7 +218,6 @@ def test_outputs_that_are_links(tmp_path: Path) -> None:
 def test_names_inside_text_files() -> None:
     assert plain_stem(Path("plain name-1.2.obj")) == "plain name-1.2"
     assert plain_stem(Path("a#\n%.obj")) == "a%23%0A%25"
-    assert on_one_line("a\nb\x1b ü") == "a\\nb\\x1b ü"
     stems = [plain_stem(Path(f"{stem}.obj")) for stem in STEMS.values()]
     assert len(set(stems)) == len(stems)
     assert all(stem.isprintable() for stem in stems)

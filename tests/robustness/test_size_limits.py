@@ -26,7 +26,7 @@ from normalmesh.files import size_limits
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
-from normalmesh.files.normal_maps import read_stored
+from normalmesh.files.normal_maps import read_size, read_stored
 from normalmesh.files.photographs import photographs
 from normalmesh.files.textures import colour_image
 
@@ -119,6 +119,38 @@ def test_a_huge_header_is_refused(tmp_path: Path, suffix: str) -> None:
     for reader in readers:
         with pytest.raises(NormalMeshError, match=r"claims \d+ × \d+ pixels, more than the limit .*--max-pixels"):
             reader(path)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".exr", ".npz", ".mat"])
+def test_a_dry_run_reads_only_the_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    """The files have no pixels; all of them count as foreground."""
+    monkeypatch.setattr(size_limits, "MAX_COMPRESSION", 10**9)
+    monkeypatch.setattr(size_limits, "available_memory", lambda: 10**12)
+    path = tmp_path / f"n{suffix}"
+    path.write_bytes(large(tmp_path)[suffix])
+    result = invoke("reconstruct", path, "--dry-run", "--vertices", 500)
+    assert result.exit_code == 0, result.output
+    assert "30000 × 30000 pixels, at most 100.0 % foreground (900000000); only the header was read" in result.stdout
+    assert "needs        at most about" in result.stdout
+    content = json.loads(invoke("reconstruct", path, "--dry-run", "--json").stdout)
+    assert (content["size"], content["exact"], content["foreground"]) == ([30_000, 30_000], False, 9 * 10**8)
+    path.write_bytes(huge(tmp_path)[suffix])
+    result = invoke("reconstruct", path, "--dry-run")
+    assert result.exit_code == 1
+    assert "more than the limit" in result.stderr
+
+
+def test_the_size_of_any_file_is_in_its_header(tmp_path: Path) -> None:
+    values = encode(dome(), np.uint8)
+    write_png(tmp_path / "n.png", values)
+    (tmp_path / "n.jpg").write_bytes(imagecodecs.jpeg8_encode(values))
+    tifffile.imwrite(tmp_path / "n.tif", values, photometric="rgb")
+    tifffile.imwrite(tmp_path / "planes.tif", np.moveaxis(values, -1, 0), photometric="rgb", planarconfig="separate")
+    write_exr(tmp_path / "n.exr", layer(dome()))
+    np.save(tmp_path / "n.npy", dome())
+    np.savez(tmp_path / "n.npz", normals=dome(), mask=np.ones((12, 17)))
+    for path in tmp_path.iterdir():
+        assert read_size(path) == read_stored(path).shape == (12, 17)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tif", ".exr", ".npy", ".npz", ".mat"])

@@ -17,6 +17,7 @@ from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.resource_estimate import ResourceEstimate
 from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
+from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     from normalmesh.runtime.monitor import OnProgress
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
     """Run all tasks and return the number of failures."""
     batch = _Batch(settings, console, as_json, several=len(tasks) > 1)
-    console.detail("settings     " + ", ".join(f"{name} {value}" for name, value in settings.given.items()))
+    given = (f"{name} {path_text(str(value))}" for name, value in settings.given.items())
+    console.detail("settings     " + ", ".join(given))
     failed = 0
     with progress_line_removed(console), compilation_announced(console):
         for number, task in enumerate(tasks):
@@ -116,7 +118,8 @@ class _Batch:
                     return
                 text = str(message)
                 summary.warnings.append(text)
-                about = f"{summary.source}: " if self.several and str(summary.source) not in text else ""
+                name = path_text(summary.source)
+                about = f"{name}: " if self.several and name not in text else ""
                 self.console.alert(f"normalmesh: warning: {about}{text}")
 
             warnings.showwarning = show  # type: ignore[assignment]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from normalmesh.errors import ShortfallWarning
+from normalmesh.errors import ShortfallWarning, escaped, path_text
 
 #: Names of the benchmarks, and the modules of :mod:`normalmesh.paper` that define them.
 BENCHMARKS = {
@@ -68,7 +68,7 @@ def bench(
             output / name,
             settings,
             restart=restart,
-            report=lambda line: click.echo(line, err=True),
+            report=lambda line: click.echo(escaped(line), err=True),
         )
-    click.echo(text)
-    click.echo(f"wrote {output / name}", err=True)
+    click.echo(escaped(text))
+    click.echo(f"wrote {path_text(output / name)}", err=True)

@@ -12,6 +12,7 @@ import click
 
 from normalmesh.cli.interruption import cleanups
 from normalmesh.cli.progress_display import ProgressDisplay
+from normalmesh.errors import escaped, path_text
 from normalmesh.runtime.monitor import OnProgress, Step
 
 
@@ -48,7 +49,7 @@ class Console:
     def alert(self, text: str) -> None:
         """Print a warning or an error."""
         self.progress.clear()
-        click.echo(text, err=True)
+        click.echo(escaped(text), err=True)
 
     def notice(self, text: str) -> None:
         """Print a message unless quiet."""
@@ -68,7 +69,7 @@ class Console:
     def output(self, text: str) -> None:
         """Print requested output to standard output, even if quiet."""
         self.progress.clear()
-        click.echo(text)
+        click.echo(escaped(text))
 
     def compilation(self, number: int, total: int) -> None:
         """Show the number of compiled kernels; without a terminal, print one notice."""
@@ -83,7 +84,7 @@ class Console:
             return self.progress
 
         def progress(step: Step) -> None:
-            stage = f"{number + 1}/{count} {name}: {step.stage}"
+            stage = f"{number + 1}/{count} {path_text(name)}: {step.stage}"
             self.progress(Step(min((number + step.share) / count, 0.999), stage, step.vertices))
 
         return progress

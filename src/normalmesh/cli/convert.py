@@ -15,14 +15,19 @@ from normalmesh.cli.camera_options import (
     selected_camera,
 )
 from normalmesh.cli.printing import count_text, print_field, print_json
-from normalmesh.cli.shared_options import max_pixels_option
-from normalmesh.errors import NormalMeshError
+from normalmesh.cli.shared_options import Positive, max_pixels_option
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from normalmesh.normals.camera import Camera
+
+#: Share of the vertices that may lie outside the image without a warning.
+MAX_OUTSIDE = 0.01
+#: Number of faces per pixel above which a warning questions the scale: a reconstruction has at most two.
+MAX_FACES = 4
 
 
 @click.command()
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
     help="Size of the depth map, such as 512 or 640x480, instead of --normals.",
 )
 @camera_options
+@click.option(
+    "--pixel-size", type=Positive(), metavar="MM", help="Size of an orthographic pixel in the unit of the mesh."
+)
 @max_pixels_option
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 def convert(
@@ -45,28 +53,34 @@ def convert(
     size: tuple[int, int] | None,
     camera: str | None,
     focal_px: float | None,
+    pixel_size: float | None,
     as_json: bool,
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
     Meshes: PLY, OBJ, GLB and STL into each other. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG to EXR, TIFF or NPY
-    (float32, NaN outside). To convert a mesh to a depth map, give --normals or --size; the mesh is rendered in the
-    camera frame in which reconstruct writes it.
+    (float32, or float64 where needed; NaN outside). To convert a mesh to a depth map, give --normals or --size; the
+    mesh is rendered in the camera frame in which reconstruct writes it.
     """
     from normalmesh.files.atomic import check_targets
+    from normalmesh.files.mesh_formats import companions_of
 
     reject_two_cameras(camera, focal_px)
     from_mesh, to_mesh = _kinds(source, target)
-    has_camera_options = any(option is not None for option in (normals, size, camera, focal_px))
+    has_camera_options = any(option is not None for option in (normals, size, camera, focal_px, pixel_size))
     if has_camera_options and (to_mesh or not from_mesh):
-        raise click.UsageError("--normals, --size, --camera and --focal-px require a mesh as IN and a depth map as OUT")
+        raise click.UsageError(
+            "--normals, --size, --camera, --focal-px and --pixel-size require a mesh as IN and a depth map as OUT"
+        )
+    if pixel_size is not None and (camera is not None or focal_px is not None):
+        raise click.UsageError("give only one of --camera, --focal-px, --pixel-size")
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
-    check_targets([target], [normals, camera])
+    check_targets([target, *companions_of(target, textured=False)], [source, normals, camera])
     if to_mesh:
         figures = _convert_mesh(source, target)
     else:
-        view = _view(normals, size, (camera, focal_px)) if from_mesh else None
+        view = _view(normals, size, (camera, focal_px), pixel_size) if from_mesh else None
         figures = _convert_depth(source, target, view)
     if as_json:
         print_json({**figures, "files": [str(target)]})
@@ -82,9 +96,11 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     from_mesh, suffix = source.suffix.lower() in MESH_SUFFIXES, target.suffix.lower()
     if suffix not in (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES):
         known = ", ".join((*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES))
-        raise click.UsageError(f"cannot write {target}: the suffix must be one of {known}")
+        raise click.UsageError(f"cannot write {path_text(target)}: the suffix must be one of {known}")
     if suffix in WRITTEN_SUFFIXES and not from_mesh:
-        raise click.UsageError(f"{source} is not a mesh: to make {target} from normals, use normalmesh reconstruct")
+        raise click.UsageError(
+            f"{path_text(source)} is not a mesh: to make {path_text(target)} from normals, use normalmesh reconstruct"
+        )
     return from_mesh, suffix in WRITTEN_SUFFIXES
 
 
@@ -96,16 +112,20 @@ def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
 
 
 def _view(
-    normals: Path | None, size: tuple[int, int] | None, view: tuple[str | None, float | None]
+    normals: Path | None,
+    size: tuple[int, int] | None,
+    view: tuple[str | None, float | None],
+    pixel_size: float | None,
 ) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
-    from normalmesh.files.normal_maps import read_stored
+    from normalmesh.files.normal_maps import read_size
+    from normalmesh.normals.orthographic import Orthographic
 
     if normals is not None:
-        size = read_stored(normals).shape
+        size = read_size(normals)
     if size is None:
         raise click.UsageError("the size of the depth map is missing: add --normals FILE or --size COLUMNSxROWS")
-    return selected_camera(*view, size), size
+    return selected_camera(*view, size) if pixel_size is None else Orthographic(pixel_size), size
 
 
 def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, int]] | None) -> dict[str, Any]:
@@ -119,7 +139,7 @@ def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, in
     depth = read_depth_map(source) if view is None else _rendered_depth(source, *view)
     known = np.isfinite(depth)
     if not known.any():
-        raise NormalMeshError(f"{source}: no depth is known")
+        raise NormalMeshError(f"{path_text(source)}: no depth is known")
     write_atomically({target: encode_depth(target, depth)})
     return {
         "rows": depth.shape[0],
@@ -138,22 +158,35 @@ def _report(figures: dict[str, Any], target: Path) -> None:
         rows, columns, (low, high) = figures["rows"], figures["columns"], figures["depth_range"]
         share = 100 * figures["known"] / (rows * columns)
         print_field("depth", f"{columns} × {rows} pixels, {share:.1f} % known, from {low:.4g} to {high:.4g}")
-    print_field("wrote", str(target))
+    print_field("wrote", path_text(target))
 
 
 def _rendered_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> NDArray[np.float64]:
     import numpy as np
 
-    from normalmesh.evaluation.rendering.rendering import cast
+    from normalmesh.evaluation.rendering.rendering import cast, share_outside
     from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
     model = TriangleModel.of(source)
     depth = cast(model.vertices, model.faces, camera, shape)[1]
-    if not np.isfinite(depth).any():
+    known = int(np.count_nonzero(np.isfinite(depth)))
+    if known == 0:
         low, high = model.vertices.min(axis=0), model.vertices.max(axis=0)
         span = ", ".join(f"{axis} {a:.4g} … {b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
         raise NormalMeshError(
-            f"{source}: the mesh is outside the image of {shape[1]} × {shape[0]} pixels; it covers {span}; "
-            "check --size and --camera"
+            f"{path_text(source)}: the mesh is outside the image of {shape[1]} × {shape[0]} pixels; it covers {span}; "
+            "check --size, --camera and --pixel-size"
         )
+    outside = share_outside(model.vertices, camera, shape)
+    if outside > MAX_OUTSIDE:
+        _warn(source, f"{100 * outside:.0f} % of the vertices lie outside the image of {shape[1]} × {shape[0]} pixels")
+    elif len(model.faces) > MAX_FACES * known:
+        _warn(source, f"there are {len(model.faces)} faces, but they cover only {count_text(known, 'pixel')}")
     return depth
+
+
+def _warn(source: Path, what: str) -> None:
+    import warnings
+
+    text = f"{path_text(source)}: {what}; check --size, --camera and --pixel-size"
+    warnings.warn(text, NormalMeshWarning, stacklevel=2)

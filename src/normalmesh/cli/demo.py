@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +37,11 @@ def demo(output: Path, size: int, compression: float) -> None:
     truth = Medallion(size)
     output.mkdir(parents=True, exist_ok=True)
     path = output / "normals.png"
-    write_atomically({path: encode_normals(path, truth.normal_map.normals, truth.normal_map.mask)})
+    content = encode_normals(path, truth.normal_map.normals, truth.normal_map.mask)
+    # The usual name of a map is not to be taken for the one that a demo has written before.
+    if path.exists() and not (output / "medallion.ply").exists() and path.read_bytes() != content:
+        raise NormalMeshError(f"{path_text(path)} is a file of yours: choose another folder with --output")
+    write_atomically({path: content})
 
     console = Console()
     with progress_line_removed(console), compilation_announced(console):
@@ -55,8 +60,9 @@ def demo(output: Path, size: int, compression: float) -> None:
     pictures["overview"] = np.vstack([np.hstack(panels[:2]), np.hstack(panels[2:])])
     for name, image in pictures.items():
         write_atomically({(path := output / f"{name}.png"): encode_picture(path, image)})
-    click.echo(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {output}")
-    click.echo(f"open {output / 'overview.png'} first, then {output / 'medallion.glb'} in a glTF viewer")
+    first, then = path_text(output / "overview.png"), path_text(output / "medallion.glb")
+    click.echo(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {path_text(output)}")
+    click.echo(f"open {first} first, then {then} in a glTF viewer")
 
 
 def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:

@@ -10,6 +10,12 @@ from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.resource_estimate import ResourceEstimate
 from normalmesh.cli.settings import Settings
+from normalmesh.errors import path_text
+
+#: Number of pixels up to which a file is decoded to count its foreground, which takes 17 bytes per pixel.
+EXACT_PIXELS = 1 << 24
+#: What is said of larger files.
+HEADER_ONLY = "; only the header was read, --mask makes it exact"
 
 
 def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
@@ -26,7 +32,7 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
         if as_json:
             console.output(json.dumps(content))
         elif lines:
-            console.output("\n".join([f"input        {task.source}"] * (len(tasks) > 1) + lines))
+            console.output("\n".join([f"input        {path_text(task.source)}"] * (len(tasks) > 1) + lines))
     return failed
 
 
@@ -35,20 +41,23 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, obje
     from normalmesh.files.normal_maps import read_foreground
     from normalmesh.runtime.memory import available_memory, bytes_text
 
-    foreground = read_foreground(task.source, task.mask, settings.alpha)
+    foreground, known = read_foreground(task.source, task.mask, settings.alpha, most=EXACT_PIXELS)
+    bound = "" if known else "at most "
     count, pixels = int(foreground.sum()), foreground.size
     rows, columns = foreground.shape
     vertices, guessed = settings.expected_vertices(count)
     counts = settings.levels(count) if settings.lod is not None else [vertices]
     available, estimate = available_memory(), ResourceEstimate.of(pixels, count, vertices)
+    share = f"{bound}{100 * count / pixels:.1f} % foreground ({count})"
     lines = [
-        f"size         {columns} × {rows} pixels, {100 * count / pixels:.1f} % foreground ({count})",
-        f"vertices     {'about ' * guessed}{', '.join(map(str, counts))}",
-        f"needs        {estimate}",
+        f"size         {columns} × {rows} pixels, {share}{'' if known else HEADER_ONLY}",
+        f"vertices     {bound}{'about ' * guessed}{', '.join(map(str, counts))}",
+        f"needs        {bound}{estimate}",
         f"available    {'unknown' if available is None else bytes_text(available)}",
     ]
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
     content |= {
+        "exact": known,
         "vertices": counts,
         "memory": estimate.memory,
         "seconds": estimate.seconds,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from os import PathLike
 from typing import Any
 
 import click
 
 from normalmesh import NormalMeshError
+from normalmesh.errors import escaped, path_text
+from normalmesh.files.clashes import inputs_protected
 from normalmesh.runtime.memory import check_address_limit
 
 #: Key in the metadata of the click context: whether tracebacks are printed.
@@ -27,15 +30,20 @@ def _remember(context: click.Context, option: click.Parameter, value: bool) -> N
         context.meta[DEBUG] = True
 
 
-def error_text(error: Exception, about: object = None) -> str:
-    """Return one line for an error, prefixed with ``about`` unless the message already contains it."""
-    where = "" if about is None or str(about) in str(error) else f"{about}: "
+def error_text(error: Exception, about: str | PathLike[str] | None = None) -> str:
+    """Return one line for an error, prefixed with the file ``about`` unless the message already names it."""
+    name = None if about is None else path_text(about)
+    where = "" if name is None or name in str(error) else f"{name}: "
+    return escaped(_text(error, where))
+
+
+def _text(error: Exception, where: str) -> str:
     if isinstance(error, NormalMeshError):
         return f"error: {where}{error}"
     if isinstance(error, MemoryError):
         return f"error: {where}out of memory; see --dry-run, use a smaller mask, or ask for fewer vertices"
     if isinstance(error, OSError) and error.strerror:
-        named = "" if error.filename is None else f"{error.filename}: "
+        named = "" if error.filename is None else f"{path_text(str(error.filename))}: "
         return f"error: {where}{named}{error.strerror}"
     reason = str(error).strip().splitlines()
     kind = type(error).__name__
@@ -45,7 +53,7 @@ def error_text(error: Exception, about: object = None) -> str:
 def print_traceback(error: Exception) -> None:
     """Print the traceback of an error if ``--debug`` is given."""
     if click.get_current_context().meta.get(DEBUG):
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        click.echo(escaped("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
 class Commands(click.Group):
@@ -57,7 +65,11 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             check_address_limit()
-            return super().invoke(ctx)
+            with inputs_protected():
+                return super().invoke(ctx)
+        except click.UsageError as error:
+            # The shell may have put names of files in the place of options.
+            raise click.UsageError(escaped(error.format_message()), error.ctx) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:

@@ -14,7 +14,7 @@ from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import count_text, print_field, print_json
 from normalmesh.cli.shared_options import alpha_option, max_pixels_option
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,7 +94,10 @@ def evaluate(
         case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         found = compare(result, case)
     if found.covered == 0:
-        raise NormalMeshError(f"{result}: covers no foreground pixel of {normals}; check that image and camera match")
+        raise NormalMeshError(
+            f"{path_text(result)}: covers no foreground pixel of {path_text(normals)}; "
+            "check that image and camera match"
+        )
     if as_json:
         print_json(_figures(result, found))
     else:
@@ -118,11 +121,11 @@ def _case(
 ) -> Case:
     """Return the normal map as a case without true depth."""
     from normalmesh.evaluation.cases import Case
-    from normalmesh.files.normal_maps import read_normal_map, read_stored
+    from normalmesh.files.normal_maps import read_normal_map, read_size
 
     # A camera given by name depends on the size of the image.
     named = view[1] is not None or view[0] == "perspective"
-    camera = selected_camera(*view, read_stored(normals).shape if named else (1, 1))
+    camera = selected_camera(*view, read_size(normals) if named else (1, 1))
     normal_map = read_normal_map(normals, masked[0], camera, convention, alpha=masked[1])
     return Case("truth", normal_map, units=units or camera.default_units)
 
@@ -200,4 +203,6 @@ def _write_error_map(path: Path, found: Evaluation, scale: float | None, console
     end = scale or float(np.nanquantile(errors, 0.99)) or 1.0
     write_atomically({path: encode_picture(path, heat(errors, end))})
     unit = f" {found.units}" if has_depth else "°"
-    console.notice(f"wrote {path}: black is 0, pale yellow is at least {end:.3g}{unit}, white is not covered")
+    console.notice(
+        f"wrote {path_text(path)}: black is 0, pale yellow is at least {end:.3g}{unit}, white is not covered"
+    )

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from normalmesh.errors import path_text
+
 #: Placeholder for the name of an input without folder and suffix.
 STEM = "{stem}"
 #: Suffix of preview pictures, which patterns do not match.
@@ -53,7 +55,6 @@ def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str
         if folder is None and output is not None:
             target = Path(output)
         tasks.append(_task(source, target, folder is not None, companions))
-    _reject_shared_outputs(tasks)
     return tasks
 
 
@@ -76,7 +77,7 @@ def _sources(names: Sequence[str]) -> list[Path]:
 def _matches(name: str) -> list[Path]:
     path = Path(name)
     if path.is_dir():
-        raise click.UsageError(f"{name} is a folder: give its normal maps, such as '{path / '*.png'}'")
+        raise click.UsageError(f"{path_text(name)} is a folder: give its normal maps, such as {str(path / '*.png')!r}")
     # The name of a file may contain brackets.
     if path.exists() or not glob.has_magic(name):
         return [path]
@@ -91,6 +92,8 @@ def _folder(output: str | None, count: int) -> Path | None:
     """Return the output folder, or None if the outputs go next to the inputs or to one file."""
     if output is None:
         return None
+    if not output:
+        raise click.UsageError("the name after -o is empty")
     path = Path(output)
     if path.is_dir() or output.endswith(("/", os.sep)):
         return path
@@ -99,18 +102,5 @@ def _folder(output: str | None, count: int) -> Path | None:
     from normalmesh.files.mesh_formats import WRITTEN_SUFFIXES
 
     if path.suffix.lower() in WRITTEN_SUFFIXES or path.exists():
-        raise click.UsageError(f"{output} is not a folder: -o must be a folder if there are {count} inputs")
+        raise click.UsageError(f"{path_text(output)} is not a folder: -o must be a folder if there are {count} inputs")
     return path
-
-
-def _reject_shared_outputs(tasks: Sequence[Task]) -> None:
-    first: dict[str, Task] = {}
-    for task in tasks:
-        # File systems of Windows and macOS ignore case.
-        key = os.path.abspath(task.output).casefold()
-        if key in first:
-            raise click.UsageError(
-                f"{first[key].source} and {task.source} would both be written to {task.output}: "
-                "rename one of them, or run them separately with -o"
-            )
-        first[key] = task

@@ -15,6 +15,7 @@ from normalmesh.cli.printing import count_text, print_field, print_json
 from normalmesh.cli.resource_estimate import ResourceEstimate
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
+from normalmesh.errors import escaped, path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.alpha import Alpha
@@ -48,12 +49,13 @@ def inspect(
                     print_json({"file": str(path), "error": str(error)})
                 continue
             for warning in found.warnings:
-                named = len(normals) == 1 or warning.startswith(str(path))
-                click.echo(f"normalmesh: warning: {warning if named else f'{path}: {warning}'}", err=True)
+                named = len(normals) == 1 or warning.startswith(path_text(path))
+                text = warning if named else f"{path_text(path)}: {warning}"
+                click.echo(f"normalmesh: warning: {escaped(text)}", err=True)
             if as_json:
                 print_json(_figures(found))
             else:
-                click.echo("\n" * (position > 0) + str(path))
+                click.echo("\n" * (position > 0) + path_text(path))
                 _report(found)
     if failed:
         raise SystemExit(1)

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from threading import Thread, Timer
 
+from normalmesh.errors import path_text
 from normalmesh.runtime.temporary_files import observers, remove_temporary_files, steps
 
 #: Handled signals, and their description in the last line.
@@ -60,6 +61,6 @@ def _end_at_signal(receiver: socket.socket) -> None:
 def _print_last_line(event: str) -> None:
     for cleanup in cleanups:
         cleanup()
-    names = ", ".join(_written) if len(_written) <= 10 else f"{len(_written)} files"
+    names = ", ".join(map(path_text, _written)) if len(_written) <= 10 else f"{len(_written)} files"
     what = f"after writing {names}" if _written else "nothing written"
     print(f"normalmesh: {event}, {what}", file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
@@ -25,9 +25,10 @@ def rendered(model: str, shape: tuple[int, int], camera: Camera, *, placed: bool
     if not Path(model).exists():
         if model not in NAMED_MODELS:
             raise NormalMeshError(
-                f"{model}: there is no such file, nor a model of that name; known models: {', '.join(NAMED_MODELS)}"
+                f"{path_text(model)}: there is no such file, nor a model of that name; "
+                f"known models: {', '.join(NAMED_MODELS)}"
             )
         if placed:
-            raise NormalMeshError(f"{model} has no position in a camera frame; omit --placed")
+            raise NormalMeshError(f"{path_text(model)} has no position in a camera frame; omit --placed")
         return render_normal_map(getattr(models, model)(), shape, camera, smooth=smooth, name=model)
     return render_normal_map(model, shape, camera, smooth=smooth, pose=np.eye(4) if placed else None)

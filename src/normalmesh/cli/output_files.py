@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from normalmesh import NormalMeshError
 from normalmesh.cli.inputs import PREVIEW, Task
 from normalmesh.cli.settings import Settings
+from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,28 +21,59 @@ if TYPE_CHECKING:
     from normalmesh.normals.normal_map import NormalMap
 
 
+def reject_clashes(tasks: Sequence[Task], settings: Settings) -> None:
+    """Raise an error if a file that any task writes is read by a task, or written by another one."""
+    from normalmesh.files.clashes import InputFiles, place_of
+    from normalmesh.files.clashes import reject_clashes as reject
+
+    writer: dict[str, Task] = {}
+    for task in tasks:
+        for target in _all_targets(task, settings):
+            other = writer.setdefault(place_of(target), task)
+            if other is not task:
+                raise click.UsageError(
+                    f"{path_text(other.source)} and {path_text(task.source)} would both be written to "
+                    f"{path_text(target)}: rename one of them, or run them separately with -o"
+                )
+    inputs = InputFiles(path for task in tasks for path in _inputs(task, settings))
+    reject([target for task in tasks for target in _all_targets(task, settings)], inputs)
+
+
 def check_targets(task: Task, settings: Settings) -> None:
     """Raise an error if an output file of a task cannot be written, before the reconstruction starts."""
-    from normalmesh.files.atomic import check_targets as check
+    from normalmesh.files.atomic import check_target
     from normalmesh.files.encoding import checked_suffix
-    from normalmesh.files.mesh_formats import companions_of, written_format
+    from normalmesh.files.mesh_formats import written_format
 
     mesh_format = written_format(task.output)
     if task.texture is not None and not mesh_format.holds_colours:
         raise NormalMeshError(
-            f"{task.output} cannot have a texture: {mesh_format.name} has no colours; write GLB or OBJ instead"
+            f"{path_text(task.output)} cannot have a texture: {mesh_format.name} has no colours; "
+            "write GLB or OBJ instead"
         )
     if task.make_folder:
         task.output.parent.mkdir(parents=True, exist_ok=True)
     if task.jumps is not None:
         checked_suffix(task.jumps, (".png",), "pictures")
+    for target in _all_targets(task, settings):
+        check_target(target)
+
+
+def _inputs(task: Task, settings: Settings) -> list[Path | str | None]:
+    """Return all files that a task reads."""
+    return [task.source, task.mask, task.texture, task.prior, task.jump_lines, settings.camera]
+
+
+def _all_targets(task: Task, settings: Settings) -> list[Path]:
+    """Return all files that a task writes, with those beside its meshes."""
+    from normalmesh.files.mesh_formats import companions_of
+
     targets = _targets(task, settings)
-    companions = [path for target in targets for path in companions_of(target, task.texture is not None)]
-    check([*targets, *companions], [task.source, task.mask, task.texture, task.prior, task.jump_lines, settings.camera])
+    return [*targets, *(path for target in targets for path in companions_of(target, task.texture is not None))]
 
 
 def _targets(task: Task, settings: Settings) -> list[Path]:
-    """Return all files that a task writes, the meshes first."""
+    """Return the meshes that a task writes, then its pictures and report."""
     output = task.output
     meshes = [output] if settings.lod is None else [_level(output, k) for k in range(len(settings.lod))]
     extras = [task.jumps] if task.jumps is not None else []

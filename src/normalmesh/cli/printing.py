@@ -8,17 +8,19 @@ from typing import Any
 
 import click
 
+from normalmesh.errors import escaped
+
 
 def print_field(label: str, text: str) -> None:
     """Print a label and a text in two columns. Further lines of the text are indented to the second column."""
     for line in text.splitlines():
-        click.echo(f"{label:<12} {line}")
+        click.echo(f"{label:<12} {escaped(line)}")
         label = ""
 
 
 def print_json(figures: dict[str, Any]) -> None:
     """Print a JSON object on one line. Numbers that are not finite become null."""
-    click.echo(json.dumps(_serialisable(figures), ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(_serialisable(figures), allow_nan=False))
 
 
 def _serialisable(value: Any) -> Any:

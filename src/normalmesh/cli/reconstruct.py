@@ -10,6 +10,7 @@ from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
 from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
+from normalmesh.cli.output_files import reject_clashes
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.shared_options import Positive, byte_size, max_pixels_option, reading_options, stopping_options
 
@@ -81,6 +82,7 @@ def reconstruct(
     settings = Settings(**options)
     companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines, "jumps": jumps}
     tasks = tasks_of(normals, output, companions)
+    reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
     work = estimate_all if dry_run else run
     context.exit(1 if work(tasks, settings, console, as_json) else 0)

@@ -16,6 +16,7 @@ from normalmesh.cli.camera_options import (
 )
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import print_field, print_json
+from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
@@ -74,15 +75,19 @@ def render(
         checked_suffix(depth, DEPTH_SUFFIXES, "depths")
     if mask is not None:
         checked_suffix(mask, (".png",), "masks")
+    if matrix is not None:
+        checked_suffix(matrix, (".txt",), "camera matrices")
     check_targets(filter(None, (output, depth, mask, matrix)), [model, camera])
     view = selected_camera(camera, focal_px, size)
+    if matrix is not None and view.matrix() is None:
+        raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
     case = rendered(model, size, view, placed=placed, smooth=not flat)
     files = _files(case, output, depth, mask, matrix)
     write_atomically(files)
     if as_json:
         print_json({**_figures(case), "files": list(map(str, files))})
     else:
-        _report(case, ", ".join(map(str, files)))
+        _report(case, ", ".join(map(path_text, files)))
 
 
 def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matrix: Path | None) -> Files:
@@ -102,9 +107,9 @@ def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matr
 
 def _matrix_text(case: Case) -> str:
     """Return the camera matrix in the convention of computer vision: the centre of the first pixel is (0, 0)."""
-    matrix = case.normal_map.camera.matrix()
-    if matrix is None:
-        raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
+    import numpy as np
+
+    matrix = np.asarray(case.normal_map.camera.matrix())
     return "\n".join(" ".join(f"{value:.12g}" for value in row) for row in matrix) + "\n"
 
 
@@ -112,7 +117,7 @@ def _report(case: Case, written: str) -> None:
     figures = _figures(case)
     share = 100 * figures["foreground"] / (figures["rows"] * figures["columns"])
     low, high = figures["depth_range"]
-    print_field("model", case.name)
+    print_field("model", path_text(case.name))
     print_field(
         "size", f"{figures['columns']} × {figures['rows']} pixels, {share:.1f} % foreground ({figures['foreground']})"
     )

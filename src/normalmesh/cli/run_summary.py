@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normalmesh.errors import path_text
+
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
@@ -96,12 +98,12 @@ class RunSummary:
                 else ""
             )
             lines.append(f"jumps        {self.jumps_text}{hint}")
-        return [*lines, *(f"wrote        {path}" for path in self.outputs)]
+        return [*lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
     def line(self) -> str:
         """Return the line for one of several inputs."""
         levels = "; ".join(f"{level['vertices']} vertices, {level['mae']:.2f}°" for level in self.levels)
-        return f"{self.source}: {levels}; wrote {', '.join(path.name for path in self.outputs)}"
+        return f"{path_text(self.source)}: {levels}; wrote {', '.join(path_text(path.name) for path in self.outputs)}"
 
 
 def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:

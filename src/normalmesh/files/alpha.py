@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error
 from normalmesh.files.formats import unusable
 from normalmesh.files.masks import MARGIN, SOFT, reaches_half, share_between
 
@@ -64,8 +64,8 @@ def alpha_mask(
     if not visible.all() and _overlap(~visible, ~foreground()) >= MATCH:
         return visible
     warnings.warn(
-        f"{path}: the alpha channel, from {lowest:g} to {highest:g}, does not look like a mask and was ignored; "
-        "alpha='mask' takes it as one",
+        f"{path_text(path)}: the alpha channel, from {lowest:g} to {highest:g}, does not look like a mask and was "
+        "ignored; alpha='mask' takes it as one",
         NormalMeshWarning,
         stacklevel=4,
     )

@@ -54,6 +54,15 @@ def read_mat(path: Path, variable: str | None) -> tuple[NDArray[np.generic], NDA
         return _normals_and_mask(path, _mat_shapes(path), variable, partial(_mat_array, path))
 
 
+def read_array_size(path: Path, file_format: str) -> tuple[int, int]:
+    """Return rows and columns of the normals of an NPZ or MAT file, from their header."""
+    with reading(path, file_format):
+        shapes = {"NPZ": _npz_shapes, "MAT": _mat_shapes}[file_format](path)
+        rows, columns, _ = shapes[_chosen_name(path, shapes, None, _NORMALS)]
+        _check_array_size(path, (rows, columns), np.dtype(np.void))
+    return rows, columns
+
+
 def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDArray[np.generic]:
     """Return the depths (H, W) of an NPZ or MAT file."""
     shapes_of, load = {"NPZ": (_npz_shapes, _npz_array), "MAT": (_mat_shapes, _mat_array)}[file_format]

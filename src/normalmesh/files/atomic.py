@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from normalmesh.errors import NormalMeshError
-from normalmesh.files.file_names import on_one_line
+from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.files.clashes import InputFiles, reject_clashes, reject_inputs
 from normalmesh.runtime.temporary_files import new_file, observers, steps, temporary_path
 
 
@@ -31,6 +31,7 @@ def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview])
     """
     for path in contents:
         check_target(path)
+    reject_inputs(contents)
     with ExitStack() as stack:
         writes = []
         for path, content in contents.items():
@@ -93,25 +94,22 @@ def check_target(path: str | PathLike[str]) -> None:
         obstacles = {
             "it is a link that leads nowhere but back": target.is_symlink(),
             "it is a folder": target.is_dir(),
-            f"the folder {on_one_line(folder)} does not exist": not folder.is_dir(),
+            f"the folder {path_text(folder)} does not exist": not folder.is_dir(),
             "it is not an ordinary file": target.exists() and not target.is_file(),
             "the file is write-protected": target.exists() and not os.access(target, os.W_OK),
-            f"no permission to write into the folder {on_one_line(folder)}": not os.access(folder, os.W_OK | os.X_OK),
+            f"no permission to write into the folder {path_text(folder)}": not os.access(folder, os.W_OK | os.X_OK),
         }
     for obstacle, found in obstacles.items():
         if found:
-            raise NormalMeshError(f"cannot write {on_one_line(path)}: {obstacle}")
+            raise NormalMeshError(f"cannot write {path_text(path)}: {obstacle}")
 
 
 def check_targets(targets: Iterable[str | PathLike[str]], inputs: Iterable[str | PathLike[str] | None] = ()) -> None:
     """Check several files by :func:`check_target`; none may be another one of them, or one that is read."""
-    taken = {os.path.realpath(path): "is read" for path in inputs if path is not None and os.path.isfile(path)}
-    for target in targets:
+    paths = list(targets)
+    for target in paths:
         check_target(target)
-        place = os.path.realpath(target)
-        if place in taken:
-            raise NormalMeshError(f"cannot write {on_one_line(target)}: this file {taken[place]}, too; rename one")
-        taken[place] = "is written"
+    reject_clashes(paths, InputFiles(inputs))
 
 
 @contextmanager
@@ -121,4 +119,4 @@ def _readable_errors(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
-        raise NormalMeshError(f"cannot write {on_one_line(path)}: {reason}") from error
+        raise NormalMeshError(f"cannot write {path_text(path)}: {reason}") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshWarning
+from normalmesh.errors import NormalMeshWarning, path_text
 from normalmesh.files.background import Colour, find_background
 from normalmesh.files.formats import unusable
 from normalmesh.files.size_limits import refuse_beyond_memory
@@ -170,7 +170,8 @@ def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
         )
     if signed <= unsigned:
         return SIGNED
-    warnings.warn(f"{path}: floats lie in [0, 1]; they were decoded as 2·value − 1", NormalMeshWarning, stacklevel=5)
+    text = "floats lie in [0, 1]; they were decoded as 2·value − 1"
+    warnings.warn(f"{path_text(path)}: {text}", NormalMeshWarning, stacklevel=5)
     return UNSIGNED
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.files.precision import depth_tolerance, rounding, warn_of_rounding
 from normalmesh.runtime.temporary_files import steps, temporary_path
 
 Float32 = NDArray[np.float32]
+Floats = NDArray[np.floating]
 
 
 def encode_normals(path: Path, normals: NDArray[np.floating], mask: NDArray[np.bool_]) -> bytes:
@@ -26,8 +28,17 @@ def encode_normals(path: Path, normals: NDArray[np.floating], mask: NDArray[np.b
 
 
 def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
-    """Encode a depth map (H, W), NaN where there is none, as float32 in the format of the path's suffix."""
-    return _DEPTH_ENCODERS[checked_suffix(path, DEPTH_SUFFIXES, "depths")](depth.astype(np.float32), path)
+    """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix.
+
+    Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
+    """
+    suffix = checked_suffix(path, DEPTH_SUFFIXES, "depths")
+    error, doubles = rounding(depth), False
+    if error > depth_tolerance(depth):
+        doubles = suffix != ".exr"
+        if not doubles:
+            warn_of_rounding(path, "depths", error, "write NPY or TIFF")
+    return _DEPTH_ENCODERS[suffix](depth.astype(np.float64 if doubles else np.float32), path)
 
 
 def encode_mask(path: Path, mask: NDArray[np.bool_]) -> bytes:
@@ -46,7 +57,9 @@ def checked_suffix(path: Path, suffixes: tuple[str, ...], what: str) -> str:
     """Return the suffix of a file to be written, in lower case, or raise an error that lists the possible ones."""
     suffix = path.suffix.lower()
     if suffix not in suffixes:
-        raise NormalMeshError(f"cannot write {path}: the suffix of {what} must be one of {', '.join(suffixes)}")
+        raise NormalMeshError(
+            f"cannot write {path_text(path)}: the suffix of {what} must be one of {', '.join(suffixes)}"
+        )
     return suffix
 
 
@@ -75,23 +88,23 @@ def _normals_npy(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes
     return _npy(normals)
 
 
-def _depth_exr(depth: Float32, path: Path) -> bytes:
+def _depth_exr(depth: Floats, path: Path) -> bytes:
     return _exr(path, {"Z": depth})
 
 
-def _depth_tiff(depth: Float32, path: Path) -> bytes:
+def _depth_tiff(depth: Floats, path: Path) -> bytes:
     return _tiff(depth)
 
 
-def _depth_npy(depth: Float32, path: Path) -> bytes:
+def _depth_npy(depth: Floats, path: Path) -> bytes:
     return _npy(depth)
 
 
-def _npy(array: Float32) -> bytes:
+def _npy(array: Floats) -> bytes:
     return _written(lambda file: np.save(file, array))
 
 
-def _tiff(array: Float32) -> bytes:
+def _tiff(array: Floats) -> bytes:
     import tifffile
 
     photometric = "rgb" if array.ndim == 3 else "minisblack"
@@ -104,11 +117,11 @@ def _written(write: Callable[[io.BytesIO], object]) -> bytes:
     return file.getvalue()
 
 
-def _exr(path: Path, channels: dict[str, Float32]) -> bytes:
+def _exr(path: Path, channels: dict[str, Floats]) -> bytes:
     try:
         import OpenEXR
     except ImportError as error:
-        raise NormalMeshError(f"{path}: writing EXR needs OpenEXR; pip install normalmesh[exr]") from error
+        raise NormalMeshError(f"{path_text(path)}: writing EXR needs OpenEXR; pip install normalmesh[exr]") from error
 
     header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
     pixels = {name: np.ascontiguousarray(values) for name, values in channels.items()}
@@ -127,7 +140,7 @@ _NORMAL_ENCODERS: dict[str, Callable[[Float32, NDArray[np.bool_], Path], bytes]]
     ".tiff": _normals_tiff,
     ".npy": _normals_npy,
 }
-_DEPTH_ENCODERS: dict[str, Callable[[Float32, Path], bytes]] = {
+_DEPTH_ENCODERS: dict[str, Callable[[Floats, Path], bytes]] = {
     ".exr": _depth_exr,
     ".tif": _depth_tiff,
     ".tiff": _depth_tiff,

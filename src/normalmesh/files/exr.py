@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.formats import reading, unusable
 from normalmesh.files.size_limits import check_image_size
 
@@ -54,25 +54,47 @@ def read_exr(path: Path, layer: str | None) -> tuple[list[NDArray[np.floating]],
     return pixels[:3], (pixels[3] if chosen.alpha else None)
 
 
-def _read_parts(path: Path) -> list[OpenEXR.Part]:
-    try:
-        import OpenEXR
-    except ImportError as error:
-        raise NormalMeshError(f"{path}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
+def read_exr_size(path: Path) -> tuple[int, int]:
+    """Return rows and columns of the layer that :func:`read_exr` reads, from the header."""
+    with reading(path, "EXR"):
+        parts = _read_headers(path)
+        part = parts[_chosen_layer(path, parts, None).part]
+        _refuse_cropped(path, part)
+        return _size(part)
 
-    name = os.fsencode(path)  # names need not be text
+
+def _read_parts(path: Path) -> list[OpenEXR.Part]:
+    expected = _read_headers(path)
+
+    import OpenEXR
+
     with _quiet():
-        expected = OpenEXR.File(name, header_only=True).parts
-    for part in expected:
-        (left, top), (right, bottom) = part.header["dataWindow"]
-        rows, columns = int(bottom) - int(top) + 1, int(right) - int(left) + 1
-        check_image_size(path, rows, columns, 4 * len(part.header["channels"]))
-    with _quiet():
-        parts: list[OpenEXR.Part] = OpenEXR.File(name, separate_channels=True).parts
+        # Names need not be text.
+        parts: list[OpenEXR.Part] = OpenEXR.File(os.fsencode(path), separate_channels=True).parts
     # A part whose pixels are cut off is left out by the reader instead of being reported.
     if len(parts) != len(expected):
         raise ValueError("pixels are missing")
     return parts
+
+
+def _read_headers(path: Path) -> list[OpenEXR.Part]:
+    """Return all parts without pixels, after a check of their sizes."""
+    try:
+        import OpenEXR
+    except ImportError as error:
+        raise NormalMeshError(f"{path_text(path)}: reading EXR needs OpenEXR; pip install normalmesh[exr]") from error
+
+    with _quiet():
+        parts: list[OpenEXR.Part] = OpenEXR.File(os.fsencode(path), header_only=True).parts
+    for part in parts:
+        check_image_size(path, *_size(part), 4 * len(part.header["channels"]))
+    return parts
+
+
+def _size(part: OpenEXR.Part) -> tuple[int, int]:
+    """Return rows and columns."""
+    (left, top), (right, bottom) = part.header["dataWindow"]
+    return int(bottom) - int(top) + 1, int(right) - int(left) + 1
 
 
 def _layers(parts: list[OpenEXR.Part]) -> dict[str, Layer]:
@@ -80,9 +102,10 @@ def _layers(parts: list[OpenEXR.Part]) -> dict[str, Layer]:
     layers = {}
     for index, part in enumerate(parts):
         part_name = part.name() if len(parts) > 1 else ""
-        for prefix in sorted({name.rpartition(".")[0] for name in part.channels}):
-            own = {name.rpartition(".")[2].upper(): name for name in part.channels if name.rpartition(".")[0] == prefix}
-            alpha = own.get("A") or ("A" if "A" in part.channels else None)
+        names = [channel.name for channel in part.header["channels"]]
+        for prefix in sorted({name.rpartition(".")[0] for name in names}):
+            own = {name.rpartition(".")[2].upper(): name for name in names if name.rpartition(".")[0] == prefix}
+            alpha = own.get("A") or ("A" if "A" in names else None)
             complete = [axes for axes in ("RGB", "XYZ") if set(axes) <= set(own)]
             for axes in complete:
                 label = "/".join(filter(None, [part_name, prefix])) or axes
@@ -96,7 +119,7 @@ def _chosen_layer(path: Path, parts: list[OpenEXR.Part], name: str | None) -> La
     layers = _layers(parts)
     listed = ", ".join(layers)
     if not layers:
-        held = ", ".join(channel for part in parts for channel in part.channels) or "none"
+        held = ", ".join(channel.name for part in parts for channel in part.header["channels"]) or "none"
         raise unusable(path, f"no layer has the channels R, G, B or X, Y, Z; the channels are {held}")
     if name is not None:
         if name not in layers:

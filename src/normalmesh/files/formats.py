@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError
-from normalmesh.files.file_names import on_one_line
+from normalmesh.errors import NormalMeshError, escaped, path_text
+from normalmesh.files.clashes import note_input
 
 #: First bytes of a file and its format. Suffixes are ignored: files are renamed more often than converted.
 SIGNATURES = (
@@ -41,8 +41,8 @@ MAX_TEXT_SIZE = 1 << 28
 
 def unusable(path: Path, reason: str) -> NormalMeshError:
     """Return the error for a file: its name, then the reason, on one line."""
-    line = " ".join(reason.split())
-    return NormalMeshError(f"{on_one_line(path)}: {line if len(line) <= MAX_REASON else line[:MAX_REASON] + ' …'}")
+    line = escaped(" ".join(reason.split()))
+    return NormalMeshError(f"{path_text(path)}: {line if len(line) <= MAX_REASON else line[:MAX_REASON] + ' …'}")
 
 
 def unknown_format(path: Path, name: str | None, expected: str) -> NormalMeshError:
@@ -89,6 +89,7 @@ def _first_bytes(path: Path) -> bytes:
         raise unusable(path, f"is no name of a file: {error}") from error
     if not head:
         raise unusable(path, "the file is empty")
+    note_input(path)
     return head
 
 

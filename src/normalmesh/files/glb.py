@@ -43,15 +43,25 @@ class GlbFile:
         return {"index": len(self._images) - 1}
 
     def contents(
-        self, name: str, attributes: dict[str, int], faces: int, material: dict[str, Any], extras: dict[str, Any]
+        self,
+        name: str,
+        attributes: dict[str, int],
+        faces: int,
+        material: dict[str, Any],
+        extras: dict[str, Any],
+        origin: NDArray[np.float64] | None = None,
     ) -> bytes:
-        """Return the bytes of the file. Textures are clamped at the border of the image."""
+        """Return the bytes of the file; positions are relative to ``origin`` (3,).
+
+        Textures are clamped at the border of the image.
+        """
+        placement = {} if origin is None else {"translation": origin.tolist()}
         primitive = {"attributes": attributes, "indices": faces, "material": 0}
         tree: dict[str, Any] = {
             "asset": {"version": "2.0", "generator": "normalmesh"},
             "scene": 0,
             "scenes": [{"nodes": [0]}],
-            "nodes": [{"name": name, "mesh": 0}],
+            "nodes": [{"name": name, "mesh": 0, **placement}],
             "meshes": [{"name": name, "extras": extras, "primitives": [primitive]}],
             "materials": [{"name": name, **material}],
             "accessors": self._accessors,

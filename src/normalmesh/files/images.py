@@ -18,7 +18,7 @@ from normalmesh.files.formats import mapped, reading, unusable
 from normalmesh.files.size_limits import check_image_size
 
 if TYPE_CHECKING:
-    import tifffile
+    from tifffile import TiffFile, TiffPageSeries
 
 #: Formats that :func:`read_image` decodes.
 IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
@@ -73,17 +73,36 @@ def read_image(path: Path, file_format: str) -> Image:
         return image
 
 
+def read_image_size(path: Path, file_format: str) -> tuple[int, int]:
+    """Return rows and columns of a file of one of :data:`IMAGE_FORMATS`, from its header, after a check of its size."""
+    with reading(path, file_format):
+        if file_format == "TIFF":
+            with _opened_tiff(path) as file:
+                return _tiff_layout(path, _only_image(path, file))[0][:2]
+        with mapped(path) as contents:
+            if file_format == "PNG":
+                return _png_header(path, contents)[0]
+            _, shape, components, _ = _jpeg_frame(contents)
+            check_image_size(path, *shape, components)
+            return shape
+
+
 def _read_png(path: Path) -> Image:
     import imagecodecs
 
     with mapped(path) as contents:
-        # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
-        columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
-        check_image_size(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
+        _, colour = _png_header(path, contents)
         _refuse_turned(path, _exif_orientation(_png_exif(contents)))
         values = imagecodecs.png_decode(contents)
-    colour = {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
     return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
+
+
+def _png_header(path: Path, contents: mmap) -> tuple[tuple[int, int], str]:
+    """Return rows and columns, and what the colour channels hold, after a check of the size."""
+    # The fixed header: 8 bytes signature, 8 of the first chunk, width, height, bit depth, colour type.
+    columns, rows, bits, colour_type = struct.unpack_from(">IIBB", contents, 16)
+    check_image_size(path, rows, columns, PNG_CHANNELS[colour_type] * (2 if bits == 16 else 1))
+    return (rows, columns), {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
 
 
 def _png_exif(contents: mmap) -> bytes:
@@ -176,12 +195,7 @@ def _refuse_turned(path: Path, orientation: int) -> None:
 
 
 def _read_tiff(path: Path) -> Image:
-    import tifffile
-
-    with mapped(path) as contents:
-        _refuse_endless_pages(contents)
-    # Files of these kinds may name other files, which would be read, too.
-    with tifffile.TiffFile(path, is_ome=False, is_mmstack=False, is_ndtiff=False) as file:
+    with _opened_tiff(path) as file:
         series = _only_image(path, file)
         page = series.keyframe
         _refuse_turned(path, page.tags.valueof(ORIENTATION, default=1))
@@ -189,15 +203,7 @@ def _read_tiff(path: Path) -> Image:
         is_jpeg, bits, nodata = page.compression in (6, 7), page.bitspersample, page.tags.valueof(NODATA)
         # tifffile labels bilevel data "zero is white" and yet stores True as one.
         inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
-        planes_first = series.axes in ("SYX", "CYX")
-        shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
-        if len(shape) != 3 or shape[2] > 4 or series.dtype.kind == "c":
-            raise unusable(
-                path,
-                f"holds an array of {shape_text(shape)} {series.dtype}; "
-                "expected one image of rows × columns × 3 or 4 channels",
-            )
-        check_image_size(path, shape[0], shape[1], shape[2] * series.dtype.itemsize)
+        shape, planes_first = _tiff_layout(path, series)
         values = series.asarray()
     values = np.moveaxis(values, 0, -1) if planes_first else _with_channel_axis(values)
     if values.shape != shape or values.size == 0:
@@ -209,7 +215,7 @@ def _read_tiff(path: Path) -> Image:
     return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg), missing)
 
 
-def _only_image(path: Path, file: tifffile.TiffFile) -> tifffile.TiffPageSeries:
+def _only_image(path: Path, file: TiffFile) -> TiffPageSeries:
     """Return the only image of a TIFF besides its previews: the first page of a raw file may be one."""
     images = [series for series in file.series if not series.keyframe.is_reduced] or list(file.series)
     if len(images) > 1:
@@ -231,6 +237,30 @@ def _without_nodata(values: NDArray[np.generic], text: str | None) -> tuple[NDAr
         return values, int(nodata) if np.isfinite(nodata) else None
     # The text may have fewer digits than the number that is stored.
     return np.where(np.isclose(values, nodata, rtol=1e-6, atol=0), values.dtype.type(np.nan), values), None
+
+
+def _opened_tiff(path: Path) -> TiffFile:
+    import tifffile
+
+    with mapped(path) as contents:
+        _refuse_endless_pages(contents)
+    # Files of these kinds may name other files, which would be read, too.
+    return tifffile.TiffFile(path, is_ome=False, is_mmstack=False, is_ndtiff=False)
+
+
+def _tiff_layout(path: Path, series: TiffPageSeries) -> tuple[tuple[int, int, int], bool]:
+    """Return rows, columns and channels, and whether channels come first, after a check of the size."""
+    planes_first = series.axes in ("SYX", "CYX")
+    shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
+    if len(shape) != 3 or shape[2] > 4 or series.dtype.kind == "c":
+        raise unusable(
+            path,
+            f"holds an array of {shape_text(shape)} {series.dtype}; "
+            "expected one image of rows × columns × 3 or 4 channels",
+        )
+    rows, columns, channels = shape
+    check_image_size(path, rows, columns, channels * series.dtype.itemsize)
+    return (rows, columns, channels), planes_first
 
 
 def _refuse_endless_pages(contents: mmap) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.background import Colour
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
@@ -154,6 +154,10 @@ def inspect_file(
         stored = read_stored(path)
         inside = chosen_mask(path, stored, mask, checked_alpha(alpha))
         decoded = decode(path, stored, inside)
+        name = str(file_format(path))
+        kind = _kind(stored)
+        source = _mask_source(stored, mask) if inside is not None else _background_text(stored, decoded)
+        del stored  # as large as the file, decompressed
         diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
         read_as = likely_convention(diagnosis)
         if stated is not None and not diagnosis.strongly_excludes(stated):
@@ -163,15 +167,14 @@ def inspect_file(
             normal_map = NormalMap(decoded.vectors, inside, camera)  # type: ignore[arg-type]  # None: no mask
         except NormalMeshError as error:
             raise unusable(path, str(error)) from error
-    background = None if inside is not None else _background_text(stored, decoded)
     del decoded  # as large as the map itself
-    name, noise = str(file_format(path)), estimate_noise(normal_map)
+    noise = estimate_noise(normal_map)
     return Inspection(
         path=path,
         format=name,
         shape=normal_map.shape,
-        kind=_kind(stored, name),
-        mask_source=background or _mask_source(stored, mask),
+        kind=kind,
+        mask_source=source,
         mask=MaskStatistics.of(normal_map.mask),
         repairs=normal_map.repairs,
         camera=camera,
@@ -184,7 +187,7 @@ def inspect_file(
     )
 
 
-def _kind(stored: StoredNormals, name: str) -> str:
+def _kind(stored: StoredNormals) -> str:
     dtype = stored.channels[0].dtype
     kind = str(dtype.newbyteorder("="))
     if stored.maximum is not None:
@@ -197,7 +200,7 @@ def _kind(stored: StoredNormals, name: str) -> str:
 def _mask_source(stored: StoredNormals, mask: str | PathLike[str] | None) -> str:
     """Return where the mask that was used is from."""
     if mask is not None:
-        return str(Path(mask))
+        return path_text(Path(mask))
     return "the file itself" if stored.mask is not None else "the alpha channel"
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from normalmesh.files.atomic import write_atomically
 from normalmesh.files.formats import reading
@@ -44,5 +47,12 @@ def read_mesh(path: Path) -> Trimesh:
         if colours is not None:  # of a PLY file, which may have coordinates into a texture, but never the texture
             mesh.visual = trimesh.visual.ColorVisuals(mesh, vertex_colors=colours)
         if not MESH_FORMATS[path.suffix.lower()].shares_vertices:
-            mesh.merge_vertices()
+            mesh.merge_vertices(digits_vertex=_decimals(mesh))
     return mesh
+
+
+def _decimals(mesh: Trimesh) -> int:
+    """Return to how many decimals positions are compared: 8, more for a small mesh, or as many as 64 bits hold."""
+    extent, largest = float(np.ptp(mesh.vertices, axis=0).max()), float(np.abs(mesh.vertices).max())
+    wanted = 8 - math.floor(math.log10(min(extent, 1.0) or 1.0))
+    return min(wanted, math.floor(math.log10(2**62 / (largest or 1.0))))

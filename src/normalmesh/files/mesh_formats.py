@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.file_names import plain_stem
 from normalmesh.files.glb import GlbFile
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
+from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.files.textures import JPEG
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 #: Grey and roughness of a surface without texture: matt, so that shape shows.
 GREY = 0.8
 ROUGHNESS = 0.8
+
+#: Bytes of the numbers of PLY.
+PLY_BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "double": 8}
 
 #: Contents of files by their paths.
 Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
@@ -91,7 +95,9 @@ class MeshFormat:
 def written_format(path: Path) -> MeshFormat:
     """Return the format of a file to be written, by its suffix, or raise :class:`NormalMeshError`."""
     if path.suffix.lower() not in WRITTEN_SUFFIXES:
-        raise NormalMeshError(f"cannot write {path}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}")
+        raise NormalMeshError(
+            f"cannot write {path_text(path)}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}"
+        )
     return MESH_FORMATS[path.suffix.lower()]
 
 
@@ -112,13 +118,33 @@ def _ply_of_surface(surface: Surface, path: Path, image: Image | None, normals: 
     mesh = _trimesh(surface, vertex_colors=colours)
     coordinates = surface.texture_coordinates.astype(np.float32)
     mesh.vertex_attributes.update(s=coordinates[:, 0], t=coordinates[:, 1])
-    return _ply(mesh, path)
+    return _ply(mesh, path, surface_tolerance(surface))
 
 
-def _ply(mesh: Trimesh, path: Path) -> Files:
+def _ply(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
+    """Encode PLY, with coordinates in double precision if single precision rounds them by more than the tolerance."""
     from trimesh.exchange.ply import export_ply
 
-    return {path: export_ply(mesh, vertex_normal=False)}
+    content = export_ply(mesh, vertex_normal=False)
+    if rounding(mesh.vertices) > (mesh_tolerance(mesh) if tolerance is None else tolerance):
+        content = _with_doubles(content, mesh)
+    return {path: content}
+
+
+def _with_doubles(content: bytes, mesh: Trimesh) -> bytes:
+    """Return a binary PLY file with double coordinates in place of the floats with which each vertex begins."""
+    head, end, body = content.partition(b"end_header\n")
+    lines = head.decode().partition("element vertex")[2].partition("element face")[0].splitlines()[1:]
+    size = 0
+    for _, kind, *rest in map(str.split, lines):
+        name, length = rest[-1], PLY_BYTES[rest[-2] if kind == "list" else kind]
+        size += 1 + length * np.shape(mesh.vertex_attributes[name])[1] if kind == "list" else length
+    count = len(mesh.vertices)
+    others = np.frombuffer(body, np.uint8, count * size).reshape(count, size)[:, 12:]
+    doubles = np.ascontiguousarray(mesh.vertices, "<f8").view(np.uint8)
+    for axis in (b"x", b"y", b"z"):
+        head = head.replace(b"property float " + axis + b"\n", b"property double " + axis + b"\n", 1)
+    return b"".join([head, end, np.hstack([doubles, others]).tobytes(), body[count * size :]])
 
 
 def _colours_at_vertices(surface: Surface, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -136,12 +162,15 @@ def _colours_at_vertices(surface: Surface, image: NDArray[np.uint8]) -> NDArray[
 
 
 def _stl_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
-    return _stl(_trimesh(surface), path)
+    return _stl(_trimesh(surface), path, surface_tolerance(surface))
 
 
-def _stl(mesh: Trimesh, path: Path) -> Files:
+def _stl(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
     from trimesh.exchange.stl import export_stl
 
+    error = rounding(mesh.vertices)
+    if error > (mesh_tolerance(mesh) if tolerance is None else tolerance):
+        warn_of_rounding(path, "positions", error, "write PLY, GLB or OBJ, or move the surface to the origin")
     return {path: export_stl(mesh)}
 
 
@@ -151,10 +180,11 @@ def _obj_of_surface(surface: Surface, path: Path, image: Image | None, normals: 
 
     grey = [round(255 * (GREY if image is None else 1.0))] * 3
     material = SimpleMaterial(image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0)
-    return _obj(_trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material)), path)
+    mesh = _trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material))
+    return _obj(mesh, path, surface_tolerance(surface))
 
 
-def _obj(mesh: Trimesh, path: Path) -> Files:
+def _obj(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
     """Encode OBJ, after the material and the texture that it refers to."""
     from trimesh.exchange.obj import export_obj
 
@@ -164,7 +194,9 @@ def _obj(mesh: Trimesh, path: Path) -> Files:
         material.name = f"{plain_stem(path)}_texture"
     # Decimals, not significant digits: a small surface needs more of them.
     extent = np.abs(mesh.vertices[np.isfinite(mesh.vertices)]).max(initial=0.0)
-    decimals = min(max(9 - math.floor(math.log10(extent or 1.0)), 8), 60)
+    decimals = max(9 - math.floor(math.log10(extent or 1.0)), 8)
+    tolerance = mesh_tolerance(mesh) if tolerance is None else tolerance
+    decimals = min(max(decimals, 1 - math.floor(math.log10(tolerance or 1.0))), 60)
     text, beside = export_obj(
         mesh,
         include_normals=False,
@@ -186,7 +218,8 @@ def _glb_of_surface(surface: Surface, path: Path, image: Image | None, normals: 
     file = GlbFile()
     # Texture coordinates of glTF count from the top.
     from_top = np.column_stack([surface.texture_coordinates[:, 0], 1 - surface.texture_coordinates[:, 1]])
-    vertex_arrays = {"POSITION": surface.vertices, "NORMAL": surface.vertex_normals, "TEXCOORD_0": from_top}
+    origin, positions = _centred(surface.vertices, surface_tolerance(surface), path)
+    vertex_arrays = {"POSITION": positions, "NORMAL": surface.vertex_normals, "TEXCOORD_0": from_top}
     matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
     material: dict[str, Any] = {"pbrMetallicRoughness": matt, "doubleSided": True}
     if image is None:
@@ -200,16 +233,35 @@ def _glb_of_surface(surface: Surface, path: Path, image: Image | None, normals: 
         vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
         material["normalTexture"] = file.texture(normal_texture(surface, normals, frames))
     attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
-    return {
-        path: file.contents(plain_stem(path), attributes, file.faces(surface.faces), material, {"units": surface.units})
-    }
+    faces, extras = file.faces(surface.faces), {"units": surface.units}
+    return {path: file.contents(plain_stem(path), attributes, faces, material, extras, origin)}
 
 
 def _glb(mesh: Trimesh, path: Path) -> Files:
     from trimesh.exchange.gltf import export_glb
     from trimesh.scene import Scene
 
-    return {path: export_glb(Scene(mesh))}
+    origin, mesh.vertices = _centred(mesh.vertices, mesh_tolerance(mesh), path)
+
+    def translate(tree: dict[str, Any]) -> None:
+        for node in tree["nodes"]:
+            if origin is not None and "mesh" in node:
+                node["translation"] = origin.tolist()
+
+    return {path: export_glb(Scene(mesh), tree_postprocessor=translate)}
+
+
+def _centred(
+    vertices: NDArray[np.float64], tolerance: float, path: Path
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    """Return the translation (3,) of a node and positions relative to it; None if single precision keeps positions."""
+    if rounding(vertices) <= tolerance:
+        return None, vertices
+    origin = centre(vertices)
+    positions = vertices - origin
+    if (error := rounding(positions)) > tolerance:
+        warn_of_rounding(path, "positions", error, "write PLY or OBJ")
+    return origin, positions
 
 
 def _check_glb(content: bytes) -> None:

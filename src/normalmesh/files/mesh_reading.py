@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, path_text, shape_text
+from normalmesh.files.clashes import note_input
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.mesh_formats import MESH_FORMATS, MESH_SUFFIXES
 from normalmesh.files.size_limits import refuse_beyond_memory
@@ -45,12 +46,25 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
         # One mesh may be in thousands of places.
         refuse_beyond_memory(path, BYTES * sum(len(mesh.vertices) + len(mesh.faces) for mesh, _ in meshes))
         for mesh, _ in meshes:
-            used_vertices(str(path), mesh.vertices, mesh.faces)
+            used_vertices(path_text(path), mesh.vertices, mesh.faces)
         copies = [(mesh.copy(include_cache=include_cache), placement) for mesh, placement in meshes]
-        parts = [part if np.array_equal(place, np.eye(4)) else part.apply_transform(place) for part, place in copies]
+        parts = [_placed(part, place) for part, place in copies]
     if not parts:
         raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
     return parts
+
+
+def _placed(part: Trimesh, place: NDArray[np.float64]) -> Trimesh:
+    """Transform a mesh by a matrix (4, 4), with its normals if the file has any."""
+    if np.array_equal(place, np.eye(4)):
+        return part
+    if not np.array_equal(place[:, :3], np.eye(4)[:, :3]):
+        return part.apply_transform(place)
+    # trimesh ignores translations below 1e-8, which is much for a small mesh.
+    normals = part.vertex_normals if "vertex_normals" in part._cache else None
+    part.vertices = part.vertices + place[:3, 3]
+    part.vertex_normals = normals  # type: ignore[method-assign]
+    return part
 
 
 def used_vertices(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> NDArray[np.bool_]:
@@ -92,6 +106,7 @@ def _neighbours(path: Path) -> Resolver:
             file = (root / name.strip()).resolve()
             if not file.is_relative_to(root) or not file.is_file():
                 raise FileNotFoundError(name)
+            note_input(file)
             return file.read_bytes()
 
     neighbours = Neighbours(str(root))

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from normalmesh.arguments import checked_instance, checked_path
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.files.mesh_formats import formats_with, written_format
 from normalmesh.files.textures import Texture, colour_image
@@ -41,7 +41,7 @@ def write_surface(
 
 def _warn_left_out(what: str, name: str, reason: str) -> None:
     # The caller of Surface.save, which calls write_surface.
-    warnings.warn(f"{what} left out of {name}: {reason}", NormalMeshWarning, stacklevel=4)
+    warnings.warn(f"{what} left out of {path_text(name)}: {reason}", NormalMeshWarning, stacklevel=4)
 
 
 def check_texture(texture: Texture, shape: tuple[int, int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from os import PathLike
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_path
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error, shape_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error, shape_text
 from normalmesh.files.alpha import Alpha, alpha_mask, checked_alpha
-from normalmesh.files.arrays import read_mat, read_npy, read_npz
+from normalmesh.files.arrays import read_array_size, read_mat, read_npy, read_npz
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
-from normalmesh.files.exr import read_exr
+from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unknown_format, unusable
-from normalmesh.files.images import IMAGE_FORMATS, read_image
+from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
 from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera, checked_camera
@@ -115,18 +116,34 @@ def read_normal_map(
 
 
 def read_foreground(
-    path: str | PathLike[str], mask: str | PathLike[str] | None = None, alpha: Alpha = "auto"
-) -> NDArray[np.bool_]:
-    """Return the foreground (H, W) of a file: the mask if one is given, which is then all that is read.
+    path: str | PathLike[str], mask: str | PathLike[str] | None = None, alpha: Alpha = "auto", most: float = math.inf
+) -> tuple[NDArray[np.bool_], bool]:
+    """Return the foreground (H, W) of a file, and whether it is known.
 
-    Pixels that the mask counts but that hold no usable normal are counted, too.
+    If a mask is given, it is all that is read, besides the header of the file: pixels of it that hold no usable normal
+    are counted, too. Without one, of an image of more than ``most`` pixels only the header is read; its foreground is
+    unknown, and all pixels are returned, which take no memory.
     """
-    if mask is None:
-        stored = read_stored(Path(path))
-        return decode(Path(path), stored, chosen_mask(Path(path), stored, None, alpha)).foreground
-    if file_format(Path(path)) is None:
-        raise unknown_format(Path(path), None, READABLE)
-    return checked_mask(given := read_mask(Path(mask)), given.shape)
+    path = Path(path)
+    shape = read_size(path)
+    if mask is not None:
+        return _mask_of_file(given := checked_path(mask, "mask"), read_mask(given), shape), True
+    if math.prod(shape) > most:
+        return np.broadcast_to(np.bool_(True), shape), False
+    stored = read_stored(path)
+    return decode(path, stored, chosen_mask(path, stored, None, alpha)).foreground, True
+
+
+def read_size(path: Path) -> tuple[int, int]:
+    """Return rows and columns of the normals in a file of any format, from its header."""
+    name = file_format(path)
+    if name in IMAGE_FORMATS:
+        return read_image_size(path, name)
+    if name == "EXR":
+        return read_exr_size(path)
+    if name in ("NPZ", "MAT"):
+        return read_array_size(path, name)
+    return read_stored(path).shape  # of an array that is mapped into memory; or an error
 
 
 def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
@@ -210,7 +227,7 @@ def _chosen_convention(path: Path, decoded: DecodedNormals, camera: Camera, stat
     if stated is None:
         if diagnosis.axes is None:
             warnings.warn(
-                f"{path}: the data do not determine the convention; {likely.name} was assumed. "
+                f"{path_text(path)}: the data do not determine the convention; {likely.name} was assumed. "
                 "State it as convention=…",
                 NormalMeshWarning,
                 stacklevel=3,
@@ -218,7 +235,7 @@ def _chosen_convention(path: Path, decoded: DecodedNormals, camera: Camera, stat
         return likely
     if diagnosis.strongly_excludes(stated):
         warnings.warn(
-            f"{path}: the data contradict the convention {stated.name}; {likely.name} fits. "
+            f"{path_text(path)}: the data contradict the convention {stated.name}; {likely.name} fits. "
             f"Read it with convention={likely.name!r} or 'auto'",
             NormalMeshWarning,
             stacklevel=3,

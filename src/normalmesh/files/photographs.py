@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_path
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 
@@ -35,10 +35,10 @@ class Photograph:
 def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photograph]:
     """Return all photographs, or raise :class:`NormalMeshError` unless they have one size and number of channels."""
     if isinstance(images, str | PathLike):
-        raise NormalMeshError(f"images must be an array or a list of files, not the single file {images}")
+        raise NormalMeshError(f"images must be an array or a list of files, not the single file {path_text(images)}")
     if _are_files(images):
         taken = [_read(checked_path(path, "images")) for path in images]  # type: ignore[union-attr]
-        names = [str(path) for path in images]  # type: ignore[union-attr]
+        names = [path_text(path) for path in images]  # type: ignore[arg-type, union-attr]
     else:
         taken = [_from_array(image) for image in _stack(images)]  # type: ignore[arg-type]
         names = [f"image {k}" for k in range(len(taken))]

@@ -231,7 +231,9 @@ class Surface:
         """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``.
 
         Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
-        the surface: glTF readers interpret them as metres. All but STL carry texture coordinates.
+        the surface: glTF readers interpret them as metres. All but STL carry texture coordinates. So far from the
+        origin that float32 would round them by more than a thousandth of a pixel, PLY stores float64, and GLB positions
+        relative to the translation of its node; STL cannot, and warns.
 
         Readers interpolate texture coordinates linearly over a face in space. Behind a pinhole that is not quite linear
         in the image: within a face a texture is off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels for an edge of L
@@ -254,6 +256,11 @@ class Surface:
         ------
         NormalMeshError
             The suffix is unknown, the texture unusable, or the path cannot be written; an old file stays.
+
+        Warns
+        -----
+        NormalMeshWarning
+            The format cannot hold the texture or the normals, or rounds away the relief.
         """
         from normalmesh.files.mesh_writing import write_surface
 

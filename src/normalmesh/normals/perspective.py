@@ -16,7 +16,7 @@ from normalmesh.arguments import (
     checked_path,
     checked_positive,
 )
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.normals.camera import PIXEL_CENTRES, CentralCamera, check_magnitude
 
 Float = NDArray[np.float64]
@@ -96,7 +96,7 @@ class Perspective(CentralCamera):
         try:
             return cls.from_matrix(K, pixel_centre)
         except NormalMeshError as error:
-            raise NormalMeshError(f"{path}: {error}") from error
+            raise NormalMeshError(f"{path_text(path)}: {error}") from error
 
     @classmethod
     def centred(cls, focal_length: float, shape: tuple[int, int]) -> Perspective:

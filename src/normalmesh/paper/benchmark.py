@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import write_atomically
 from normalmesh.paper.machine import machine
 from normalmesh.paper.sources import Source
@@ -164,8 +164,8 @@ def _rows_so_far(benchmark: Benchmark, folder: Path, record: dict[str, str]) -> 
     if differing:
         name = differing[0]
         raise NormalMeshError(
-            f"{folder} holds results of {benchmark.name} with {name} {before.get(name, 'unknown')} instead of "
-            f"{record.get(name, 'none')}; discard them with --restart, or choose another --output"
+            f"{path_text(folder)} holds results of {benchmark.name} with {name} {before.get(name, 'unknown')} "
+            f"instead of {record.get(name, 'none')}; discard them with --restart, or choose another --output"
         )
     with _csv_path(benchmark, folder).open(newline="", encoding="utf-8") as file:
         return [

@@ -15,9 +15,9 @@ import numpy as np
 
 from normalmesh import __version__
 from normalmesh.arguments import checked_instance, checked_path
-from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
+from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_text
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.files.atomic import check_target, write_atomically
+from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
@@ -70,7 +70,7 @@ def write_report(
     NormalMeshError
         If the sizes of normal map and surface differ, the texture is unusable, or the path cannot be written.
     """
-    check_target(checked_path(path))
+    check_targets([checked_path(path)], [each for each in (source, texture) if isinstance(each, str | PathLike)])
     page = surface_page(surface, normal_map, source=source, settings=settings, warnings=warnings, texture=texture)
     write_atomically({path: page})
 
@@ -143,7 +143,7 @@ def _page(
     title = "Surface" if source is None else Path(fspath(source)).name or fspath(source)
     about = {**layout, "scales": scales, "photo": pictures.get("photo")}
     page = Template(_resource("page.html")).substitute(
-        title=escape(title),
+        title=escape(path_text(title)),
         version=escape(__version__),
         style=_resource("page.css"),
         three=_resource("three.bundle.min.js"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.evaluation.datasets.dataset import Dataset, OpenDataset
 from normalmesh.evaluation.datasets.diligent import Diligent
 from normalmesh.evaluation.datasets.diligent_mv import DiligentMV
@@ -40,4 +40,4 @@ def open_dataset(folder: str | PathLike[str]) -> OpenDataset:
             return OpenDataset(dataset, path)
     found = "contains no known data set" if path.is_dir() else "there is no such folder"
     known = "\n\n".join(dataset.description() for dataset in DATASETS)
-    raise NormalMeshError(f"{path}: {found}. Point --data to the folder of one of these:\n\n{known}")
+    raise NormalMeshError(f"{path_text(path)}: {found}. Point --data to the folder of one of these:\n\n{known}")

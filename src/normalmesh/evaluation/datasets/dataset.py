@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from textwrap import dedent, indent
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.evaluation.cases import Case
 
 CAMERAS = ("perspective", "orthographic")
@@ -73,7 +73,9 @@ class Dataset(ABC):
         _check_camera(camera)
         places = self._places_or_error(Path(folder))
         if name not in places:
-            raise NormalMeshError(f"{self.title} in {folder} has no case {name!r}; its cases are {', '.join(places)}")
+            raise NormalMeshError(
+                f"{self.title} in {path_text(folder)} has no case {name!r}; its cases are {', '.join(places)}"
+            )
         cameras = self._cameras(places[name])
         if camera is not None and camera not in cameras:
             raise NormalMeshError(
@@ -114,7 +116,9 @@ class Dataset(ABC):
             if (folder / name).is_file():
                 return folder / name
         others = f" (nor {', '.join(names[1:])})" if names[1:] else ""
-        raise NormalMeshError(f"{folder / names[0]}: there is no such file{others}; expected:\n{self.description()}")
+        raise NormalMeshError(
+            f"{path_text(folder / names[0])}: there is no such file{others}; expected:\n{self.description()}"
+        )
 
     def _places(self, folder: Path) -> dict[str, Path]:
         for root in (folder, *(folder / inner for inner in self.inner)):
@@ -127,7 +131,7 @@ class Dataset(ABC):
         if not places:
             found = "there is no such folder" if not folder.is_dir() else f"this is not {self.title}"
             raise NormalMeshError(
-                f"{folder}: {found}; download it and point --data to its folder:\n{self.description()}"
+                f"{path_text(folder)}: {found}; download it and point --data to its folder:\n{self.description()}"
             )
         return places
 

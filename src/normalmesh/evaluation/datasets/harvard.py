@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
 from normalmesh.evaluation.datasets.dataset import Dataset
@@ -57,7 +57,7 @@ def _normal_map(path: Path, normals: NDArray[np.float32]) -> NormalMap:
     mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
     if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):
         warnings.warn(
-            f"{path}: the data contradict x right, y up, z towards the viewer, bottom row first",
+            f"{path_text(path)}: the data contradict x right, y up, z towards the viewer, bottom row first",
             NormalMeshWarning,
             stacklevel=4,
         )

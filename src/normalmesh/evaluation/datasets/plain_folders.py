@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import assemble, read_distances, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset, first_file
@@ -60,5 +60,5 @@ def _units(path: Path) -> str | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise NormalMeshError(f"{path}: is not valid JSON: {error}") from error
+        raise NormalMeshError(f"{path_text(path)}: is not valid JSON: {error}") from error
     return str(content["units"]) if isinstance(content, dict) and "units" in content else None

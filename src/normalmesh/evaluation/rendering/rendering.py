@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from normalmesh.evaluation.synthetic.relief_case import exact_case
 from normalmesh.files.mesh_reading import used_vertices
 from normalmesh.mesh.surface import check_units
 from normalmesh.normals.camera import Camera
+from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.threads import in_parallel
 
@@ -31,6 +33,8 @@ Float = NDArray[np.float64]
 
 #: Smallest number of image rows that a thread processes in one block.
 GRAIN = 64
+#: Bytes of a hit and a depth.
+PIXEL_BYTES = 12
 
 
 def render_normal_map(
@@ -152,6 +156,7 @@ def cast(
     used = points[used_vertices("the mesh", points, corners)]
     corners = corners.astype(np.int32, copy=False)
     shape = checked_shape(shape)
+    _check_memory(shape)
     # Single precision is most accurate near the origin. The centre of projection of a central camera is fixed, though.
     middle = np.zeros(3) if camera.is_central else (used.min(axis=0) + used.max(axis=0)) / 2
     scale = 1 / max(float(np.abs(used - middle).max()), np.finfo(np.float64).tiny)
@@ -168,6 +173,28 @@ def cast(
         hits[rows] = found.reshape(-1, shape[1])
     in_parallel(_rendering.fill_hit_depths, len(hits), hits, points, corners, camera.arrays, depth, grain=GRAIN)
     return hits, depth
+
+
+def _check_memory(shape: tuple[int, int]) -> None:
+    """Raise an error if hits and depths of an image do not fit into memory."""
+    needed, available = PIXEL_BYTES * math.prod(shape), available_memory()
+    if available is not None and needed > available:
+        raise NormalMeshError(
+            f"an image of {shape_text(shape)} pixels takes {bytes_text(needed)} of memory but {bytes_text(available)} "
+            "are available; choose a smaller size"
+        )
+
+
+def share_outside(vertices: Float, camera: Camera, shape: tuple[int, int]) -> float:
+    """Return the share of vertices (N, 3) that are outside the image by more than a pixel, or behind the camera."""
+    axes = np.column_stack([*camera.tangents, camera.rays(0.0, 0.0)])
+    u, v, depth = np.linalg.solve(axes, vertices.T)
+    seen = np.ones(len(u), np.bool_)
+    if camera.is_central:
+        seen = depth > 0
+        u, v = np.divide(u, depth, where=seen, out=u), np.divide(v, depth, where=seen, out=v)
+    rows, columns = shape
+    return 1 - float(np.mean(seen & (u > -1) & (u < columns + 1) & (v > -1) & (v < rows + 1)))
 
 
 def _embree() -> tuple[type, type]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_path
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.mesh_reading import read_parts, used_vertices
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def _read(path: Path) -> TriangleModel:
     if all("vertex_normals" in part._cache for part in parts):
         normals = np.concatenate([part.vertex_normals for part in parts])
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-        return _checked(str(path), *_joined(parts), normals / np.where(lengths > 0, lengths, 1))
-    return _merged(str(path), *_joined(parts))
+        return _checked(path_text(path), *_joined(parts), normals / np.where(lengths > 0, lengths, 1))
+    return _merged(path_text(path), *_joined(parts))
 
 
 def _joined(parts: list[trimesh.Trimesh]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
