@@ -167,7 +167,8 @@ class TestDoubts:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = photometric_stereo(images, lights, truth.mask, **options)
-        assert {warning.filename for warning in caught} <= {__file__}
+        about_lights = (each for each in caught if "clamped" not in str(each.message))
+        assert {warning.filename for warning in about_lights} <= {__file__}
         error = np.degrees(np.mean(angles(found.normal_map, truth)))
         return " ".join(str(warning.message) for warning in caught), error
 
