@@ -25,6 +25,8 @@ MEASURED_ONLY = frozenset({"heavy prior", "filtered planes", "alone, mesh", "alo
 COVERED = 0.995
 #: Words of the warning about pixels that are not covered.
 UNCOVERED = "cover"
+#: Words of errors that are no faults: bounds that no mesh satisfies, and points on parts that a coarse mesh leaves out.
+REFUSED = ("is out of reach", "no control point lies on the foreground")
 #: Largest error (px) of planes without and with prior, and of one component alone against the same among others.
 EXACT, EXACT_WITH_PRIOR, ALONE = 1e-4, 1e-3, 1e-3
 #: Error of curved surfaces: this multiple of curvature times the square of the longest edge, or of the curvature of one
@@ -143,9 +145,9 @@ def compare_with_truth(given: Truth) -> str:
         try:
             results = _results(given.work, truth, options)
         except nm.NormalMeshError as error:
-            if given.work != "within" or "out of reach" not in str(error):
+            if not any(words in str(error) for words in REFUSED):
                 raise
-            return "refused: out of reach"
+            return f"refused: {str(error)[:44]}"
     STATISTICS.seen.add(hash(repr(given)))
     if given.work == "alone":
         STATISTICS.check(f"alone, {options['way']}", _difference(*results), ALONE, given)
@@ -289,7 +291,13 @@ def _comparisons(result: Any, truth: TrueMap, fixed: NDArray[np.bool_]) -> Itera
             error = error - error.mean()
         u, v = columns + 0.5, rows + 0.5
         steepness = np.linalg.norm(truth.scene.slopes[rows, columns], axis=1).max()
-        shape = (_curvature(surface, u, v), _departure(heights, u, v), float(steepness), float(edges[number]))
+        curvature, departure = _curvature(surface, u, v), _departure(heights, u, v)
+        if truth.normal_map.camera.is_central:
+            # Seen from a point, reciprocals of depths are linear on planes, not the logarithms that heights are of.
+            scale = truth.normal_map.camera.pixel_length
+            curvature += scale * float(steepness) ** 2
+            departure = max(departure, _departure(np.expm1(scale * (heights - heights.mean())) / scale, u, v))
+        shape = (curvature, departure, float(steepness), float(edges[number]))
         largest = float(np.abs(error).max())
         yield Comparison(truth.kinds[number], pixels, len(rows), largest, *shape, bool(fixed[number]))
 
