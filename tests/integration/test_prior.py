@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from meshes import disc, point_mesh
 from normalmesh import (
@@ -16,8 +17,15 @@ from normalmesh import (
     integrate,
     pixel_faces,
 )
+from normalmesh.evaluation.metrics import pixel_components
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.integration.cotangent import CotangentSystem
+from normalmesh.integration.mesh_solver import SAMPLES
 from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, Prior
-from surfaces import centres, grid_mesh, plane_map, rmse, sphere, waves
+from normalmesh.integration.prior_faces import face_labels
+from normalmesh.solvers import multigrid, sparse_system
+from surfaces import centres, grid_mesh, plane_map, rmse, sphere, wave_height, waves
 
 FORMULATIONS = ["facets", "vertices"]
 PINHOLE = Perspective(80.0, 80.0, 32.0, 32.0)
@@ -157,6 +165,139 @@ def test_points_off_the_foreground_are_left_out_once():
         "2 control points lie off the foreground and are left out"
     ]
     assert np.array_equal(surface.vertices, integrate(mesh, normal_map, prior=points[:1]).vertices)
+
+
+def middle_of(pixels):
+    return pixels[len(pixels) // 2]
+
+
+@pytest.mark.parametrize("given", ["depth map", "points"])
+def test_each_component_of_a_porous_mask_keeps_its_own_points(given):
+    """The decimated mesh leaves one pixel in eight uncovered, and covers pixels of other components."""
+    noise = ndimage.gaussian_filter(np.random.default_rng(0).random((96, 96)), 0.7)
+    normal_map, height = waves((96, 96), mask=noise > np.quantile(noise, 0.55), steepness=0.6)
+    labels = pixel_components(normal_map.mask)
+    count = int(labels.max())
+    offset = np.random.default_rng(1).uniform(-100, 100, count + 1)
+    truth = height + offset[labels]
+    prior = np.where(normal_map.mask, truth, np.nan)
+    if given == "points":
+        pixels = np.array(
+            [np.argwhere(labels == label)[np.count_nonzero(labels == label) // 2] for label in range(1, count + 1)]
+        )
+        prior = np.column_stack([pixels[:, ::-1] + 0.5, truth[tuple(pixels.T)]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mesh = decimate(normal_map, vertices=400)
+        surface = integrate(mesh, normal_map, prior=prior, discontinuities=False)
+    # Vertices lie on corners of pixels and between them: the truth of their component is continued to them.
+    label = np.zeros(len(surface.vertices), int)
+    label[surface.faces] = face_labels(surface.mesh, labels)[:, None]
+    assert np.array_equal(np.unique(label), np.arange(1, count + 1))
+    u, v = surface.screen.T
+    errors = surface.vertices[:, 2] - offset[label] - wave_height(u, v, steepness=0.6)[0]
+    worst = np.abs([np.median(errors[label == each]) for each in range(1, count + 1)])
+    assert np.count_nonzero(worst > 1) == 0, f"{np.count_nonzero(worst > 1)} of {count} components"
+
+
+def test_points_beside_a_component_go_to_the_nearest_foreground():
+    mask = np.zeros((20, 40), bool)
+    mask[4:16, 4:16] = mask[4:16, 19:36] = True
+    plane = plane_map((0, 0, 1), (20, 40), mask=mask)
+    points = [[16.9, 10.0, 3.0], [18.1, 10.0, 7.0]]
+    surface = integrate(decimate(plane, vertices=8), plane, prior=points)
+    left = surface.screen[:, 0] < 17.5
+    np.testing.assert_allclose(surface.vertices[:, 2], np.where(left, 3.0, 7.0), atol=1e-9)
+
+
+def test_points_far_from_the_mesh_of_their_component_are_left_out():
+    normal_map = waves((32, 32))[0]
+    mesh = grid_mesh(2, 8)
+    with pytest.warns(NormalMeshWarning, match="1 control points have no face of their component in reach"):
+        surface = integrate(mesh, normal_map, prior=[[4.5, 4.5, 2.0], [30.5, 30.5, 90.0]])
+    assert np.array_equal(surface.vertices, integrate(mesh, normal_map, prior=[[4.5, 4.5, 2.0]]).vertices)
+
+
+def unknown(surface):
+    """Return the unknown of the camera at the vertices, in px."""
+    depth = surface.camera.depth(surface.vertices)
+    return (np.log(depth) if surface.camera.is_central else depth) / surface.camera.pixel_length
+
+
+def by_multigrid(monkeypatch):
+    monkeypatch.setattr(sparse_system, "installed_memory", lambda: 1)
+    monkeypatch.setattr(multigrid, "_BOTTOM", 20)
+
+
+@pytest.mark.parametrize("weight", [1e-9, 100.0, 1e9])
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("camera", [None, PINHOLE], ids=["parallel", "pinhole"])
+def test_a_single_point_only_shifts(camera, formulation, weight):
+    """Whatever its weight and its depth: the refined mesh is that without a prior, too."""
+    normal_map = waves((64, 64))[0] if camera is None else sphere(64, camera)[0]
+    mesh = decimate(normal_map, vertices=150)
+    plain = integrate(mesh, normal_map, formulation=formulation)
+    found = integrate(mesh, normal_map, formulation=formulation, prior=[[33.3, 30.1, 1e6, weight]])
+    assert np.array_equal(found.faces, plain.faces)
+    assert np.array_equal(found.screen, plain.screen)
+    assert np.ptp(unknown(found) - unknown(plain)) < 1e-9
+    assert found.integration.error < 1e-7
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_single_point_only_shifts_with_multigrid(formulation, monkeypatch):
+    normal_map = waves((64, 64))[0]
+    mesh = point_mesh((64, 64), 300)
+    plain = integrate(mesh, normal_map, formulation=formulation, refine=0)
+    by_multigrid(monkeypatch)
+    found = integrate(mesh, normal_map, formulation=formulation, refine=0, prior=[[33.3, 30.1, 1e6, 1e9]])
+    assert found.integration.method == "multigrid"
+    assert np.ptp(unknown(found) - unknown(plain)) < 1e-6
+
+
+def heights_with_two_points(mesh, normal_map, points, formulation):
+    """Return the heights (N,) with two points, which pull with opposite forces at the surface without them."""
+    if formulation == "facets":
+        system = FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES))
+    else:
+        system = CotangentSystem.of(FaceMeans.of(mesh, normal_map))
+    screen, depth, weights = points[:, :2], points[:, 2], points[:, 3]
+    column, row = screen.astype(int).T
+    rows, known = system.prior_rows(screen, pixel_faces(mesh, normal_map.shape)[row, column])
+    inverse = np.linalg.pinv(system.matrix().toarray(), rcond=1e-12)
+    plain, bend = inverse @ system.right_side(), inverse @ (rows[0] - rows[1]).toarray()[0]
+    misfits, yielding = (depth - depth[0]) - known - rows @ plain, rows @ bend
+    force = (misfits[0] - misfits[1]) / (yielding[0] - yielding[1] + (1 / weights).sum())
+    found = plain + force * bend + (misfits[0] - force * yielding[0] - force / weights[0])
+    return (system.at_vertices(found) if formulation == "facets" else found) + depth[0]
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("weights", [(1e9, 1e9), (1e-9, 1e9), (1e-9, 1e-9), (1e9, 10.0)], ids=str)
+def test_contradictory_points_of_any_weight_against_dense(weights, formulation, monkeypatch):
+    normal_map = waves((48, 48))[0]
+    mesh = point_mesh((48, 48), 120)
+    points = np.array([[12.2, 12.9, 5e5, weights[0]], [36.7, 22.1, 5e5 - 5, weights[1]]])
+    options = {"formulation": formulation, "refine": 0, "discontinuities": False}
+    expected = heights_with_two_points(mesh, normal_map, points, formulation)
+    surface = integrate(mesh, normal_map, prior=points, **options)
+    assert np.abs(surface.vertices[:, 2] - expected).max() < 1e-8
+    by_multigrid(monkeypatch)
+    surface = integrate(mesh, normal_map, prior=points, **options)
+    assert np.abs(surface.vertices[:, 2] - expected).max() < 1e-6
+    assert surface.integration.error < 1e-6
+
+
+def test_heavy_depth_maps_are_exact_with_both_solvers(monkeypatch):
+    normal_map, height = waves((24, 24))
+    rough = height + np.random.default_rng(0).normal(size=height.shape) + 1e6
+    mesh = point_mesh((24, 24), 40)
+    options = {"refine": 0, "discontinuities": False, "prior": rough, "prior_weight": 1e9}
+    direct = integrate(mesh, normal_map, **options)
+    by_multigrid(monkeypatch)
+    iterative = integrate(mesh, normal_map, **options)
+    assert max(direct.integration.error, iterative.integration.error) < 1e-6
+    assert np.abs(direct.vertices - iterative.vertices).max() < 1e-6
 
 
 def test_a_mesh_between_pixel_centres_has_no_place_for_points():

@@ -10,6 +10,7 @@ import pytest
 import tifffile
 from fuzz_chain import Chain, check_surface
 from fuzz_files import Damaged, with_checksums
+from fuzz_truth import Truth, compare_with_truth
 
 from normal_map_files import dome, encode
 from normalmesh import (
@@ -133,3 +134,41 @@ def test_tolerance_on_a_ring_that_coarse_meshes_do_not_cover():
     chain = Chain(ring, ("checkerboard", 1), ((0, (0.0, 0.0, 0.0)),), (1.0,), "within", (("max_angle", 1.0),), ".ply")
     with pytest.raises(NormalMeshError, match="max_angle 1 is out of reach"):
         reconstruct_within(chain.normal_map(), max_angle=1.0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Truth(("full", 24, 33, 0), ("plane", 9729), (0.8, 0.0), 0.0, "mesh", (("threshold", 10.0),), (5, 0.0, 3, 0.0)),
+        Truth(("frame", 19, 21, 351), ("plane", 9), (1.5, 0.0), 0.0, "mesh", (("vertices", 40),), (-1, 1e-3, 3, 1e3)),
+    ],
+    ids=["points", "depth map"],
+)
+def test_true_prior_keeps_planes_seen_by_a_perspective_camera(case):
+    """The logarithm of the depth is not linear on a large face; read as if it were, the planes are off by 0.7 px."""
+    assert compare_with_truth(case) == "mesh"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Truth(("frame", 60, 60, 88), ("plane", 12894), (25.4,), 0.0, "levels", (("vertices", (3,)),)),
+        Truth(("filigree", 34, 48, 849), ("plane", 4871), (1e-3,), 0.0, "mesh", (("threshold", 1000.0),)),
+    ],
+    ids=["frame", "filigree"],
+)
+def test_coarse_faces_take_no_normals_of_other_components(case):
+    assert compare_with_truth(case) == case.work
+
+
+def test_true_points_hold_their_own_components():
+    options, prior = (("max_angle", 20.0),), (200, 1.0, 25, 1e6)
+    case = Truth(("dust", 25, 25, 790), ("plane", 25), (5.0, 0.0), 0.0, "within", options, prior)
+    assert compare_with_truth(case) == "within"
+
+
+def test_contradictory_points_on_a_single_face():
+    normal_map = NormalMap(np.array([[[0.0, 0.0, 1.0]]]))
+    surface = reconstruct(normal_map, vertices=3, prior=[[0.3, 0.3, 0.0], [0.6, 0.6, 1.0]])
+    assert len(surface.faces) == 1
+    assert surface.depth_map() == pytest.approx(0.5)

@@ -181,6 +181,8 @@ def _system(equations: Equations, terms: PriorTerms, workspace: Workspace) -> tu
     count = int(equations.part.max()) + 1
     stiffness = np.zeros(count)
     np.maximum.at(stiffness, equations.part, equations.matrix.diagonal())
+    # A single face has no neighbours to agree with.
+    stiffness[stiffness == 0] = 1.0
     weights = np.minimum(terms.weights, HEAVY * stiffness[terms.part])
     total = np.bincount(terms.part, weights, count)
     raised = np.maximum(1.0, LEAST_WEIGHT * stiffness / np.where(total > 0, total, 1.0))[terms.part]
