@@ -32,6 +32,7 @@ def test_any_mask_and_threshold(mask, threshold):
     assert_valid(decimate(normal_map, threshold=threshold), normal_map)
 
 
+@pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")
 @settings(max_examples=20)
 @given(masks, st.integers(0, 2**32 - 1))
 def test_any_normals(mask, seed):

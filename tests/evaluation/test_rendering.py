@@ -8,7 +8,7 @@ import pytest
 import trimesh
 
 from depth_normals import angles_to_depth
-from normalmesh import NormalMeshError, Orthographic, Perspective, Surface, render_normal_map
+from normalmesh import NormalMeshError, NormalMeshWarning, Orthographic, Perspective, Surface, render_normal_map
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.evaluation.rendering.rendering import cast
 from normalmesh.evaluation.synthetic import analytic
@@ -165,7 +165,8 @@ def test_normals_of_the_file_are_kept(tmp_path):
         case = render_normal_map(tmp_path / f"flat.{suffix}", 60, pose=turn)
         assert len(np.unique(seen_normals(case).round(4), axis=0)) == 3
     soup.export(tmp_path / "round.stl")
-    case = render_normal_map(tmp_path / "round.stl", 60, pose=turn)
+    with pytest.warns(NormalMeshWarning, match="clamped to 85°"):
+        case = render_normal_map(tmp_path / "round.stl", 60, pose=turn)
     assert len(np.unique(seen_normals(case).round(4), axis=0)) > 100
     flat = render_normal_map(tmp_path / "round.stl", 60, pose=turn, smooth=False)
     assert len(np.unique(seen_normals(flat).round(4), axis=0)) == 3
@@ -334,3 +335,12 @@ def test_missing_embree():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "pip install 'normalmesh[render]'" in result.stdout
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-120, 1e120, 1e300])
+def test_models_of_any_size_are_smooth(scale):
+    """A fold of two faces: with vertex normals, its ridge is smooth."""
+    vertices, faces = np.array([[0, 0, 0], [1, 0, 1], [1, 2, 1], [2, 0, 0]], float), [[0, 1, 2], [1, 3, 2]]
+    expected = render_normal_map((vertices, faces), 16).normals
+    assert len(np.unique(expected[..., 0])) > 10
+    np.testing.assert_allclose(render_normal_map((scale * vertices, faces), 16).normals, expected, atol=1e-5)

@@ -65,6 +65,7 @@ def render(
     x right, y up, z towards the viewer (convention opengl). Depth is height towards the viewer (orthographic) or
     distance along the optical axis (perspective), as in evaluate and reconstruct.
     """
+    from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
     from normalmesh.files.atomic import check_targets, write_atomically
     from normalmesh.files.encoding import DEPTH_SUFFIXES, NORMALS_SUFFIXES, checked_suffix
 
@@ -81,7 +82,9 @@ def render(
     view = selected_camera(camera, focal_px, size)
     if matrix is not None and view.matrix() is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
-    case = rendered(model, size, view, placed=placed, smooth=not flat)
+    # The files hold the exact normals, which are not clamped.
+    with repair_warnings_ignored():
+        case = rendered(model, size, view, placed=placed, smooth=not flat)
     files = _files(case, output, depth, mask, matrix)
     write_atomically(files)
     if as_json:

@@ -6,6 +6,7 @@ It is the method of Heep and Zell, *An Adaptive Screen-Space Meshing Approach fo
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from normalmesh.decimation.flip import flip
 from normalmesh.decimation.move import move
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.stopping import MAX_VERTICES
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.evaluation.isotropic import _isotropic
 from normalmesh.evaluation.isotropic.curvature import curvature
 from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
@@ -81,7 +82,7 @@ def remesh_isotropic(
         ε in pixels.
     vertices
         Number of vertices, at least 3, for which ε is searched. It is met within 1 %, unless the limits of h or the
-        outline prevent it.
+        outline prevent it, which a warning reports.
     rounds
         Number of rounds, ten in the paper.
     progress
@@ -112,6 +113,13 @@ def remesh_isotropic(
     met = target is None or abs(best.count - target) <= TOLERANCE * target
     report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.monitor.seconds)
     remesher.monitor.finish(best.count)
+    if not met:
+        warnings.warn(
+            f"the isotropic mesh has {best.count} vertices instead of {target}: the outline, and edges of 1 to 100 px on "
+            "the surface, allow no closer count",
+            NormalMeshWarning,
+            stacklevel=2,
+        )
     return IsotropicMesh(best.mesh.vertices, best.mesh.faces, report)
 
 

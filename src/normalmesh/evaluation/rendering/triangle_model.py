@@ -65,7 +65,9 @@ class TriangleModel:
     def moved(self, matrix: NDArray[np.float64]) -> TriangleModel:
         """Return the model transformed by a similarity (4, 4): rotation, uniform scale, translation."""
         linear, shift = matrix[:3, :3], matrix[:3, 3]
-        rotation = linear / np.cbrt(np.linalg.det(linear))
+        # The determinant of a very small or large scale would be out of range.
+        rotation = linear / np.abs(linear).max()
+        rotation /= np.cbrt(np.linalg.det(rotation))
         return TriangleModel(self.vertices @ linear.T + shift, self.faces, self.normals @ rotation.T)
 
 
