@@ -17,6 +17,7 @@ from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.mesh_solver import MeshSolver
+from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import Prior
 from normalmesh.integration.solved_mesh import SolvedMesh
 from normalmesh.jumps.finding import jumps_of
@@ -143,6 +144,8 @@ def integrate_with(
         if jumps is None:
             jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
+        if prior is not None and jumps.lines:
+            prior = prior.apart(pixel_parts(normal_map.mask, jumps.lines))
     vertex_system = None
     if options.formulation == "vertices":
         vertex_system = partial(
