@@ -217,7 +217,7 @@ def test_points_beside_a_component_go_to_the_nearest_foreground():
 def test_points_far_from_the_mesh_of_their_component_are_left_out():
     normal_map = waves((32, 32))[0]
     mesh = grid_mesh(2, 8)
-    with pytest.warns(NormalMeshWarning, match="1 control points have no face of their component in reach"):
+    with pytest.warns(NormalMeshWarning, match="1 points of the prior have no face of their component in reach"):
         surface = integrate(mesh, normal_map, prior=[[4.5, 4.5, 2.0], [30.5, 30.5, 90.0]])
     assert np.array_equal(surface.vertices, integrate(mesh, normal_map, prior=[[4.5, 4.5, 2.0]]).vertices)
 

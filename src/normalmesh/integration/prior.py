@@ -79,7 +79,7 @@ class Prior:
             pixels = _nearest_pixels(screen, normal_map.mask)
         whole = np.ones(int(labels.max()) + 1, np.bool_)
         placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, pixels, labels, whole)
-        _leave_out(pixels < 0, "lie off the foreground")
+        _leave_out(pixels < 0, "control points lie off the foreground")
         return placed._part(pixels >= 0)
 
     def apart(self, parts: Int) -> Prior:
@@ -97,7 +97,7 @@ class Prior:
         near = found.faces >= 0
         if near.all():
             return self, found
-        _leave_out(~near, "have no face of their component in reach")
+        _leave_out(~near, "points of the prior have no face of their component in reach")
         return self._part(near), PointFaces(found.faces[near], found.feet[near])
 
     def _part(self, chosen: NDArray[np.bool_]) -> Prior:
@@ -129,13 +129,13 @@ def _nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]
     return pixels
 
 
-def _leave_out(far: NDArray[np.bool_], why: str) -> None:
+def _leave_out(far: NDArray[np.bool_], which: str) -> None:
     """Warn about points (K,) that are left out, or raise an error if those are all."""
     if far.all():
         raise NormalMeshError("no control point lies on the foreground; are they u (right), v (down) in pixels?")
     if far.any():
         count = np.count_nonzero(far)
-        warnings.warn(f"{count} control points {why} and are left out", NormalMeshWarning, stacklevel=6)
+        warnings.warn(f"{count} {which} and are left out", NormalMeshWarning, stacklevel=6)
 
 
 def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> tuple[Float, float | None]:
