@@ -118,6 +118,21 @@ def test_uneven_weights(contrast):
     assert np.linalg.norm(product - b) <= 1e-8 * np.linalg.norm(b)
 
 
+def test_a_flat_component_is_as_exact_beside_a_steep_one():
+    """The residual of 1e-8 is that of both together."""
+    mask = np.ones((90, 300), bool)
+    mask[:, :3] = False
+    mask[:2, 0] = True
+    right, down = (np.zeros(mask.shape, np.float32) for _ in range(2))
+    right[:, :-1], down[:-1] = mask[:, 1:] & mask[:, :-1], mask[1:] & mask[:-1]
+    edges = EdgeWeights(right, down, np.zeros((0, 0), np.float32))
+    truth, b = np.random.default_rng(0).random(mask.shape), np.empty(mask.shape)
+    truth[:, 0] *= 1e9
+    over_rows(multiply_grid, mask.shape, edges, truth, b)
+    error = (solve_grid(mask, edges, b, 1e-6) - truth)[:, 3:]
+    assert np.ptp(error) < 1e-5
+
+
 def test_the_same_for_any_number_of_threads():
     mask = _cracked("20 % holes", 150)
     normals = np.random.default_rng(1).normal((0, 0, 1), 0.2, (150, 150, 3))

@@ -14,6 +14,7 @@ from normalmesh import (
     Perspective,
     ScreenMesh,
     decimate,
+    find_jumps,
     integrate,
     pixel_faces,
 )
@@ -22,10 +23,13 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.mesh_solver import SAMPLES
+from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, Prior
 from normalmesh.integration.prior_faces import face_labels
+from normalmesh.jumps.finding import jumps_along
+from normalmesh.jumps.given_lines import given_paths
 from normalmesh.solvers import multigrid, sparse_system
-from surfaces import centres, grid_mesh, plane_map, rmse, sphere, wave_height, waves
+from surfaces import centres, flap, grid_mesh, plane_map, rmse, sphere, wave_height, waves
 
 FORMULATIONS = ["facets", "vertices"]
 PINHOLE = Perspective(80.0, 80.0, 32.0, 32.0)
@@ -213,9 +217,43 @@ def test_points_beside_a_component_go_to_the_nearest_foreground():
 def test_points_far_from_the_mesh_of_their_component_are_left_out():
     normal_map = waves((32, 32))[0]
     mesh = grid_mesh(2, 8)
-    with pytest.warns(NormalMeshWarning, match="1 control points have no face of their component in reach"):
+    with pytest.warns(NormalMeshWarning, match="1 points of the prior have no face of their component in reach"):
         surface = integrate(mesh, normal_map, prior=[[4.5, 4.5, 2.0], [30.5, 30.5, 90.0]])
     assert np.array_equal(surface.vertices, integrate(mesh, normal_map, prior=[[4.5, 4.5, 2.0]]).vertices)
+
+
+def test_a_single_point_only_shifts_beside_a_jump():
+    normal_map = flap()[1]
+    jumps = find_jumps(normal_map)
+    assert jumps.lines
+    mesh = decimate(normal_map, vertices=200, jumps=jumps)
+    plain = integrate(mesh, normal_map, jumps=jumps)
+    found = integrate(mesh, normal_map, jumps=jumps, prior=[[20.5, 40.5, 1e6, 1e9]])
+    assert np.array_equal(found.screen, plain.screen)
+    assert np.ptp(found.vertices[:, 2] - plain.vertices[:, 2]) < 1e-8
+
+
+def test_pixels_beside_a_jump_stay_on_their_side():
+    """Cuts are smoother than the sides of pixels that they follow; a dome stands 40 px above the ground.
+
+    Measured: 0.05 px, and 0.29 px if they may act on the other side.
+    """
+    u, v = centres((64, 64))
+    inside = np.hypot(u - 32, v - 32) < 20
+    dome = np.sqrt(np.maximum(40**2 - (u - 32) ** 2 - (v - 32) ** 2, 0))
+    normals = np.where(inside[..., None], np.stack([u - 32, 32 - v, dome], axis=-1) / 40, [0.0, 0.0, 1.0])
+    normal_map = NormalMap(normals)
+    edge = inside & ~ndimage.binary_erosion(inside)
+    jumps = jumps_along(given_paths(edge, normal_map), normal_map)
+    parts = pixel_parts(normal_map.mask, jumps.lines)
+    truth = np.where(parts == parts[32, 32], dome, 0.0)
+    assert np.count_nonzero((truth > 0) ^ inside) < 20
+    mesh = decimate(normal_map, vertices=150, jumps=jumps)
+    surface = integrate(mesh, normal_map, jumps=jumps, prior=truth, prior_weight=10.0)
+    wrong_side = face_labels(surface.mesh, parts)[pixel_faces(surface.mesh, (64, 64))] != parts
+    assert 0 < np.count_nonzero(wrong_side) < 100
+    away = ndimage.distance_transform_edt(~edge) > 3
+    assert np.sqrt(np.mean((surface.depth_map() - truth)[away] ** 2)) < 0.12
 
 
 def unknown(surface):

@@ -137,6 +137,22 @@ def test_many_components(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_the_error_is_that_of_the_worst_unknown(method):
+    """A component that hardly counts in the residual is solved as well as the others, and the estimate holds."""
+    parts = [_mesh_system("dual", n)[0] for n in (60, 1500)]
+    matrix, size = block_diag(parts, format="csr"), parts[0].shape[0]
+    truth = Gauge.of(matrix).centred(np.random.default_rng(3).normal(size=matrix.shape[0]))
+    truth[:size] *= 1e8
+    system = PreparedSystem(matrix, method=method)
+    assert np.isnan(system.solve(matrix @ truth).error)
+    found = system.solve(matrix @ truth, max_error=1e-5)
+    assert found.error <= 1e-5
+    assert np.abs(found.x - truth).max() <= 2 * found.error + 1e-7
+    exact = system.solve(matrix @ truth, max_error=0.0)
+    assert np.abs(exact.x - truth).max() <= 1e-5
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_unsolvable_systems_are_refused(method):
     path = _laplacian(4, np.array([[0, 1], [1, 2], [2, 3]]), np.ones(3))
     nothing = np.zeros(4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import partial
 
 import numpy as np
@@ -11,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.rounds import RESERVE
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.mesh_solver import MeshSolver
+from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import Prior
 from normalmesh.integration.solved_mesh import SolvedMesh
 from normalmesh.jumps.finding import jumps_of
@@ -38,6 +40,9 @@ ROUNDS_PER_SOLVE = 2
 MIN_CHANGE = 0.005
 #: Rounds of refinement after bad faces were cut off where the depth jumps.
 ROUNDS_AFTER_CUTS = 2
+
+#: Error of the solver (px) from which on it is reported.
+VISIBLE_ERROR = 0.01
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -140,6 +145,8 @@ def integrate_with(
         if jumps is None:
             jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
+        if prior is not None and jumps.lines:
+            prior = prior.apart(pixel_parts(normal_map.mask, jumps.lines))
     vertex_system = None
     if options.formulation == "vertices":
         vertex_system = partial(
@@ -149,6 +156,7 @@ def integrate_with(
     with monitor.stage("solve", _SOLVE):
         solved = SolvedMesh.of(mesh, cut, solver)
     rounds = _refined(solved, _asked(mesh, cut), options.refine, noise.degrees, monitor)
+    _warn_of_error(solver.error)
     final = solved.mesh.to_screen()
     solver.find_fixed(final)
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
@@ -240,6 +248,17 @@ def _check_range(unknown: Float, normal_map: NormalMap) -> None:
         raise NormalMeshError(
             "the depths would exceed the range of numbers: the points of the prior contradict each other, or the "
             "normals; check their depths and units, or lower prior_weight"
+        )
+
+
+def _warn_of_error(error: float) -> None:
+    """Warn if the depths may be off by a visible amount (px) because their equations could not be solved."""
+    if error > VISIBLE_ERROR:
+        warnings.warn(
+            f"the depths may be off by {error:.2g} px, because the equations could not be solved more exactly; "
+            "if there is a prior, check whether its points contradict each other, or lower prior_weight",
+            NormalMeshWarning,
+            stacklevel=4,
         )
 
 

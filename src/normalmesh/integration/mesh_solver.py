@@ -119,8 +119,9 @@ class MeshSolver:
     ) -> Float:
         """Return unknowns (n,) that respect the prior, relative to :attr:`levels`, from those without it.
 
-        Parts on which the prior has points are not held by the placement any more. The others of their component move
-        along with them. ``component`` (M,) is that of the faces before the mesh was cut.
+        Parts on which the prior has several points are not held by the placement any more. Those with one are shifted,
+        and those without any move along with the others of their component. ``component`` (M,) is that of the faces
+        before the mesh was cut.
         """
         assert self.prior is not None
         assert self.points is not None

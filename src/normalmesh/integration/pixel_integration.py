@@ -16,6 +16,9 @@ from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
 
+#: Root of the energy of the error, in px, that is small enough in each component.
+MAX_ERROR = 1e-4
+
 
 def integrate_pixels(
     normal_map: NormalMap,
@@ -90,5 +93,5 @@ def _integrated(normal_map: NormalMap, jumps: Jumps) -> Float:
     mask, window = planes.mask, planes.window
     del planes
     unknown = np.zeros(normal_map.shape)
-    unknown[window] = solve_grid(mask, edges, b)
+    unknown[window] = solve_grid(mask, edges, b, MAX_ERROR * normal_map.camera.pixel_length)
     return unknown

@@ -9,6 +9,7 @@ from normalmesh.integration._pixel_integration import EdgeWeights
 from normalmesh.integration.mesh_solver import HOLD
 from normalmesh.integration.pixel_grid import PixelPlanes
 from normalmesh.jumps.placement import rises
+from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.normals.normal_map import NormalMap
@@ -39,6 +40,21 @@ def cut_across(line: JumpLine, top: int, left: int, edges: EdgeWeights) -> None:
     along_row = line.path[:-1, 1] == line.path[1:, 1]
     edges.down[v[along_row] - 1 - top, u[along_row] - left] = 0
     edges.right[v[~along_row] - top, u[~along_row] - 1 - left] = 0
+
+
+def pixel_parts(mask: NDArray[np.bool_], lines: tuple[JumpLine, ...]) -> NDArray[np.int32]:
+    """Return the labels (H, W), from 1, of the parts of a mask that lines separate; 0 outside."""
+    # Pixels at the last row and column have no neighbour beyond.
+    right, down = ((mask & np.roll(mask, -1, axis=axis)).astype(np.float32) for axis in (1, 0))
+    right[:, -1], down[-1] = 0, 0
+    for line in lines:
+        cut_across(line, 0, 0, EdgeWeights(right, down, np.zeros((0, 0), np.float32)))
+    steps = ((np.flatnonzero(right), 1), (np.flatnonzero(down), mask.shape[1]))
+    pairs = [np.stack([first, first + step], axis=1) for first, step in steps]
+    part = components(np.concatenate(pairs), mask.size).reshape(mask.shape)
+    labels = np.zeros(mask.shape, np.int32)
+    labels[mask] = np.unique(part[mask], return_inverse=True)[1] + 1
+    return labels
 
 
 def _placed_pixels(placement: Placement, normal_map: NormalMap) -> tuple[Float, NDArray[np.bool_]]:

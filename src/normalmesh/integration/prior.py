@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,17 +40,20 @@ class Prior:
         Height, or logarithm of the depth.
     weights : (K,)
         Weights of the squared differences.
-    label : (K,) int32
-        Component of the mask that each point lies on.
+    pixels : (K,) int64
+        Foreground pixel, counted row by row, on or next to which each point lies.
     labels : (H, W) int32
-        The 4-connected components of the mask, from 1.
+        The 4-connected components of the mask, or the parts into which jumps divide them, from 1.
+    whole : (L + 1,) bool
+        Labels that are whole components.
     """
 
     screen: Float
     unknown: Float
     weights: Float
-    label: Int
+    pixels: NDArray[np.int64]
     labels: Int
+    whole: NDArray[np.bool_]
 
     @classmethod
     def of(cls, prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> Prior:
@@ -68,55 +71,71 @@ class Prior:
             rows, columns = np.nonzero(np.isfinite(given) & normal_map.mask)
             depth, weights = given[rows, columns], np.full(len(rows), PIXEL_WEIGHT if weight is None else weight)
             screen = np.stack([columns + 0.5, rows + 0.5], axis=1)
-            label = labels[rows, columns]
+            pixels = rows * given.shape[1] + columns
         else:
             screen, depth = given[:, :2], given[:, 2]
             weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
             weights = given[:, 3] if given.shape[1] == 4 else weights
-            label = _nearest_labels(screen, labels)
-        placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, label, labels)
-        _leave_out(label == 0, "lie off the foreground")
-        return placed._part(label > 0)
+            pixels = _nearest_pixels(screen, normal_map.mask)
+        whole = np.ones(int(labels.max()) + 1, np.bool_)
+        placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, pixels, labels, whole)
+        _leave_out(pixels < 0, "control points lie off the foreground")
+        return placed._part(pixels >= 0)
+
+    def apart(self, parts: Int) -> Prior:
+        """Return the prior with labels (H, W) of the parts into which jumps divide components."""
+        inside = parts > 0
+        component = np.zeros(int(parts.max()) + 1, np.int32)
+        component[parts[inside]] = self.labels[inside]
+        whole = np.bincount(parts.ravel()) == np.bincount(self.labels.ravel())[component]
+        return replace(self, labels=parts, whole=whole)
 
     def on_faces(self, mesh: ScreenMesh) -> tuple[Prior, PointFaces]:
         """Return the part of the prior that lies on a mesh, and the faces of its points; warn about the rest."""
-        found = faces_of_points(mesh, self.screen, self.label, self.labels)
+        label = self.labels.ravel()[self.pixels]
+        found = faces_of_points(mesh, self.screen, label, self.labels, self.whole)
         near = found.faces >= 0
         if near.all():
             return self, found
-        _leave_out(~near, "have no face of their component in reach")
+        _leave_out(~near, "points of the prior have no face of their component in reach")
         return self._part(near), PointFaces(found.faces[near], found.feet[near])
 
     def _part(self, chosen: NDArray[np.bool_]) -> Prior:
-        return Prior(self.screen[chosen], self.unknown[chosen], self.weights[chosen], self.label[chosen], self.labels)
+        return replace(
+            self,
+            screen=self.screen[chosen],
+            unknown=self.unknown[chosen],
+            weights=self.weights[chosen],
+            pixels=self.pixels[chosen],
+        )
 
 
-def _nearest_labels(screen: Float, labels: Int) -> Int:
-    """Return the labels (K,) of the foreground pixels nearest to points (K, 2), 0 if none is within :data:`REACH`."""
+def _nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the foreground pixels (K,) nearest to points (K, 2), −1 if none is within :data:`REACH`."""
     steps = np.mgrid[-3:4, -3:4].reshape(2, -1).T
     steps = steps[np.argsort((steps**2).sum(axis=1), kind="stable")]
-    # Points beyond the image are as far from it as from its outermost pixels.
-    near = np.clip(screen, -REACH - 1, np.array(labels.shape[::-1]) + REACH + 1)
+    # Far beyond the image, numbers of pixels would overflow.
+    near = np.clip(screen, -REACH - 1, np.array(mask.shape[::-1]) + REACH + 1)
     column, row = np.floor(near).astype(np.int64).T
-    label, least = np.zeros(len(screen), np.int32), np.full(len(screen), np.inf)
+    pixels, least = np.full(len(screen), -1, np.int64), np.full(len(screen), np.inf)
     for down, right in steps:
         i, j = row + down, column + right
-        inside = (i >= 0) & (j >= 0) & (i < labels.shape[0]) & (j < labels.shape[1])
-        here = np.where(inside, labels[np.where(inside, i, 0), np.where(inside, j, 0)], 0)
+        here = (i >= 0) & (j >= 0) & (i < mask.shape[0]) & (j < mask.shape[1])
+        here[here] = mask[i[here], j[here]]
         # From the point to the square of the pixel.
         distance = np.hypot(*(np.maximum(np.abs(screen.T - 0.5 - (j, i)) - 0.5, 0)))
-        better = (here > 0) & (distance <= REACH) & (distance < least)
-        label, least = np.where(better, here, label), np.where(better, distance, least)
-    return label
+        better = here & (distance <= REACH) & (distance < least)
+        pixels, least = np.where(better, i * mask.shape[1] + j, pixels), np.where(better, distance, least)
+    return pixels
 
 
-def _leave_out(far: NDArray[np.bool_], why: str) -> None:
+def _leave_out(far: NDArray[np.bool_], which: str) -> None:
     """Warn about points (K,) that are left out, or raise an error if those are all."""
     if far.all():
         raise NormalMeshError("no control point lies on the foreground; are they u (right), v (down) in pixels?")
     if far.any():
         count = np.count_nonzero(far)
-        warnings.warn(f"{count} control points {why} and are left out", NormalMeshWarning, stacklevel=6)
+        warnings.warn(f"{count} {which} and are left out", NormalMeshWarning, stacklevel=6)
 
 
 def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> tuple[Float, float | None]:

@@ -115,7 +115,7 @@ def corrected(
         (n,) solution of the equations without a prior.
     equations, terms
     freed
-        (P,) parts on which x solves other equations.
+        (P,) parts on which x solves other equations, unless they have several points.
     tolerance
         Largest correction that is small enough.
     workspace
@@ -124,13 +124,13 @@ def corrected(
     Returns
     -------
     Corrected
-        Parts without points are as before. Parts with one point, unless they are freed, are shifted.
+        Parts without points are as before, parts with one point are shifted.
     """
     x = x + weighted_means(terms.misfits(x), terms.weights, terms.part, len(freed))[equations.part]
     bent = np.zeros(len(freed), np.bool_)
     bent[terms.part[terms.misfits(x) != 0]] = True
     pointed = np.bincount(terms.part, minlength=len(freed))
-    bent = (bent & (pointed > 1)) | (freed & (pointed > 0))
+    bent = (bent | freed) & (pointed > 1)
     if not bent.any():
         return Corrected(x, 0.0)
     chosen, points = np.flatnonzero(bent[equations.part]), np.flatnonzero(bent[terms.part])

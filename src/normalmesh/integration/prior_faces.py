@@ -17,11 +17,14 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int32]
+Bool = NDArray[np.bool_]
 
 #: Maximum distance (px) of a point of the foreground from the outline of its component's mesh.
 REACH = 4.0
 #: Distance (px) between samples of outlines.
 SPACING = 0.5
+#: Share of the pixels of a part beside jumps from which on the mesh has that part, too.
+MIN_SHARE = 0.5
 #: Faces with less area (px²) have no plane.
 MIN_AREA = 1e-6
 
@@ -44,16 +47,29 @@ class PointFaces(NamedTuple):
     feet: Float
 
 
-def faces_of_points(mesh: ScreenMesh, screen: Float, label: Int, labels: Int) -> PointFaces:
-    """Find the faces for points (K, 2) that lie on the components ``label`` (K,) of a mask, labelled (H, W) from 1."""
+def faces_of_points(mesh: ScreenMesh, screen: Float, label: Int, labels: Int, whole: Bool) -> PointFaces:
+    """Find the faces for points on a mesh.
+
+    Parameters
+    ----------
+    mesh
+    screen
+        (K, 2) points.
+    label
+        (K,) label of the component of the mask, or of the part of it, that each point lies on.
+    labels
+        (H, W) labels from 1; 0 outside the mask.
+    whole
+        (L + 1,) labels of whole components; the others are parts on either side of jumps, which the mesh need not have.
+    """
     home = face_labels(mesh, labels)
     column, row = np.floor(screen).astype(np.int64).T
     inside = (column >= 0) & (row >= 0) & (column < labels.shape[1]) & (row < labels.shape[0])
     faces = np.full(len(screen), -1, np.int32)
     faces[inside] = pixel_faces(mesh, labels.shape)[row[inside], column[inside]]
-    # On a mesh that does not tell components apart, a point stays on the face of its pixel.
-    told_apart = np.zeros(int(labels.max()) + 1, np.bool_)
-    told_apart[home] = True
+    # Where the mesh does not tell components or parts apart, a point stays on the face of its pixel.
+    area, pixels = np.bincount(home, mesh.areas, len(whole)), np.bincount(labels.ravel(), minlength=len(whole))
+    told_apart = np.where(whole, area > 0, area > MIN_SHARE * pixels)
     faces[told_apart[label] & (home[faces] != label)] = -1
     feet = screen.copy()
     lost = np.flatnonzero((faces < 0) & told_apart[label])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,13 @@ GRAIN = 1 << 18
 PIECES = 64
 
 
+class Progress(NamedTuple):
+    """Number of steps taken, and about the energy ⟨r, A⁻¹ r⟩ of the error before the last one; ∞ if there is none."""
+
+    steps: int
+    energy: float
+
+
 def conjugate_gradients(
     multiply: Callable[[Float], Float],
     precondition: Callable[[Float], NDArray[np.floating[Any]]],
@@ -30,7 +37,7 @@ def conjugate_gradients(
     max_residual: float = 0.0,
     max_energy: float = 0.0,
     hurry: bool = False,
-) -> int:
+) -> Progress:
     """Improve x (n,) in place until the residual or the energy of the error is small enough.
 
     Parameters
@@ -52,30 +59,29 @@ def conjugate_gradients(
 
     Returns
     -------
-    int
-        The number of steps taken.
+    Progress
     """
     direction, product = np.zeros(x.size), np.zeros(x.size)
-    length, slope = 0.0, 1.0
+    length, slope, energy = 0.0, 1.0, math.inf
     first = norm(residual)
     for taken in range(max_steps):
         now = norm(residual)
         if now <= max_residual or (taken > 0 and slope <= max_energy):
-            return taken
+            return Progress(taken, energy)
         if hurry and now > first * (max_residual / first) ** (taken / max_steps):
-            return taken
+            return Progress(taken, energy)
         step = precondition(residual)
         # Polak–Ribière, because the preconditioner may change from step to step.
         factor = -length * dot(step, product) / slope
-        slope = dot(step, residual)
+        slope = energy = dot(step, residual)
         in_parallel(new_direction, x.size, direction, step, factor, grain=GRAIN)
         product = multiply(direction)
         curvature = dot(direction, product)
         if not curvature > 0:
-            return taken
+            return Progress(taken, energy)
         length = slope / curvature
         in_parallel(advance, x.size, x, residual, direction, product, length, grain=GRAIN)
-    return max_steps
+    return Progress(max_steps, energy)
 
 
 def dot(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float:

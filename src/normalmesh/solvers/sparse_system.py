@@ -245,7 +245,7 @@ class PreparedSystem:
             if error <= max_error or not error < last / 2:
                 return _Reached(iterations, size / (norm(b) or 1.0), True, error)
             x += step
-            iterations, last = iterations + taken, error
+            iterations, last = iterations + taken.steps, error
 
     def _solution(self, x: Float, reached: _Reached) -> Solution:
         if not reached.accepted:
@@ -313,7 +313,7 @@ def _improved(
     goal = TOLERANCE * size
     if goal < error < np.inf:
         goal = max(goal, _ROUNDING * norm(abs(matrix) @ np.abs(x)))
-    return _Reached(taken, error / size, error <= goal)
+    return _Reached(taken.steps, error / size, error <= goal)
 
 
 def _checked_matrix(matrix: csr_matrix) -> csr_matrix:
