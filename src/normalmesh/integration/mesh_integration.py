@@ -52,7 +52,7 @@ def integrate(
     clamp: tuple[float, float] | None = None,
     discontinuities: bool | str = IntegrationOptions.discontinuities,
     jumps: Jumps | None = None,
-    noise: float | Noise | None = None,
+    noise: float | Noise | MapNoise | None = None,
     refine: int = IntegrationOptions.refine,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
@@ -83,8 +83,8 @@ def integrate(
         The jumps, from :func:`find_jumps`; found by default. A mesh that :func:`decimate` made with them is cut along
         their lines, another one along the edges that they hold apart.
     noise
-        Standard deviation of white noise on the normals in degrees; by default the noise is estimated, also if it is
-        correlated. Above 1°, normals are averaged before gradients are computed.
+        Standard deviation of white noise on the normals in degrees; by default the noise of each component is
+        estimated, also if it is correlated. Above 1°, normals are averaged before gradients are computed.
     refine
         Maximal number of rounds of flips and moves that reduce the angle between the normals of pixels and faces; 0
         for none. Boundary vertices and the locked vertices of a :class:`DecimatedMesh` are kept.

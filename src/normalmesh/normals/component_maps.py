@@ -78,10 +78,10 @@ def component_maps(normal_map: NormalMap, min_area: int = 1) -> Iterator[Compone
         window = slice(top, rows.stop), slice(left, columns.stop)
         mask = labels[window] == number + 1
         if np.count_nonzero(mask) >= min_area:
-            camera = _camera_of(normal_map.camera, left, top)
+            camera = window_camera(normal_map.camera, left, top)
             yield ComponentMap(number, NormalMap(normal_map.normals[window], mask, camera), top, left)
 
 
-def _camera_of(camera: Camera, left: int, top: int) -> Camera:
+def window_camera(camera: Camera, left: int, top: int) -> Camera:
     """Return the camera of a window; parallel rays are the same everywhere."""
     return _WindowCamera(camera.shifted_frame(left, top)) if camera.is_central else camera
