@@ -9,6 +9,7 @@ import pytest
 import naive
 from normalmesh import read_normal_map
 from normalmesh.files._background import BACKGROUND, COLOURED, flood_from_border
+from normalmesh.files.background import find_background
 
 pytestmark = [
     pytest.mark.usefixtures("no_diagnosis"),
@@ -164,3 +165,13 @@ def test_shared_cases_agree_between_png_and_jpeg(continuous_cases, tmp_path):
             )
             assert np.mean(first != second) < 0.01, (folder.name, colour)
             assert np.mean(first != given.mask) < 0.01, (folder.name, colour)
+
+
+def test_a_small_object_in_a_large_image(monkeypatch):
+    """A sample of the whole image may miss the object."""
+    monkeypatch.setattr("normalmesh.files.background.SAMPLED", 100)
+    vectors = np.zeros((200, 200, 3), np.float32)
+    vectors[83:88, 83:88] = (0.6, 0.0, 0.8)
+    foreground = np.ones((200, 200), bool)
+    assert find_background(vectors, foreground, 2 / 255) is not None
+    assert np.array_equal(foreground, vectors.any(axis=-1))

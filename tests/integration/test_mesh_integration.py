@@ -224,9 +224,9 @@ def test_components_holes_and_isolated_vertices(camera, options):
     assert np.array_equal(surface.screen[lonely], alone)
     without = integrate(mesh, normal_map, noise=0, distance=4.0, refine=0, **options)
     np.testing.assert_allclose(np.delete(surface.vertices, lonely, axis=0), without.vertices, atol=1e-7)
-    # Refinement may leave out vertices without faces, and splits edges instead.
+    # Refinement may leave out vertices without faces; no component gets more vertices instead.
     refined = integrate(loose, normal_map, noise=0, distance=4.0, **options)
-    assert len(refined.vertices) == len(loose.vertices)
+    assert len(refined.vertices) in (len(mesh.vertices), len(loose.vertices))
     assert len(np.unique(refined.components[refined.faces[:, 0]])) == mesh.components.max() + 1
 
 

@@ -133,6 +133,22 @@ def test_a_flat_component_is_as_exact_beside_a_steep_one():
     assert np.ptp(error) < 1e-5
 
 
+def test_each_component_is_solved():
+    """A smooth component full of holes, which converges slowly, is solved as well beside a rough one as alone."""
+    rng = np.random.default_rng(0)
+    mask = np.zeros((129, 260), bool)
+    mask[:, :129], mask[:, 131:] = _cracked("20 % holes", 129), True
+    right, down = (np.zeros(mask.shape, np.float32) for _ in range(2))
+    right[:, :-1], down[:-1] = mask[:, 1:] & mask[:, :-1], mask[1:] & mask[:-1]
+    edges = EdgeWeights(right, down, np.zeros((0, 0), np.float32))
+    height, b, product = np.add(*np.indices(mask.shape) / 130) ** 2, np.empty(mask.shape), np.empty(mask.shape)
+    height[:, 131:] = 1e3 * rng.random((129, 129))
+    over_rows(multiply_grid, mask.shape, edges, height, b)
+    over_rows(multiply_grid, mask.shape, edges, solve_grid(mask, edges, b), product)
+    for part in (np.s_[:, :130], np.s_[:, 130:]):
+        assert np.linalg.norm((product - b)[part]) <= 1e-8 * np.linalg.norm(b[part])
+
+
 def test_the_same_for_any_number_of_threads():
     mask = _cracked("20 % holes", 150)
     normals = np.random.default_rng(1).normal((0, 0, 1), 0.2, (150, 150, 3))

@@ -61,7 +61,7 @@ def test_locked_vertices_and_slits_stay():
     assert (solved.component == 0).all()
     locked = mesh.vertices[mesh.locked]
     for turn in range(3):
-        solved.refine(turn, 0.0)
+        solved.refine(turn)
         solved.tidy()
         solved.fill_up(200)
         solved.solve()
@@ -122,7 +122,7 @@ def test_tidying_keeps_unknown_and_component_together():
     jumps = find_jumps(normal_map, discontinuities=True)
     mesh = decimate(normal_map, vertices=400, jumps=jumps)
     solved = solved_mesh(mesh, normal_map, mesh.seams, jumps.placement)
-    solved.refine(0, 0.0)
+    solved.refine(0)
     before, bad = points_of(solved), judged(solved.mesh, solved.unknown, normal_map).bad.sum()
     assert solved.tidy()
     assert solved.vertices == len(solved.unknown) == len(solved.component)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMap, Orthographic, Perspective
-from normalmesh.normals.component_maps import component_maps
+from normalmesh.decimation.near_cells import SIZE
+from normalmesh.normals.component_maps import ALIGNED, component_maps
 
 
 @pytest.mark.parametrize("camera", [Orthographic(0.7), Perspective(80.0, 75.0, 20.0, 18.0, skew=2.0)])
@@ -19,14 +20,17 @@ def test_components_look_as_they_do_in_the_image(camera):
     mask[20, 30] = True  # touches both at a corner only
     normal_map = NormalMap(normals, mask, camera)
     found = list(component_maps(normal_map, 2))
-    assert [(each.top, each.left) for each in found] == [(2, 5), (21, 31)]
+    assert [(each.top, each.left) for each in found] == [(0, 0), (16, 24)]
+    assert [each.number for each in found] == [0, 2]
     together = np.zeros_like(mask)
     for each in found:
-        rows, columns = each.normal_map.shape
-        window = np.s_[each.top : each.top + rows, each.left : each.left + columns]
-        part = each.normal_map.mask
-        assert part.any(axis=0).all()
-        assert part.any(axis=1).all()
+        window, part = each.window, each.normal_map.mask
+        # Cells of this size lie as they do in the image, and the window ends with the component.
+        assert each.top % ALIGNED == each.left % ALIGNED == 0
+        assert part[:ALIGNED].any()
+        assert part[:, :ALIGNED].any()
+        assert part[-1].any()
+        assert part[:, -1].any()
         assert np.array_equal(each.normal_map.normals[part], normal_map.normals[window][part])
         together[window] |= part
         u, v = np.array([0.5, 3.0]), np.array([1.5, 2.0])
@@ -34,3 +38,17 @@ def test_components_look_as_they_do_in_the_image(camera):
         assert each.normal_map.camera.pixel_length == pytest.approx(camera.pixel_length)
     mask[20, 30] = False
     assert np.array_equal(together, mask)
+
+
+def test_one_component_is_the_map_itself():
+    mask = np.zeros((20, 30), bool)
+    mask[3:9, 5:30] = True
+    normal_map = NormalMap(np.broadcast_to([0.0, 0.0, 1.0], (20, 30, 3)), mask)
+    (found,) = component_maps(normal_map)
+    assert found.normal_map is normal_map
+    assert (found.number, found.top, found.left) == (0, 0, 0)
+    assert list(component_maps(normal_map, 151)) == []
+
+
+def test_windows_are_aligned_with_the_cells_of_jump_meshes():
+    assert ALIGNED % SIZE == 0

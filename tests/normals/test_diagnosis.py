@@ -211,6 +211,22 @@ def test_large_maps_are_sampled_at_pixel_and_object_scale():
     assert set(found.candidates) == same_up_to_in_and_out("+x-y+z")
 
 
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("camera", [None, Perspective(3000.0, 3000.0, 1500.0, 1500.0)])
+def test_a_small_object_in_a_large_image(camera, masked):
+    """An overview of the whole image has too few pixels of it."""
+    v, u = np.mgrid[:36, :36] - 17.5
+    inside = np.hypot(u, v) < 17
+    normals, mask = np.zeros((3000, 3000, 3), np.float32), np.zeros((3000, 3000), bool)
+    height = np.sqrt(np.maximum(17.2**2 - u**2 - v**2, 1))
+    window = np.s_[1483 : 1483 + 36, 1481 : 1481 + 36]
+    mask[window] = inside
+    normals[window][inside] = (np.stack([u, v, height], axis=-1) / 17.2)[inside]
+    found = diagnose(normals, mask if masked else None, camera)
+    assert found.axes == "+x-y+z"
+    assert found.confidence > 0.9
+
+
 def test_summary_says_what_is_told_and_what_is_not():
     normals, mask = sphere()
     summary = str(diagnose(Convention("+x-y+z").from_project(normals), mask))

@@ -9,7 +9,7 @@ from meshes import bumpy_map, disc, point_mesh
 from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, integrate
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.normals._noise import bilateral
-from normalmesh.normals.noise import Noise, closure_error, estimate_noise, without_noise
+from normalmesh.normals.noise import MapNoise, Noise, closure_error, component_noise, estimate_noise, without_noise
 from surfaces import angle_error, noisy, rmse, sphere, waves
 
 
@@ -180,3 +180,36 @@ def test_noise_may_be_given():
 def test_wrong_noise_is_refused(noise):
     with pytest.raises(NormalMeshError, match="noise must be an angle in degrees, zero or more"):
         without_noise(waves((8, 8))[0], noise)
+
+
+def test_a_small_object_in_a_large_image():
+    """Rows are sampled where the component is."""
+    clean = waves((40, 300))[0]
+    normals, mask = np.zeros((1200, 1500, 3)), np.zeros((1200, 1500), bool)
+    normals[..., 2] = 1
+    normals[500:540, 700:1000], mask[500:540, 700:1000] = noisy(clean, 12).normals, True
+    assert estimate_noise(NormalMap(normals, mask)).degrees == pytest.approx(12, rel=0.15)
+    # Also if a clean component is much larger,
+    mask[600:] = True
+    found = component_noise(NormalMap(normals, mask))
+    assert found.components[0].degrees == found.largest.degrees == pytest.approx(12, rel=0.15)
+    assert found.usual.degrees == found.components[1].degrees < 0.1
+
+
+def test_a_sample_does_not_miss_the_rows_of_a_comb(monkeypatch):
+    """Of teeth of seven rows, nine rows apart, every ninth row may be the last one."""
+    mask = np.ones((203, 120), bool)
+    mask[7::9, 1:] = mask[8::9, 1:] = False
+    mask[:6] = False
+    given = noisy(waves(mask.shape, mask=mask)[0], 6)
+    every = estimate_noise(given).degrees
+    monkeypatch.setattr("normalmesh.normals.noise.SAMPLED", given.foreground // 9)
+    assert estimate_noise(given).degrees == pytest.approx(every, rel=0.2)
+
+
+def test_most_of_the_foreground_decides():
+    noise = MapNoise((Noise(9.0), Noise(0.5), Noise(3.0)), (10, 30, 25))
+    assert noise.usual == Noise(3.0)
+    assert noise.largest == Noise(9.0)
+    assert noise.of(2) == Noise(3.0)
+    assert MapNoise((Noise(2.0),), (7,)).of(5) == Noise(2.0)

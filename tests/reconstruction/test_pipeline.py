@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from normalmesh import NormalMeshError, decimate, integrate, reconstruct
+from normalmesh import NormalMeshError, decimate, integrate, integrate_pixels, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.normals.noise import estimate_noise, without_noise
 from normalmesh.runtime.threads import MAX_THREADS, allowed_threads
-from surfaces import angle_error, noisy, rmse, waves
+from surfaces import angle_error, noisy, rmse, sphere, waves
 
 
 def assert_same(one, other):
@@ -125,11 +125,19 @@ def test_the_number_of_threads_is_limited_and_restored():
     assert allowed_threads() == MAX_THREADS
 
 
-@pytest.mark.parametrize("degrees", [0, 10])
-def test_without_a_cut_the_surface_is_the_continuous_one(degrees):
-    normal_map = waves((128, 128))[0]
+SMOOTH = [("waves", 0, 0), ("waves", 10, 0), *(("sphere", degrees, seed) for degrees in (8, 15) for seed in range(3))]
+
+
+@pytest.mark.filterwarnings("ignore::normalmesh.NormalMeshWarning")  # a few noisy normals point away from the viewer
+@pytest.mark.parametrize(("name", "degrees", "seed"), SMOOTH)
+@pytest.mark.parametrize("choice", ["auto", True])
+def test_without_a_cut_the_surface_is_the_continuous_one(name, degrees, seed, choice):
+    """Normals are filtered and refined in the same way, whether jumps are looked for or not."""
+    normal_map = waves((96, 96))[0] if name == "waves" else sphere(96)[0]
     if degrees:
-        normal_map = noisy(normal_map, degrees)
-    found, continuous = (reconstruct(normal_map, vertices=300, discontinuities=each) for each in ("auto", False))
+        normal_map = noisy(normal_map, degrees, seed)
+    found, continuous = (reconstruct(normal_map, vertices=200, discontinuities=each) for each in (choice, False))
     assert found.discontinuities.lines == ()
     assert_same(found, continuous)
+    pixels, plain = (integrate_pixels(normal_map, discontinuities=each) for each in (choice, False))
+    assert np.array_equal(pixels, plain)

@@ -104,6 +104,8 @@ def _noise_text(found: Inspection) -> str:
     from normalmesh.normals.noise import LOOP, NEGLIGIBLE
 
     treatment = "not filtered" if found.noise < NEGLIGIBLE else "filtered"
+    if found.noise < NEGLIGIBLE <= found.largest_noise:
+        treatment += f", but up to {found.largest_noise:.2f}° in components that are filtered"
     closure = f"closure error: {found.closure_error:.3f} px around {LOOP} × {LOOP} pixel loops"
     return f"{found.noise:.2f}°, {treatment}; {closure}"
 
@@ -120,6 +122,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
         "repairs": dataclasses.asdict(found.repairs),
         "camera": camera_as_dict(found.camera),
         "noise_degrees": found.noise,
+        "largest_noise_degrees": found.largest_noise,
         "closure_error_px": found.closure_error,
         "convention": {
             "stated": None if found.stated is None else found.stated.axes,

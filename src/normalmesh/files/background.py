@@ -50,6 +50,8 @@ STEEP_SHARE, STEEP_SHARE_LOSSY = 0.45, 0.34
 FEW = 20
 #: Number of vectors that are sampled for lengths and noise.
 SAMPLED = 1 << 16
+#: Rows that are looked at together, where a sample is not enough.
+BLOCK_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -122,12 +124,22 @@ def _usual_lengths(vectors: Vectors, foreground: NDArray[np.bool_], colour: Colo
     rows, columns = foreground.shape
     step = max(1, math.isqrt(rows * columns // SAMPLED))
     every = (slice(step // 2, None, step), slice(step // 2, None, step))
-    sample = vectors[every][foreground[every]].astype(np.float64)
-    others = sample[np.abs(sample - colour.vector).max(axis=1) > LOSSY]
+    others = _others(vectors[every][foreground[every]], colour)
+    if len(others) == 0:
+        # A small object in a large image may lie between the pixels of a sample of all of it.
+        blocks = (slice(start, start + BLOCK_ROWS) for start in range(0, rows, BLOCK_ROWS))
+        others = np.concatenate([_others(vectors[block][foreground[block]], colour) for block in blocks])
     if len(others) == 0:
         return None
     usual: NDArray[np.float64] = np.quantile(np.linalg.norm(others, axis=1), [0.1, 0.9])
     return usual
+
+
+def _others(sample: Vectors, colour: Colour) -> NDArray[np.float64]:
+    """Return those of some vectors (K, 3) that are not of a colour, up to the noise of a lossy file."""
+    found = sample.astype(np.float64)
+    others: NDArray[np.float64] = found[np.abs(found - colour.vector).max(axis=1) > LOSSY]
+    return others
 
 
 def _grow(vectors: Vectors, colour: Colour, state: NDArray[np.uint8]) -> bool:

@@ -20,7 +20,7 @@ from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
-from normalmesh.normals.noise import closure_error, estimate_noise
+from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.normal_map import NormalMap, Repairs
 
 
@@ -83,8 +83,9 @@ class Inspection:
     stated, read_as
         The convention asked for, None for ``auto``; and the one that the figures are for: the likely one where the
         data contradict the stated one.
-    noise
-        Degrees, see :func:`normalmesh.normals.noise.estimate_noise`.
+    noise, largest_noise
+        Degrees: what half of the foreground does not exceed, and that of the noisiest component. See
+        :func:`normalmesh.normals.noise.component_noise`.
     closure_error
         Pixels, see :func:`normalmesh.normals.noise.closure_error`.
     warnings
@@ -103,6 +104,7 @@ class Inspection:
     stated: Convention | None
     read_as: Convention
     noise: float
+    largest_noise: float
     closure_error: float
     warnings: tuple[str, ...]
 
@@ -168,7 +170,7 @@ def inspect_file(
         except NormalMeshError as error:
             raise unusable(path, str(error)) from error
     del decoded  # as large as the map itself
-    noise = estimate_noise(normal_map)
+    noise = component_noise(normal_map)
     return Inspection(
         path=path,
         format=name,
@@ -181,8 +183,9 @@ def inspect_file(
         diagnosis=diagnosis,
         stated=stated,
         read_as=read_as,
-        noise=noise.degrees,
-        closure_error=closure_error(normal_map, noise.as_white),
+        noise=noise.usual.degrees,
+        largest_noise=noise.largest.degrees,
+        closure_error=closure_error(normal_map, noise),
         warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
     )
 

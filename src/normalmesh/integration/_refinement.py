@@ -51,12 +51,13 @@ class Search(NamedTuple):
     """Where vertices look for better places, and what counts as better.
 
     ``reach`` is the distance of the places as a share of the mean length of the vertex's edges. ``rotation`` turns the
-    directions by this share of the angle between two. ``noise`` is the deviation of the normals in radians.
+    directions by this share of the angle between two. ``noise`` (N,) is the deviation of the normals around each vertex
+    in radians.
     """
 
     reach: float
     rotation: float
-    noise: float
+    noise: NDArray[np.float64]
 
 
 class Star(NamedTuple):
@@ -234,17 +235,17 @@ def lowest_point(rise, slope_u, slope_v):
 
 
 @inner(forceinline=True)
-def best_place(star, own, search, normal_map, pixels, count):
+def best_place(star, own, rotation, noise, normal_map, pixels, count):
     """Return where a vertex should move to, in steps on the screen, (0, 0) to stay, and its unknown there.
 
-    ``own`` is its unknown now.
+    ``own`` is its unknown now; ``rotation`` and ``noise`` are those of :class:`Search`.
     """
     here, step, camera = star.here, star.step, normal_map.camera
     now = star_angle(here, own, star, camera, pixels, count)
-    best, best_u, best_v, best_own = goal(now, star.area, search.noise), 0.0, 0.0, own
+    best, best_u, best_v, best_own = goal(now, star.area, noise), 0.0, 0.0, own
     rise = slope_u = slope_v = 0.0
     for direction in range(DIRECTIONS + 1):
-        around = 2.0 * math.pi * (direction + search.rotation) / DIRECTIONS
+        around = 2.0 * math.pi * (direction + rotation) / DIRECTIONS
         u, v = (math.cos(around), math.sin(around)) if direction < DIRECTIONS else lowest_point(rise, slope_u, slope_v)
         angle = np.inf
         if stays_upright(step * u, step * v, star):
@@ -280,7 +281,7 @@ def move_vertices(first, last, chosen, search, mesh, unknown, normal_map, moved)
         star = Star(here, step, area / stride, valence, ring)
         pixels, count = gather_star(star, stride, normal_map.normals, pixels)
         fill_slopes(here, normal_map.camera, pixels, count)
-        u, v, own = best_place(star, unknown[vertex], search, normal_map, pixels, count)
+        u, v, own = best_place(star, unknown[vertex], search.rotation, search.noise[vertex], normal_map, pixels, count)
         if u != 0.0 or v != 0.0:
             moved[i] = True
             vertices[vertex, 0], vertices[vertex, 1] = here[0] + step * u, here[1] + step * v

@@ -130,7 +130,8 @@ def judge_faces(first, last, mesh, unknown, normal_map, judged):
 def fill_angle_gains(first, last, mesh, noise, judged, gains):
     """Fill ``gains`` (3M,): the decrease of the summed angle if an edge is flipped, at the smaller of its two corners.
 
-    It is zero if the flip is forbidden or does not pay. ``judged`` is filled by :func:`judge_faces`.
+    It is zero if the flip is forbidden or does not pay. ``judged`` is filled by :func:`judge_faces`; ``noise`` (N,) is
+    the deviation of the normals around each vertex in radians.
     """
     angles, numbers, flipped, left = judged.angles, judged.numbers, judged.flipped, judged.left
     for corner in range(first, last):
@@ -141,7 +142,7 @@ def fill_angle_gains(first, last, mesh, noise, judged, gains):
             if area > 0.0:
                 one = angles[corner // 3], numbers[corner // 3], flipped[corner], left[corner]
                 two = angles[other // 3], numbers[other // 3], flipped[other], left[other]
-                gains[corner] = angle_gain(one, two, area, noise)
+                gains[corner] = angle_gain(one, two, area, noise[vertex_at(corner, mesh.faces)])
 
 
 @inner(forceinline=True)
@@ -165,7 +166,7 @@ def still_lowers_angle(corner, mesh, unknown, normal_map, noise, pixels):
         return False
     one = judged_corner(corner, mesh, unknown, normal_map, pixels)
     two = judged_corner(mesh.opposite[corner], mesh, unknown, normal_map, pixels)
-    return angle_gain(one, two, area, noise) > 0.0
+    return angle_gain(one, two, area, noise[vertex_at(corner, mesh.faces)]) > 0.0
 
 
 @inner(allocates=True)
@@ -179,13 +180,13 @@ def judged_corner(corner, mesh, unknown, normal_map, pixels):
 
 
 @kernel
-def flip_to_lower_angles(order, mesh, unknown, normal_map, noise):
-    """Flip the edges across from the given corners if that still lowers the summed angle; return the number of flips.
+def flip_to_lower_angles(order, mesh, unknown, normal_map, noise, flips):
+    """Flip the edges across from the given corners if that still lowers the summed angle.
 
-    Each flip lowers the angle in the mesh as it is given; edges beside an earlier flip are judged again.
+    Each flip lowers the angle in the mesh as it is given; edges beside an earlier flip are judged again. Each is
+    counted in ``flips`` (N,), at one of its vertices.
     """
     faces, opposite = mesh.faces, mesh.opposite
-    flips = 0
     changed = np.zeros(mesh.real_faces, np.bool_)
     pixels = new_table(1024)
     for corner in order:
@@ -194,7 +195,6 @@ def flip_to_lower_angles(order, mesh, unknown, normal_map, noise):
             continue
         if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), mesh):
             continue
+        flips[vertex_at(corner, faces)] += 1
         flip_edge(corner, mesh)
         changed[one] = changed[two] = True
-        flips += 1
-    return flips

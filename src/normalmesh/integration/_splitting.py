@@ -1,6 +1,10 @@
 """Kernels of :mod:`normalmesh.integration.splitting`: splits of inner edges at their midpoints."""
 
 import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.integration._patch import is_fit
 from normalmesh.mesh._closed_mesh import LOCKED, split_edge, vertex_at
@@ -9,6 +13,28 @@ from normalmesh.runtime.kernels import inner, kernel
 
 #: Splits make no face smaller than this (px²): it might own no pixel.
 MIN_HALF = 2.0
+
+
+class Room(NamedTuple):
+    """How many vertices may be added, and where.
+
+    ``component`` (N,) is that of each vertex, filled for new ones. ``own`` (C,) is the number of new vertices that each
+    component may have, ``shared`` (1,) that of further ones, wherever they are needed. Both are counted down.
+    """
+
+    component: NDArray[np.int32]
+    own: NDArray[np.int64]
+    shared: NDArray[np.int64]
+
+
+@inner
+def takes_room(component, room):
+    """Return whether a component may have one more vertex, and count it."""
+    if room.own[component] > 0:
+        room.own[component] -= 1
+        return True
+    room.shared[0] -= 1
+    return room.shared[0] >= 0
 
 
 @inner
@@ -49,11 +75,12 @@ def fill_split_scores(first, last, mesh, costs, scores):
 
 
 @kernel
-def split_in_halves(order, mesh, unknown, is_central, firsts, touched):
+def split_in_halves(order, mesh, unknown, is_central, firsts, touched, room):
     """Split the edges across from the given corners until no vertex is left, each face at most once.
 
     The surface in space stays as it is. ``firsts`` are the indices of the first unused vertex and face; vertices end
-    with ``unknown``, which is filled for the new ones. ``touched`` (M,) is False before. Return the number of splits.
+    with ``unknown``, which is filled for the new ones. ``touched`` (M,) is False before; ``room`` is a :class:`Room`.
+    Return the number of splits.
     """
     vertices, faces = mesh.vertices, mesh.faces
     vertex, face = firsts
@@ -64,6 +91,10 @@ def split_in_halves(order, mesh, unknown, is_central, firsts, touched):
             continue
         if vertex == unknown.size:
             break
+        component = room.component[vertex_at(corner, faces)]
+        if not takes_room(component, room):
+            continue
+        room.component[vertex] = component
         touched[one] = touched[two] = touched[face] = touched[face + 1] = True
         a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
         vertices[vertex, 0] = 0.5 * (vertices[a, 0] + vertices[b, 0])

@@ -14,7 +14,7 @@ from normalmesh.integration.cotangent import check_system
 from normalmesh.jumps.finding import checked_discontinuities
 from normalmesh.mesh.surface import check_units
 from normalmesh.normals.camera import checked_distance
-from normalmesh.normals.noise import Noise, checked_noise
+from normalmesh.normals.noise import MapNoise, Noise, checked_noise
 
 FORMULATIONS = ("facets", "vertices")
 
@@ -27,7 +27,7 @@ class IntegrationKeywords(TypedDict, total=False):
     metric: str
     clamp: tuple[float, float] | None
     discontinuities: bool | str
-    noise: float | Noise | None
+    noise: float | Noise | MapNoise | None
     refine: int
     prior: ArrayLike | None
     prior_weight: float | None
@@ -50,7 +50,7 @@ class IntegrationOptions:
     metric: str = "screen"
     clamp: tuple[float, float] | None = None
     discontinuities: bool | str = "auto"
-    noise: float | Noise | None = None
+    noise: float | Noise | MapNoise | None = None
     refine: int = 4
     prior: ArrayLike | None = None
     prior_weight: float | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from functools import partial
 
@@ -28,7 +27,8 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import Noise, noise_of, without_noise
+from normalmesh.normals.component_maps import component_labels
+from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
@@ -36,7 +36,7 @@ Float = NDArray[np.float64]
 
 #: Rounds of refinement between two solves.
 ROUNDS_PER_SOLVE = 2
-#: Fraction of vertices that must change in a round for more rounds to follow.
+#: Fraction of the vertices of a component that must change in a round for another one to follow.
 MIN_CHANGE = 0.005
 #: Rounds of refinement after bad faces were cut off where the depth jumps.
 ROUNDS_AFTER_CUTS = 2
@@ -58,7 +58,7 @@ def integrate(
     clamp: tuple[float, float] | None = None,
     discontinuities: bool | str = IntegrationOptions.discontinuities,
     jumps: Jumps | None = None,
-    noise: float | Noise | None = None,
+    noise: float | Noise | MapNoise | None = None,
     refine: int = IntegrationOptions.refine,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
@@ -89,8 +89,8 @@ def integrate(
         The jumps, from :func:`find_jumps`; found by default. A mesh that :func:`decimate` made with them is cut along
         their lines, another one along the edges that they hold apart.
     noise
-        Standard deviation of white noise on the normals in degrees; by default the noise is estimated, also if it is
-        correlated. Above 1°, normals are averaged before gradients are computed.
+        Standard deviation of white noise on the normals in degrees; by default the noise of each component is
+        estimated, also if it is correlated. Above 1°, normals are averaged before gradients are computed.
     refine
         Maximal number of rounds of flips and moves that reduce the angle between the normals of pixels and faces; 0
         for none. Boundary vertices and the locked vertices of a :class:`DecimatedMesh` are kept.
@@ -154,8 +154,8 @@ def integrate_with(
         )
     solver = MeshSolver(clean, vertex_system, jumps.placement, prior)
     with monitor.stage("solve", _SOLVE):
-        solved = SolvedMesh.of(mesh, cut, solver)
-    rounds = _refined(solved, _asked(mesh, cut), options.refine, noise.degrees, monitor)
+        solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, mesh, normal_map))
+    rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
     _warn_of_error(solver.error)
     final = solved.mesh.to_screen()
     solver.find_fixed(final)
@@ -171,7 +171,7 @@ def integrate_with(
         normal_map.shape,
         options.units,
         integration=Integration(
-            noise.degrees, solver.method, solver.error, rounds, monitor.seconds, monitor.cpu_seconds
+            noise.usual.degrees, solver.method, solver.error, rounds, monitor.seconds, monitor.cpu_seconds
         ),
         decimation=getattr(mesh, "report", None),
         discontinuities=found,
@@ -181,16 +181,31 @@ def integrate_with(
     return surface
 
 
-def _asked(mesh: ScreenMesh, cut: CutMesh) -> int:
-    """Return the number of vertices that the surface should have."""
+def _target(mesh: ScreenMesh, cut: CutMesh) -> int | None:
+    """Return the number of vertices that the surface should have, or None if each component keeps its own number."""
     if isinstance(mesh, DecimatedMesh) and mesh.report.target is not None and mesh.report.target_met:
         return max(mesh.report.target, len(cut.origin))
-    return len(cut.origin)
+    return None
 
 
-def _refined(
-    solved: SolvedMesh, vertices: int, max_rounds: int, noise: float, monitor: Monitor
-) -> tuple[tuple[int, int], ...]:
+def _degrees(noise: MapNoise, mesh: ScreenMesh, normal_map: NormalMap) -> Float:
+    """Return the noise (C,) in degrees of each component of a mesh: that of most of the pixels that it lies on."""
+    found = np.full(int(mesh.components.max()) + 1, noise.usual.degrees)
+    if len(noise.components) == 1:
+        return found
+    labels, count = component_labels(normal_map.mask)
+    rows, columns = normal_map.shape
+    column, row = np.floor(mesh.vertices[mesh.faces].mean(axis=1)).astype(np.int64).T
+    label = labels[np.clip(row, 0, rows - 1), np.clip(column, 0, columns - 1)].astype(np.int64)
+    pair, number = np.unique(mesh.components[mesh.faces[:, 0]] * (count + 1) + label, return_inverse=True)
+    by_area = pair[np.argsort(np.bincount(number, mesh.areas), kind="stable")]
+    component, label = np.divmod(by_area[by_area % (count + 1) > 0], count + 1)
+    # If several values are assigned to one place, the last one is kept.
+    found[component] = np.array([each.degrees for each in noise.components])[label - 1]
+    return found
+
+
+def _refined(solved: SolvedMesh, target: int | None, max_rounds: int, monitor: Monitor) -> tuple[tuple[int, int], ...]:
     """Refine the mesh in rounds, remove bad faces, and add vertices up to the number asked for.
 
     Where the depth jumps, bad faces are also cut off from what the placement holds apart from them, and some more
@@ -200,36 +215,43 @@ def _refined(
     -------
     The numbers of flips and moves in each round.
     """
-    rounds = _rounds(solved, range(max_rounds), noise, monitor)
+    rounds = _rounds(solved, range(max_rounds), np.ones_like(solved.torn), monitor)
     placement = solved.solver.placement
     if max_rounds and placement is not None:
         with monitor.timed("tidy"):
             solved.detach(placement)
-            solved.fill_up(vertices - math.ceil(RESERVE * vertices))
+            solved.fill_up(target, RESERVE)
         with monitor.timed("solve"):
             solved.solve()
-        with solved.only_torn():
-            rounds += _rounds(solved, range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS), noise, monitor)
+        rounds += _rounds(solved, range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS), solved.torn, monitor)
     with monitor.timed("tidy"):
         if max_rounds:
             solved.tidy()
-        solved.fill_up(vertices)
+        solved.fill_up(target)
     return tuple(rounds)
 
 
-def _rounds(solved: SolvedMesh, turns: range, noise: float, monitor: Monitor) -> list[tuple[int, int]]:
-    """Run rounds of refinement, and solve again after every second one; return the flips and moves of each."""
+def _rounds(solved: SolvedMesh, turns: range, chosen: NDArray[np.bool_], monitor: Monitor) -> list[tuple[int, int]]:
+    """Run rounds of refinement, and solve again after every second one; return the flips and moves of each.
+
+    Of the chosen components (C,), each rests as soon as few of its vertices change, whatever the others do.
+    """
     rounds: list[tuple[int, int]] = []
+    moving = unsolved = chosen
     for turn in turns:
         with monitor.stage("refine", _REFINE):
-            rounds.append(solved.refine(turn, noise))
-        last = turn == turns[-1] or sum(rounds[-1]) < MIN_CHANGE * solved.vertices
+            flips, moves = solved.refine(turn, moving)
+        rounds.append((int(flips.sum()), int(moves.sum())))
+        have = solved.by_component(np.ones(solved.vertices, np.int64))
+        moving = moving & (flips + moves >= MIN_CHANGE * have)
+        last = turn == turns[-1] or not moving.any()
         if last or len(rounds) % ROUNDS_PER_SOLVE == 0:
             if solved.solver.placement is not None:
-                with monitor.timed("tidy"), solved.only_torn():
-                    solved.tidy()
+                with monitor.timed("tidy"):
+                    solved.tidy(unsolved & solved.torn)
             with monitor.stage("solve", _SOLVE):
                 solved.solve()
+            unsolved = moving
         if last:
             break
     return rounds

@@ -26,6 +26,7 @@ from normalmesh.integration._pixel_integration import (
     restrict_grid_residual,
     strong_weights,
 )
+from normalmesh.normals.component_maps import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._multigrid import prolong
@@ -38,7 +39,8 @@ Bool = NDArray[np.bool_]
 Int = NDArray[np.int32]
 
 _TOLERANCE = 1e-8  # of the residual, relative to the right-hand side
-_RESTARTS = 6  # with the residual computed again
+_LEAST = 1e-6  # of what all components together may have: less is asked for of no component
+_RESTARTS = 8  # with the residual computed again
 _STEPS = 300  # of conjugate gradients; ordinary masks need ten, the worst known forty
 
 
@@ -170,7 +172,7 @@ class GridSystem:
 
 
 def solve_grid(mask: Bool, edges: EdgeWeights, b: Float, max_error: float = np.inf) -> Float:
-    """Solve ``Σ_q weight_pq (z_p − z_q) + hold_p z_p = b_p`` to 1e-8 of ‖b‖.
+    """Solve ``Σ_q weight_pq (z_p − z_q) + hold_p z_p = b_p``, in each component of the mask to 1e-8 of its ‖b‖.
 
     Conjugate gradients in float64, preconditioned by a multigrid cycle in float32.
 
@@ -182,10 +184,12 @@ def solve_grid(mask: Bool, edges: EdgeWeights, b: Float, max_error: float = np.i
     -------
     (H, W) float64
     """
+    norms = _ComponentNorms(mask)
     system = GridSystem(mask, edges)
     b = b.ravel()
     z, residual = np.zeros(b.size), b.copy()
     goal = _TOLERANCE * norm(b)
+    bounds = np.maximum(_TOLERANCE * norms.of(b), _LEAST * goal)
     steps, least = 0, 0.7 * goal
     # The residual that the iteration updates drifts from the true one: compute it again, and continue from there.
     for _ in range(_RESTARTS):
@@ -194,15 +198,35 @@ def solve_grid(mask: Bool, edges: EdgeWeights, b: Float, max_error: float = np.i
         )
         steps += progress.steps
         residual = system.residual(b, z)
-        error = norm(residual)
-        if error <= goal:
-            if progress.energy <= max_error**2 or error == 0:
+        errors, total = norms.of(residual), norm(residual)
+        is_solved = bool((errors <= bounds).all())
+        if is_solved:
+            if progress.energy <= max_error**2 or total == 0:
                 break
-            least = 0.1 * error
+            least = 0.1 * total
+        elif 0.7 * total <= least:
+            # A component that is smaller or flatter than the others needs more than they do all together.
+            least *= 0.5 * float((bounds / np.maximum(errors, bounds)).min())
     # The energy gets as low as rounding allows; the residual has to be reached.
-    if error <= goal:
+    if is_solved:
         return z.reshape(mask.shape)
+    worst = float((errors / np.maximum(bounds, np.finfo(np.float64).tiny)).max())
     raise NormalMeshError(
-        f"the integration did not converge: residual {error / goal * _TOLERANCE:.1e} of the right side after "
+        f"the integration did not converge: residual {worst * _TOLERANCE:.1e} of the right side after "
         f"{steps} steps, {_TOLERANCE:.0e} was asked for"
     )
+
+
+class _ComponentNorms:
+    """Norms of images (H · W,) over each component of a mask (H, W)."""
+
+    def __init__(self, mask: Bool) -> None:
+        labels, count = component_labels(mask)
+        self._labels = labels.ravel() if count > 1 else None
+
+    def of(self, values: Float) -> Float:
+        """Return the norms (C,)."""
+        if self._labels is None:
+            return np.array([norm(values)])
+        norms: Float = np.sqrt(np.bincount(self._labels, values * values)[1:])
+        return norms

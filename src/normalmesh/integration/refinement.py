@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,17 +12,20 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
+Float = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
 #: Distance at which vertices look for better places, as a share of their mean edge length, in each round; repeated.
 REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
 
 
 def refine(
     mesh: ClosedMesh,
-    unknown: NDArray[np.float64],
+    unknown: Float,
     normal_map: NormalMap,
     turn: int,
-    noise: float = 0.0,
-) -> tuple[int, int]:
+    noise: Float | float = 0.0,
+) -> tuple[Counts, Counts]:
     """Flip edges, then move inner vertices, once.
 
     No face is inverted, becomes a needle or loses all of its pixels. Boundary and locked vertices as well as those of
@@ -41,21 +42,22 @@ def refine(
     turn
         Number of the round, from 0.
     noise
-        Deviation in degrees that the normals had before denoising. Gains that it may have caused do not count.
+        Deviation in degrees that the normals had before denoising, (N,) around each vertex or the same everywhere.
+        Gains that it may have caused do not count.
 
     Returns
     -------
-    flips, moves : int
-        Numbers of edges flipped and of vertices moved.
+    flips, moves : (N,) int64
+        Numbers of edges flipped, each counted at one of its vertices, and of moves of each vertex.
     """
-    deviation = math.radians(noise)
+    deviation = np.full(len(unknown), np.radians(noise))
     flips = _flip(mesh, unknown, normal_map, deviation)
     search = _refinement.Search(REACH[turn % len(REACH)], 0.5 * (turn % 2), deviation)
     return flips, _move(mesh, unknown, normal_map, search)
 
 
-def _flip(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, noise: float) -> int:
-    """Flip edges, those that gain most first, and return the number of flips."""
+def _flip(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, noise: Float) -> Counts:
+    """Flip edges, those that gain most first, and return the number of flips at each vertex."""
     count, arrays, pixels = mesh.real_faces, mesh.arrays, normal_map.arrays
     judged = _refinement_flips.JudgedFaces(np.empty(count), np.empty(count), np.empty(3 * count), np.empty(3 * count))
     gains = np.empty(3 * count)
@@ -63,20 +65,21 @@ def _flip(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap,
     in_parallel(_refinement_flips.fill_angle_gains, 3 * count, arrays, noise, judged, gains, grain=GRAIN)
     candidates = np.flatnonzero(gains > 0)
     order = candidates[np.argsort(-gains[candidates], kind="stable")]
-    flips: int = _refinement_flips.flip_to_lower_angles(order, arrays, unknown, pixels, noise)
+    flips = np.zeros(len(unknown), np.int64)
+    _refinement_flips.flip_to_lower_angles(order, arrays, unknown, pixels, noise, flips)
     return flips
 
 
-def _move(mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, search: _refinement.Search) -> int:
-    """Move inner vertices, one colour after the other, and return the number of moves."""
+def _move(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, search: _refinement.Search) -> Counts:
+    """Move inner vertices, one colour after the other, and return the number of moves of each."""
     colour = colours(mesh)
     state = (search, mesh.arrays, unknown, normal_map.arrays)
-    moves = 0
+    moves = np.zeros(len(unknown), np.int64)
     for shade in range(int(colour.max()) + 1):
         chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
         moved = np.zeros(len(chosen), np.bool_)
         in_parallel(_refinement.move_vertices, len(chosen), chosen, *state, moved, grain=CHUNK)
-        moves += int(np.count_nonzero(moved))
+        moves[chosen] = moved
     return moves
 
 

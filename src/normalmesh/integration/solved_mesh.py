@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from normalmesh.integration._tidying import MIN_BAD
 from normalmesh.integration.mesh_solver import SAMPLES, MeshSolver
 from normalmesh.integration.refinement import refine
 from normalmesh.integration.splitting import split_worst
-from normalmesh.integration.tidying import judged, tidy
+from normalmesh.integration.tidying import Tidied, judged, tidy
 from normalmesh.jumps.placement import placed_offsets
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -27,6 +28,7 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
 
 #: Strain (px) from which on a bad face is cut off from a neighbour.
 DETACHED = 2.0
@@ -48,6 +50,10 @@ class SolvedMesh:
         Vertices that stay where they are.
     torn : (C,) bool
         Components that are cut.
+    asked : (C,) int64
+        Number of vertices that each component has after cutting, and should have in the end.
+    noise : (C,)
+        Noise of the normals of each component, in degrees.
     solver : MeshSolver
     """
 
@@ -55,19 +61,23 @@ class SolvedMesh:
     unknown: Float
     component: NDArray[np.int32]
     locked: NDArray[np.bool_]
-    torn: NDArray[np.bool_]
+    torn: Bool
+    asked: NDArray[np.int64]
+    noise: Float
     solver: MeshSolver
 
     @classmethod
-    def of(cls, mesh: ScreenMesh, cut: CutMesh, solver: MeshSolver) -> SolvedMesh:
-        """Solve a mesh that was cut; locked vertices of a decimated one stay."""
+    def of(cls, mesh: ScreenMesh, cut: CutMesh, solver: MeshSolver, noise: Float | float = 0.0) -> SolvedMesh:
+        """Solve a mesh that was cut, with the noise (C,) of its components; locked vertices of a decimated one stay."""
         locked = np.zeros(len(cut.origin), np.bool_)
         if isinstance(mesh, DecimatedMesh):
             locked |= mesh.locked[cut.origin]
         closed = ClosedMesh.from_screen(cut.mesh, solver.normal_map.shape, locked)
-        torn = np.zeros(int(cut.component.max()) + 1, np.bool_)
+        asked = np.bincount(cut.component)
+        torn = np.zeros(len(asked), np.bool_)
         torn[cut.component[len(mesh.vertices) :]] = True
-        return cls(closed, solver.solve(cut.mesh, cut.component), cut.component, locked, torn, solver)
+        unknown = solver.solve(cut.mesh, cut.component)
+        return cls(closed, unknown, cut.component, locked, torn, asked, np.full(len(asked), noise), solver)
 
     @property
     def vertices(self) -> int:
@@ -79,10 +89,17 @@ class SolvedMesh:
         """The normals to fit."""
         return self.solver.normal_map
 
+    def by_component(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sums (C,) over components of counts (N,) at vertices."""
+        return np.bincount(self.component, counts, len(self.asked)).astype(np.int64)
+
     @contextmanager
-    def only_torn(self) -> Iterator[None]:
-        """Let components that are not cut stay as they are inside."""
-        self._lock(self.locked | ~self.torn[self.component])
+    def _only(self, chosen: Bool) -> Iterator[None]:
+        """Let components other than the chosen ones (C,) stay as they are inside."""
+        if chosen.all():
+            yield
+            return
+        self._lock(self.locked | ~chosen[self.component])
         yield
         self._lock(self.locked)
 
@@ -94,16 +111,26 @@ class SolvedMesh:
         """Solve for the unknown of the mesh as it is."""
         self.unknown = self.solver.solve(self.mesh.to_screen(), self.component)
 
-    def refine(self, turn: int, noise: float) -> tuple[int, int]:
-        """Flip edges and move vertices, as :func:`.refinement.refine` does."""
-        return refine(self.mesh, self.unknown, self.normal_map, turn, noise)
+    def refine(self, turn: int, chosen: Bool | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Flip edges and move vertices of the chosen components (C,), or of all, as :func:`.refinement.refine` does.
 
-    def tidy(self) -> bool:
-        """Remove bad faces; return whether anything changed."""
-        tidied = tidy(self.mesh, self.unknown, self.normal_map)
+        Return the numbers of flips and moves (C,) in each component.
+        """
+        with self._only(np.ones(len(self.asked), np.bool_) if chosen is None else chosen):
+            changes = refine(self.mesh, self.unknown, self.normal_map, turn, self.noise[self.component])
+        return self.by_component(changes[0]), self.by_component(changes[1])
+
+    def tidy(self, chosen: Bool | None = None) -> bool:
+        """Remove bad faces of the chosen components (C,), or of all; return whether anything changed."""
+        with self._only(np.ones(len(self.asked), np.bool_) if chosen is None else chosen):
+            tidied = tidy(self.mesh, self.unknown, self.normal_map)
+            self._take(tidied)
+        return tidied.changes > 0
+
+    def _take(self, tidied: Tidied) -> None:
+        """Take the mesh that was tidied in the place of the present one."""
         self.mesh, self.unknown = tidied.mesh, tidied.unknown
         self.component, self.locked = self.component[tidied.kept], self.locked[tidied.kept]
-        return tidied.changes > 0
 
     def detach(self, placement: Placement) -> bool:
         """Cut bad faces at the boundary off from neighbours that a placement holds apart; return whether any was."""
@@ -130,18 +157,16 @@ class SolvedMesh:
         self.unknown, self.component = self.unknown[cut.origin], self.component[cut.origin]
         return True
 
-    def fill_up(self, vertices: int) -> None:
-        """Split edges where faces fit worst, until there are so many vertices."""
-        if vertices <= self.vertices:
+    def fill_up(self, target: int | None = None, spared: float = 0.0) -> None:
+        """Split edges where faces fit worst: each component gets back the vertices that it has lost.
+
+        With a target for all components together, they share what they lack of it then. ``spared`` is a share of the
+        vertices that are not added yet.
+        """
+        have = self.by_component(np.ones(self.vertices, np.int64))
+        own = np.maximum(self.asked - np.ceil(spared * self.asked).astype(np.int64) - have, 0)
+        count = int(own.sum()) if target is None else target - math.ceil(spared * target) - self.vertices
+        if count <= 0:
             return
-        self.unknown = split_worst(self.mesh, self.unknown, self.normal_map, vertices - self.vertices)
-        # New vertices belong to the component of their faces.
-        faces = self.mesh.faces[: self.mesh.real_faces]
-        component = np.full(len(self.unknown), -1, np.int32)
-        component[: len(self.component)] = self.component
-        while (component < 0).any():
-            of_face = component[faces].max(axis=1)
-            known = of_face >= 0
-            np.maximum.at(component, faces[known], of_face[known, None])
-        self.component = component
-        self.locked = np.append(self.locked, np.zeros(len(component) - len(self.locked), np.bool_))
+        self.unknown, self.component = split_worst(self.mesh, self.unknown, self.normal_map, count, self.component, own)
+        self.locked = np.append(self.locked, np.zeros(self.vertices - len(self.locked), np.bool_))

@@ -14,8 +14,13 @@ from normalmesh.runtime.threads import in_parallel
 
 
 def split_worst(
-    mesh: ClosedMesh, unknown: NDArray[np.float64], normal_map: NormalMap, count: int
-) -> NDArray[np.float64]:
+    mesh: ClosedMesh,
+    unknown: NDArray[np.float64],
+    normal_map: NormalMap,
+    count: int,
+    component: NDArray[np.int32] | None = None,
+    own: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Split ``count`` inner edges at their midpoints: long edges of the faces that fit their pixels worst.
 
     The surface stays as it is until it is integrated again. Edges of the boundary and between locked vertices are not
@@ -31,12 +36,20 @@ def split_worst(
         The normals that faces should fit, denoised as far as possible.
     count
         Number of new vertices.
+    component, own
+        Component (N,) of each vertex, and how many (C,) of the new vertices are for each component. The others may be
+        anywhere; by default all of them.
 
     Returns
     -------
     unknown : (N + count,) float64
         The unknown at the vertices; new ones follow those of the mesh.
+    component : (N + count,) int32
+        Component of each vertex.
     """
+    component = np.zeros(len(unknown), np.int32) if component is None else component
+    own = np.zeros(int(component.max()) + 1, np.int64) if own is None else own.copy()
+    shared = np.array([max(count - int(own.sum()), 0)])
     while count > 0:
         costs, scores = judged(mesh, unknown, normal_map).costs, np.empty(3 * mesh.real_faces)
         in_parallel(_splitting.fill_split_scores, len(scores), mesh.arrays, costs, scores, grain=GRAIN)
@@ -45,10 +58,12 @@ def split_worst(
         vertex, face, _ = mesh.reserve_for_splits(count)
         touched = np.zeros(mesh.real_faces, np.bool_)
         unknown = np.concatenate([unknown, np.zeros(count)])
+        room = _splitting.Room(np.concatenate([component, np.zeros(count, np.int32)]), own, np.maximum(shared, 0))
         is_central = normal_map.camera.is_central
-        splits = _splitting.split_in_halves(order, mesh.arrays, unknown, is_central, (vertex, face), touched)
-        unknown = unknown[mesh.compact()]
+        splits = _splitting.split_in_halves(order, mesh.arrays, unknown, is_central, (vertex, face), touched, room)
+        kept, shared = mesh.compact(), room.shared
+        unknown, component = unknown[kept], room.component[kept]
         if splits == 0:
             break
         count -= splits
-    return unknown
+    return unknown, component

@@ -146,7 +146,8 @@ class Integration:
     Attributes
     ----------
     noise
-        Standard deviation of the normals in degrees, estimated or as given.
+        Standard deviation of the normals in degrees, as given or estimated: what half of the foreground does not
+        exceed, if components differ.
     method
         Solver of the last solve.
     error

@@ -11,21 +11,34 @@ from numpy.typing import NDArray
 from normalmesh.normals.camera import Camera, CentralCamera
 from normalmesh.normals.normal_map import NormalMap
 
+#: Windows begin at multiples of this number of pixels: grids of cells of such a side lie in them as in the whole image.
+ALIGNED = 8
+
 
 @dataclass(frozen=True, eq=False)
 class ComponentMap:
-    """One 4-connected component of a normal map, in the smallest window around it.
+    """One 4-connected component of a normal map, in a window around it.
 
     Attributes
     ----------
+    number
+        Number of the component, from 0 on, in the order of :func:`component_labels`.
     normal_map : NormalMap
+        Its pixels only. If there is no other component, the map itself.
     top, left
         Row and column of the window.
     """
 
+    number: int
     normal_map: NormalMap
     top: int
     left: int
+
+    @property
+    def window(self) -> tuple[slice, slice]:
+        """Rows and columns of the window in the image."""
+        rows, columns = self.normal_map.shape
+        return slice(self.top, self.top + rows), slice(self.left, self.left + columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +55,33 @@ class _WindowCamera(CentralCamera):
         return "a window of a perspective image"
 
 
-def component_maps(normal_map: NormalMap, min_area: int) -> Iterator[ComponentMap]:
+def component_labels(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
+    """Return the 4-connected component (H, W) of each pixel, from 1 on, 0 outside the mask, and their number."""
+    from scipy import ndimage
+
+    labels, count = ndimage.label(mask, output=np.int32)
+    return labels, count
+
+
+def component_maps(normal_map: NormalMap, min_area: int = 1) -> Iterator[ComponentMap]:
     """Yield the components of a map that have at least ``min_area`` pixels, from top to bottom."""
     from scipy import ndimage
 
-    labels, _ = ndimage.label(normal_map.mask, output=np.int32)
-    for label, window in enumerate(ndimage.find_objects(labels), start=1):
-        mask = labels[window] == label
+    labels, count = component_labels(normal_map.mask)
+    if count == 1:
+        del labels
+        if normal_map.foreground >= min_area:
+            yield ComponentMap(0, normal_map, 0, 0)
+        return
+    for number, (rows, columns) in enumerate(ndimage.find_objects(labels)):
+        top, left = rows.start - rows.start % ALIGNED, columns.start - columns.start % ALIGNED
+        window = slice(top, rows.stop), slice(left, columns.stop)
+        mask = labels[window] == number + 1
         if np.count_nonzero(mask) >= min_area:
-            top, left = window[0].start, window[1].start
-            camera = _camera_of(normal_map.camera, left, top)
-            yield ComponentMap(NormalMap.derived(normal_map.normals[window], mask, camera), top, left)
+            camera = window_camera(normal_map.camera, left, top)
+            yield ComponentMap(number, NormalMap.derived(normal_map.normals[window], mask, camera), top, left)
 
 
-def _camera_of(camera: Camera, left: int, top: int) -> Camera:
+def window_camera(camera: Camera, left: int, top: int) -> Camera:
     """Return the camera of a window; parallel rays are the same everywhere."""
     return _WindowCamera(camera.shifted_frame(left, top)) if camera.is_central else camera

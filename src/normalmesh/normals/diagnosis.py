@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.camera import Camera, checked_camera
+from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.integrability import (
     CANDIDATES,
@@ -22,7 +23,6 @@ from normalmesh.normals.integrability import (
     Integrability,
     Preference,
     Tiles,
-    foreground_of,
     integrability,
     lengths,
     sample_tiles,
@@ -30,10 +30,10 @@ from normalmesh.normals.integrability import (
 )
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.overview import FEW, foreground_window, overview_of
 from normalmesh.normals.silhouette import Silhouette, silhouette
 
-_OVERVIEW = 2**19  # number of pixels sampled for lengths, directions and the outline
-_FACING = 2**16  # number of these that are sampled for the side that they face
+_FACING = 2**16  # number of pixels of the overview that are sampled for the side that they face
 _AWAY = 0.15  # a convention in which a larger share of the surface faces away is excluded
 _WORLD = 0.05  # if more faces away in every convention, the normals are not in the camera's frame
 
@@ -166,9 +166,13 @@ def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, came
     Large maps are sampled: the cost does not grow beyond one million pixels.
     """
     channels, usable, camera_of_map = _checked(normals, mask, camera)
-    step = _step(channels.shape)
-    overview = channels[::step, ::step].astype(np.float32)
-    foreground = foreground_of(overview, None if usable is None else usable[::step, ::step])
+    step, overview, foreground = overview_of(channels, usable)
+    if step > 1 and np.count_nonzero(foreground) < FEW:
+        # A small object in a large image: look where it is.
+        window = foreground_window(channels, usable)
+        channels, usable = channels[window], None if usable is None else usable[window]
+        camera_of_map = window_camera(camera_of_map, window[1].start, window[0].start)
+        step, overview, foreground = overview_of(channels, usable)
     if not foreground.any():
         raise NormalMeshError("no pixel holds a normal: all are NaN, zero, black, white or outside the mask")
     values = _Values.of(overview[foreground], raw=not isinstance(normals, NormalMap))
@@ -373,11 +377,6 @@ def _checked(
             "they must be of one image"
         )
     return channels, usable, Orthographic() if camera is None else checked_camera(camera)
-
-
-def _step(shape: tuple[int, ...]) -> int:
-    """Return the step from one row or column of the overview to the next, in pixels of the map (H, W, 3)."""
-    return max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / _OVERVIEW))))
 
 
 def _named(axes: str) -> str:

@@ -4,11 +4,14 @@ Dividing by ⟨n, r⟩ turns noise into bias, so noisy normals are averaged befo
 real detail, so it must adapt to the noise. Detail is integrable and noise is not: the curl of the gradients measures
 the noise. The noise of neighbouring pixels is often alike: then curls are small, but closure errors grow faster with
 the size of loops than those of white noise.
+
+Each component of the mask has its own noise: a clean one neither hides that of another nor is blurred because of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from normalmesh.arguments import checked_finite
 from normalmesh.errors import NormalMeshError
 from normalmesh.normals._noise import Sample, bilateral, loop_gaps
+from normalmesh.normals.component_maps import component_maps
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
@@ -36,6 +40,10 @@ MAX_CORRELATION = 3.0
 SAMPLED = 2**19
 #: and the largest number of pixels around them.
 MOST_SAMPLED = 2**23
+#: Loops for each sampled pixel from which on the sample is taken to be a fair one.
+FAIR = 0.1
+#: Golden ratio: its multiples are spread evenly, and repeat nothing.
+GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True)
@@ -59,8 +67,55 @@ class Noise:
         return self.degrees * math.sqrt(_closure_variance(1, self.correlation) / _closure_variance(1, 0.0))
 
 
+@dataclass(frozen=True)
+class MapNoise:
+    """Noise of a normal map, component by component.
+
+    Attributes
+    ----------
+    components
+        Noise of each component, in the order of :func:`.component_labels`; one that all share if it was given.
+    areas
+        Their areas in pixels.
+    """
+
+    components: tuple[Noise, ...]
+    areas: tuple[int, ...]
+
+    @property
+    def usual(self) -> Noise:
+        """The noise that half of the foreground does not exceed."""
+        return self.components[_middle([noise.degrees for noise in self.components], self.areas)]
+
+    @property
+    def largest(self) -> Noise:
+        """The noise of the noisiest component."""
+        return max(self.components, key=lambda noise: noise.degrees)
+
+    def of(self, number: int) -> Noise:
+        """Return the noise of a component."""
+        return self.components[number if len(self.components) > 1 else 0]
+
+
 def estimate_noise(normal_map: NormalMap) -> Noise:
-    """Estimate the noise on the normals.
+    """Estimate the noise on the normals: that of most of the foreground, see :attr:`MapNoise.usual`."""
+    return component_noise(normal_map).usual
+
+
+def component_noise(normal_map: NormalMap) -> MapNoise:
+    """Estimate the noise on the normals of each component of a map.
+
+    Components without a square of 2×2 pixels show nothing of their noise, and are taken to have none.
+    """
+    found: dict[int, tuple[Noise, int]] = {}
+    for each in component_maps(normal_map):
+        area = each.normal_map.foreground
+        found[each.number] = _estimated(each.normal_map) if area >= 4 else Noise(0.0), area
+    return MapNoise(*zip(*found.values(), strict=True))
+
+
+def _estimated(normal_map: NormalMap) -> Noise:
+    """Estimate the noise on the normals of one component.
 
     The curl of the gradients around 2×2 pixels vanishes for a smooth surface; white noise of deviation σ on the
     gradients gives it the deviation √2 σ. Correlated noise gives it less, and more to closure errors around 4×4 pixels:
@@ -83,17 +138,29 @@ def _usual_deviation(normal_map: NormalMap, side: int) -> float:
     return 1.4826 * _median(known) / normal_map.camera.pixel_length
 
 
-def closure_error(normal_map: NormalMap, noise: float) -> float:
+def closure_error(normal_map: NormalMap, noise: float | Noise | MapNoise) -> float:
     """Estimate the median closure error of heights around loops of 8 × 8 pixels, in pixels, beyond that of noise.
 
-    ``noise`` is the standard deviation of white noise in degrees. Measured normals have correlated errors: neighbouring
-    pixels agree, but no surface has these normals. Steep slopes have lower weights; the median is robust to
-    occlusions.
+    Measured normals have correlated errors: neighbouring pixels agree, but no surface has these normals. Steep slopes
+    have lower weights; the median is robust to occlusions. Each component has its own; half of the foreground does not
+    exceed the one returned.
     """
-    gaps, least, _ = _loops(normal_map, LOOP)
-    usual = _median(np.abs(gaps) * least) / normal_map.camera.pixel_length
-    by_noise = 0.6745 * math.sqrt(4 * LOOP) * math.radians(noise)
-    return math.sqrt(max(usual**2 - by_noise**2, 0.0))
+    known = noise_of(normal_map, noise)
+    errors, areas = [], []
+    for each in component_maps(normal_map):
+        gaps, least, _ = _loops(each.normal_map, LOOP)
+        usual = _median(np.abs(gaps) * least) / normal_map.camera.pixel_length
+        by_noise = 0.6745 * math.sqrt(4 * LOOP) * math.radians(known.of(each.number).as_white)
+        errors.append(math.sqrt(max(usual**2 - by_noise**2, 0.0)))
+        areas.append(each.normal_map.foreground)
+    return errors[_middle(errors, areas)]
+
+
+def _middle(values: Sequence[float], areas: Sequence[int]) -> int:
+    """Return the number of the value that half of the area does not exceed."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(np.array(areas)[order])
+    return int(order[np.searchsorted(below, below[-1] / 2)])
 
 
 def _closure_variance(side: int, correlation: float) -> float:
@@ -127,12 +194,25 @@ def _correlation(growth: float) -> float:
 
 def _loops(normal_map: NormalMap, side: int) -> tuple[NDArray[np.float32], ...]:
     """Return closure errors of a sample of loops, in the unit of the camera; least and mean cos² of their tilts."""
-    sample = _sample(normal_map, side)
-    found = np.empty((len(sample.rows), sample.right - sample.left, 3), np.float32)
-    arrays = (normal_map.normals, normal_map.mask, normal_map.camera.frame)
-    in_parallel(loop_gaps, len(found), side, sample, *arrays, found, grain=16)
-    known = found[~np.isnan(found[..., 0])]
+    rows, columns, step = _rows_and_columns(normal_map, side)
+    known = _known_loops(normal_map, side, rows[::step], columns)
+    if step > 1 and len(known) < FAIR * normal_map.foreground / step:
+        # Rows at equal distances may miss the loops of a mask that repeats itself.
+        order = np.arange(len(rows) // step)
+        uneven = order * step + ((order * GOLDEN % 1) * step).astype(np.int64)
+        known = max(known, _known_loops(normal_map, side, rows[uneven], columns), key=len)
     return known[:, 0], known[:, 1], known[:, 2]
+
+
+def _known_loops(
+    normal_map: NormalMap, side: int, rows: NDArray[np.int64], columns: tuple[int, int]
+) -> NDArray[np.float32]:
+    """Return closure error, least and mean cos² of the tilts (K, 3) of all loops that begin in some rows."""
+    found = np.empty((len(rows), columns[1] - columns[0], 3), np.float32)
+    arrays = (normal_map.normals, normal_map.mask, normal_map.camera.frame)
+    in_parallel(loop_gaps, len(found), side, Sample(np.ascontiguousarray(rows), *columns), *arrays, found, grain=16)
+    known: NDArray[np.float32] = found[~np.isnan(found[..., 0])]
+    return known
 
 
 def _median(values: NDArray[np.float32]) -> float:
@@ -140,18 +220,21 @@ def _median(values: NDArray[np.float32]) -> float:
     return float(np.median(values)) if values.size else 0.0
 
 
-def _sample(normal_map: NormalMap, reach: int) -> Sample:
-    """Choose rows that hold foreground, evenly; ``reach`` more rows are below each of them."""
+def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[NDArray[np.int64], tuple[int, int], int]:
+    """Return the rows that hold foreground, with ``reach`` more rows below each of them, the columns, and a step.
+
+    Every ``step``-th of the rows is enough.
+    """
     mask = normal_map.mask
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     left, right = int(columns[0]), int(columns[-1]) + 1
     step = max(1, normal_map.foreground // SAMPLED, len(rows) * (right - left) // MOST_SAMPLED)
-    return Sample(rows[rows < mask.shape[0] - reach][::step], left, right)
+    return rows[rows < mask.shape[0] - reach], (left, right), step
 
 
-def checked_noise(noise: float | Noise) -> Noise:
+def checked_noise(noise: float | Noise | MapNoise) -> Noise | MapNoise:
     """Return noise, given in degrees if it is white, or raise :class:`NormalMeshError`."""
-    if isinstance(noise, Noise):
+    if isinstance(noise, Noise | MapNoise):
         return noise
     what = "an angle in degrees, zero or more and at most 180"
     number = checked_finite(noise, "noise", what)
@@ -160,21 +243,37 @@ def checked_noise(noise: float | Noise) -> Noise:
     return Noise(number)
 
 
-def noise_of(normal_map: NormalMap, given: float | Noise | None) -> Noise:
+def noise_of(normal_map: NormalMap, given: float | Noise | MapNoise | None) -> MapNoise:
     """Return the noise of the normals, as given or estimated."""
-    return estimate_noise(normal_map) if given is None else checked_noise(given)
+    if given is None:
+        return component_noise(normal_map)
+    noise = checked_noise(given)
+    return noise if isinstance(noise, MapNoise) else MapNoise((noise,), (normal_map.foreground,))
 
 
-def without_noise(normal_map: NormalMap, noise: float | Noise) -> NormalMap:
+def without_noise(normal_map: NormalMap, noise: float | Noise | MapNoise) -> NormalMap:
     """Return the map after a bilateral filter against noise (degrees if white); the map itself if it is below 1°.
 
-    The window is just large enough for averages over it to be less noisy.
+    The window is just large enough for averages over it to be less noisy. Components are filtered one by one.
     """
-    noise = checked_noise(noise)
-    if noise.degrees < NEGLIGIBLE:
+    known = noise_of(normal_map, noise)
+    if known.largest.degrees < NEGLIGIBLE:
         return normal_map
+    smooth = np.zeros(normal_map.normals.shape, np.float32)
+    for each in component_maps(normal_map):
+        own, mask = known.of(each.number), each.normal_map.mask
+        filtered = _filtered(each.normal_map, own) if own.degrees >= NEGLIGIBLE else each.normal_map.normals
+        if each.normal_map is normal_map:
+            smooth = filtered
+        else:
+            smooth[each.window][mask] = filtered[mask]
+    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
+
+
+def _filtered(normal_map: NormalMap, noise: Noise) -> NDArray[np.float32]:
+    """Return bilaterally filtered normals (H, W, 3), zero outside the mask."""
     smooth = np.empty_like(normal_map.normals)
     width = max(WIDTH, noise.correlation)
     window = (round(REACH * width), width, 3 * math.radians(noise.degrees))
     in_parallel(bilateral, len(smooth), normal_map.normals, normal_map.mask, *window, smooth, grain=32)
-    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
+    return smooth
