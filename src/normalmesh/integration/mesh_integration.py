@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.rounds import RESERVE
+from normalmesh.decimation.start_mesh import REMEDY
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
@@ -27,6 +28,7 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
 Float = NDArray[np.float64]
@@ -35,6 +37,8 @@ Float = NDArray[np.float64]
 ROUNDS_PER_SOLVE = 2
 #: Fraction of vertices that must change in a round for more rounds to follow.
 MIN_CHANGE = 0.005
+#: Bytes for each inner edge of a mesh: of its facet system, the factor of that, and its refinement.
+INTEGRATION_BYTES = 900
 #: Rounds of refinement after bad faces were cut off where the depth jumps.
 ROUNDS_AFTER_CUTS = 2
 
@@ -139,6 +143,7 @@ def integrate_with(
         if jumps is None:
             jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
+    _require_memory(cut.mesh)
     vertex_system = None
     if options.formulation == "vertices":
         vertex_system = partial(
@@ -223,6 +228,13 @@ def _rounds(solved: SolvedMesh, turns: range, noise: float, monitor: Monitor) ->
         if last:
             break
     return rounds
+
+
+def _require_memory(mesh: ScreenMesh) -> None:
+    """Raise an error if a mesh is too large to be integrated."""
+    edges = int(np.count_nonzero(mesh.opposite >= 0)) // 2
+    task = f"the integration of {len(mesh.vertices)} vertices"
+    require_memory(INTEGRATION_BYTES * edges, task, REMEDY)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:
