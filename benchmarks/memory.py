@@ -1,7 +1,7 @@
 """Measure the peak memory and the seconds of reconstructions, and compare them with the estimates.
 
-Memory is what is used in addition to the normal map; seconds are those of the processor, on one thread. The constants of
-``normalmesh.reconstruction.estimates``, and of the modules that it names, are derived from it: an estimate should be
+Memory is what is used in addition to the normal map; seconds are those of the processor, on one thread. The constants
+of ``normalmesh.reconstruction.estimates``, and of the modules that it names, are derived from it: an estimate should be
 between the measurement and 1.5 times as much. ``--markdown`` prints the table of docs/benchmarks.md.
 """
 
