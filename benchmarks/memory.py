@@ -93,12 +93,15 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="print a table in Markdown")
     arguments = parser.parse_args()
     chosen = [(task, arguments.size) for task in TASKS if arguments.only in f"{task.kind} {task.rule}"]
+    row = "| {} |".format if arguments.markdown else "{}".format
     between = " | " if arguments.markdown else "  "
-    print(between.join(["input".ljust(30), "rule".ljust(20), *HEADINGS]))
+    print(row(between.join(["input".ljust(30), "rule".ljust(20), *HEADINGS])))
+    if arguments.markdown:
+        print("|---" * (2 + len(HEADINGS)) + "|")
     # Each line has its own process, because the peak memory of a process never decreases.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for measured in pool.imap(measure, chosen):
-            print(between.join(measured.columns()), flush=True)
+            print(row(between.join(measured.columns())), flush=True)
 
 
 HEADINGS = ("    MP", "vertices", "estimated", "    used", "ratio", "estimated", "  used", "ratio")

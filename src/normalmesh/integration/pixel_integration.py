@@ -19,7 +19,7 @@ from normalmesh.runtime.memory_budget import limited_memory, require_memory
 Float = NDArray[np.float64]
 
 #: Bytes for each pixel of the rectangle around the foreground, and of the image.
-RECTANGLE_BYTES, IMAGE_BYTES = 125, 20
+RECTANGLE_BYTES, IMAGE_BYTES = 95, 20
 #: What to do about a map that does not fit into memory.
 REMEDY = "mask or crop what you do not need, halve the resolution, or use reconstruct, which needs far less"
 
