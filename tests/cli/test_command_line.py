@@ -1,5 +1,6 @@
 """Test the command line in a process of its own."""
 
+import json
 import subprocess
 import sys
 
@@ -79,6 +80,20 @@ def test_dry_run_prints_estimates(medallion, tmp_path):
     assert f"96 × 96 pixels, {100 * foreground / 96**2:.1f} % foreground ({foreground})" in result.stdout
     assert "vertices     300\n" in result.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dry_run_considers_the_shape_of_the_mask(tmp_path):
+    write_medallion(tmp_path / "n.png", 96)
+    solid = np.full((200, 200), 255, np.uint8)
+    thin = solid.copy()
+    thin[1:, ::2] = 0
+    needs = []
+    for mask, rule in ((solid, "--vertices"), (thin, "--vertices"), (solid, "--max-error")):
+        (tmp_path / "mask.png").write_bytes(imagecodecs.png_encode(mask))
+        arguments = ("--mask", tmp_path / "mask.png", rule, 400, "--dry-run", "--json")
+        needs.append(json.loads(run("reconstruct", tmp_path / "n.png", *arguments).stdout)["memory"])
+    assert needs[1] > 1.5 * needs[0]
+    assert needs[2] > 1.1 * needs[0]
 
 
 def test_dry_run_reads_only_the_mask(tmp_path):

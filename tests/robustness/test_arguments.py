@@ -190,7 +190,12 @@ def calls(surface, mesh, tmp_path_factory):
             (nm.decimate, {**on_map, "compression": 0.5}),
         ],
         "diagnose": [(nm.diagnose, {"normals": NORMALS, "mask": None, "camera": None})],
-        "estimate_memory": [(nm.estimate_memory, {"pixels": 9, "foreground": 8, "vertices": 3, "start": "adaptive"})],
+        "estimate_memory": [
+            (nm.estimate_memory, {**on_map, "vertices": 3, "start": "adaptive", "discontinuities": "auto"}),
+            (nm.estimate_memory, {**on_map, "threshold": 1.0}),
+            (nm.estimate_memory, {**on_map, "compression": 0.5}),
+            (nm.estimate_memory, {**on_map, "max_angle": 1.0, "max_error": 1.0}),
+        ],
         "evaluate": [
             (nm.evaluate, {"result": surface, "truth": NORMAL_MAP, "depth": None, "counted": None,
                            "each_component": True}),
@@ -201,7 +206,8 @@ def calls(surface, mesh, tmp_path_factory):
             (nm.integrate, {"mesh": mesh, **on_map, "formulation": "vertices", "clamp": (0.1, 9.0), "refine": 0}),
         ],
         "integrate_pixels": [
-            (nm.integrate_pixels, {**on_map, "distance": 1.0, "discontinuities": False, "jumps": None}),
+            (nm.integrate_pixels, {**on_map, "distance": 1.0, "discontinuities": False, "jumps": None,
+                                   "memory_limit": None}),
         ],
         "JumpLine": [],
         "Jumps": [],

@@ -14,7 +14,7 @@ from normalmesh.cli.console import Console, compilation_announced, progress_line
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
-from normalmesh.cli.resource_estimate import ResourceEstimate
+from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
 from normalmesh.errors import path_text
@@ -76,6 +76,7 @@ class _Batch:
     def _run(self, task: Task, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
         from normalmesh import read_normal_map
+        from normalmesh.decimation.mask_counts import MaskCounts
         from normalmesh.files.jump_lines import read_jump_lines
         from normalmesh.files.mesh_writing import check_texture
         from normalmesh.files.priors import read_control_points
@@ -93,8 +94,7 @@ class _Batch:
             check_texture(task.texture, normal_map.shape)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.detail if self.several else console.notice
-        vertices, _ = settings.expected_vertices(normal_map.foreground)
-        notify(f"needs        {ResourceEstimate.of(normal_map.mask.size, normal_map.foreground, vertices)}")
+        notify(f"needs        {needs_text(settings.estimate(MaskCounts.of(normal_map.mask)))}")
         surfaces = settings.surfaces(normal_map, prior, jumps, progress)
         summary.add_surfaces(surfaces)
         if self.as_json or not console.quiet:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
-from normalmesh.cli.resource_estimate import ResourceEstimate
+from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.settings import Settings
 from normalmesh.errors import path_text
 
@@ -38,21 +38,23 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
 
 def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]:
     """Return the estimate of a task as lines of text and as a dictionary for JSON."""
+    from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.normal_maps import read_foreground
     from normalmesh.runtime.memory import available_memory, bytes_text
 
     foreground, known = read_foreground(task.source, task.mask, settings.alpha, most=EXACT_PIXELS)
     bound = "" if known else "at most "
-    count, pixels = int(foreground.sum()), foreground.size
-    rows, columns = foreground.shape
-    vertices, guessed = settings.expected_vertices(count)
-    counts = settings.levels(count) if settings.lod is not None else [vertices]
-    available, estimate = available_memory(), ResourceEstimate.of(pixels, count, vertices)
-    share = f"{bound}{100 * count / pixels:.1f} % foreground ({count})"
+    estimate = settings.estimate(
+        MaskCounts.of(foreground) if known else MaskCounts.solid(foreground.size, foreground.size)
+    )
+    count, (rows, columns) = estimate.counts.foreground, foreground.shape
+    counts = settings.levels(count) if settings.lod is not None else [estimate.vertices]
+    available = available_memory()
+    share = f"{bound}{100 * count / foreground.size:.1f} % foreground ({count})"
     lines = [
         f"size         {columns} × {rows} pixels, {share}{'' if known else HEADER_ONLY}",
-        f"vertices     {bound}{'about ' * guessed}{', '.join(map(str, counts))}",
-        f"needs        {bound}{estimate}",
+        f"vertices     {bound or _certainty(settings)}{', '.join(map(str, counts))}",
+        f"needs        {bound}{needs_text(estimate)}",
         f"available    {'unknown' if available is None else bytes_text(available)}",
     ]
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
@@ -65,3 +67,10 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, obje
         "error": None,
     }
     return lines, content
+
+
+def _certainty(settings: Settings) -> str:
+    """Return how certain the number of vertices is: with tolerances it is that of a trial, and content decides."""
+    if settings.max_error is not None:
+        return "at most "
+    return "about " if settings.max_angle is not None or settings.threshold is not None else ""

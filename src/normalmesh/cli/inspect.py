@@ -12,7 +12,7 @@ from normalmesh.cli.camera_options import camera_as_dict
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.printing import count_text, print_field, print_json
-from normalmesh.cli.resource_estimate import ResourceEstimate
+from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import escaped, path_text
@@ -20,6 +20,7 @@ from normalmesh.errors import escaped, path_text
 if TYPE_CHECKING:
     from normalmesh.files.alpha import Alpha
     from normalmesh.files.inspection import Inspection
+    from normalmesh.reconstruction.estimates import Estimate
 
 
 @click.command()
@@ -71,7 +72,7 @@ def _report(found: Inspection) -> None:
     verdict, *reasons = str(found.diagnosis).splitlines()
     print_field("convention", "\n".join([verdict.removeprefix("convention: "), *reasons]))
     estimate = _estimate(found)
-    print_field("needs", f"{estimate}, for {estimate.vertices} vertices (98 % compression)")
+    print_field("needs", f"{needs_text(estimate)}, for {estimate.vertices} vertices (98 % compression)")
     print_field("recommended", found.recommendation)
 
 
@@ -140,9 +141,9 @@ def _figures(found: Inspection) -> dict[str, Any]:
     }
 
 
-def _estimate(found: Inspection) -> ResourceEstimate:
+def _estimate(found: Inspection) -> Estimate:
     """Return the resources of a reconstruction at the default compression."""
     from normalmesh.decimation.stopping import StoppingRule
+    from normalmesh.reconstruction.estimates import Estimate
 
-    vertices = StoppingRule(compression=DEFAULT_COMPRESSION).expected_vertices(found.mask.foreground)
-    return ResourceEstimate.of(found.mask.pixels, found.mask.foreground, vertices)
+    return Estimate.of(found.counts, StoppingRule(compression=DEFAULT_COMPRESSION))

@@ -1,29 +1,17 @@
-"""Estimate the memory and time of a reconstruction."""
+"""The memory and time that a reconstruction is estimated to take, as text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from normalmesh.cli.progress_display import duration_text
 
+if TYPE_CHECKING:
+    from normalmesh.reconstruction.estimates import Estimate
 
-@dataclass(frozen=True)
-class ResourceEstimate:
-    """Expected vertices, bytes in addition to the normal map, and seconds on one core."""
 
-    vertices: int
-    memory: int
-    seconds: float
+def needs_text(estimate: Estimate) -> str:
+    """Return the bytes in addition to the normal map, and the seconds on one core, as text."""
+    from normalmesh.runtime.memory import bytes_text
 
-    @classmethod
-    def of(cls, pixels: int, foreground: int, vertices: int) -> ResourceEstimate:
-        """Estimate a reconstruction from the pixels of the image, its foreground pixels and the expected vertices."""
-        from normalmesh.reconstruction.estimates import estimate_memory, estimate_seconds
-
-        memory = estimate_memory(pixels, foreground, vertices)
-        return cls(vertices, memory, sum(estimate_seconds(foreground, vertices)))
-
-    def __str__(self) -> str:
-        from normalmesh.runtime.memory import bytes_text
-
-        return f"about {bytes_text(self.memory)} of memory and, on one core, {duration_text(self.seconds)}"
+    return f"about {bytes_text(estimate.memory)} of memory and, on one core, {duration_text(estimate.seconds)}"

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.alpha import Alpha
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.camera import Camera
     from normalmesh.normals.normal_map import NormalMap
+    from normalmesh.reconstruction.estimates import Estimate
     from normalmesh.runtime.monitor import OnProgress
 
 DEFAULT_COMPRESSION = 0.98
@@ -78,15 +80,17 @@ class Settings:
             return lambda shape: Perspective.centred(focal_length, shape)
         return self.camera if self.pixel_size is None else Orthographic(self.pixel_size)
 
-    def expected_vertices(self, foreground: int) -> tuple[int, bool]:
-        """Return the vertices of the finest mesh for a number of foreground pixels, and whether that is a guess."""
+    def estimate(self, counts: MaskCounts) -> Estimate:
+        """Return what a reconstruction of a mask takes."""
         from normalmesh.decimation.stopping import StoppingRule
+        from normalmesh.reconstruction.estimates import Estimate
 
+        cuts = not self.continuous
         if self.lod is not None:
-            return self.levels(foreground)[0], False
-        guessed = not self.rule.keys() & {"vertices", "compression"}
-        rule = {"threshold": 1.0} if guessed else self.rule
-        return StoppingRule(**rule).expected_vertices(foreground), guessed
+            return Estimate.levels(counts, self.levels(counts.foreground), cuts=cuts)
+        if self.max_angle is not None or self.max_error is not None:
+            return Estimate.within(counts, self.max_error is not None, cuts=cuts)
+        return Estimate.of(counts, StoppingRule(**self.rule), cuts=cuts)
 
     def levels(self, foreground: int) -> list[int]:
         """Return the vertices of the levels of detail for a number of foreground pixels, finest first."""

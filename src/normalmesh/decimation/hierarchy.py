@@ -21,6 +21,8 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
+#: Bytes for each pixel of the rectangle while a hierarchy is made, and those of its errors.
+HIERARCHY_BYTES, ERROR_BYTES = 20, 4
 #: Side (px) of the largest squares.
 BLOCK = 64
 #: Rows of squares, and blocks, at least, that a thread works on at once.
@@ -114,6 +116,12 @@ class Hierarchy:
         filled = np.empty((before[-1], rows.shape[1]), rows.dtype)
         in_parallel(kernel, blocks, BLOCK, corners, before, filled, grain=BLOCKS)
         return filled
+
+
+def foreground_window(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """Return the rows and columns of the smallest rectangle around the foreground."""
+    top, left, height, width = _rectangle(mask)
+    return slice(top, top + height), slice(left, left + width)
 
 
 def rectangle_pixels(mask: NDArray[np.bool_]) -> int:

@@ -25,7 +25,7 @@ from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.move import move
 from normalmesh.decimation.polylines import Segments, copies, find_edges, polish, straighten
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
-from normalmesh.decimation.start_mesh import KeptCorners, start_mesh
+from normalmesh.decimation.start_mesh import REMEDY, KeptCorners, start_mesh
 from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, falling_targets
 from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.errors import NormalMeshError, repr_for_error
@@ -34,6 +34,7 @@ from normalmesh.mesh._outline import FIXED
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
@@ -42,6 +43,9 @@ FIRST_TARGET = {"adaptive": 4, "pixels": 10}
 ROOM_FOR_LINES = 3
 #: Share of the vertices that is left for further cuts, if there are lines. Integration makes up for what is not used.
 RESERVE = 0.005
+
+#: Bytes for each vertex of a mesh whose faces are evaluated from their pixels.
+RECORD_BYTES = 450
 
 #: Work of the stages, in passes of flips and moves, for the progress.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
@@ -247,8 +251,14 @@ class Decimator:
 
     def renew_records(self) -> None:
         """Evaluate all faces from their pixels."""
-        self.records = FaceRecords(self.mesh)
+        self.records = self._new_records()
         self._evaluate(self.records)
+
+    def _new_records(self) -> FaceRecords:
+        """Return records for the mesh as it is, or raise an error if they and the rest would not fit into memory."""
+        vertices = len(self.mesh.vertices)
+        require_memory(RECORD_BYTES * vertices, f"the decimation of {vertices} vertices", REMEDY)
+        return FaceRecords(self.mesh)
 
     def run(self, rule: StoppingRule) -> DecimatedMesh:
         """Run the rounds of the paper until the rule is met, and return the mesh."""
@@ -339,7 +349,7 @@ class Decimator:
         collapsed = self._collapse(goal, exact=last or self.options.align == "each")
         # A round without a target that collapses nothing is the last one, too.
         passes = self.options.passes_after(last or (goal.target == 0 and collapsed.collapses == 0))
-        self.records = records = FaceRecords(self.mesh)
+        self.records = records = self._new_records()
         self.monitor.begin("align", len(self.mesh.vertices))
         flips = moves = 0
         for _ in range(passes):
@@ -386,6 +396,6 @@ class Decimator:
     def _collapse_rest(self, goal: Goal) -> Iterator[Round]:
         """Collapse edges that alignment has made cheaper than the maximal cost, until there are none."""
         while (collapsed := self._collapse(goal, exact=True)).collapses:
-            self.records = FaceRecords(self.mesh)
+            self.records = self._new_records()
             self._evaluate(self.records)
             yield Round(len(self.mesh.vertices), collapsed.collapses, 0, 0, collapsed.largest_cost)

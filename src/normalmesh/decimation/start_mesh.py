@@ -18,6 +18,7 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.memory_budget import require_memory
 
 #: Inner vertices of an adaptive start mesh for each vertex of the result.
 OVERSAMPLING = 8
@@ -31,6 +32,10 @@ SMALL = 2**16
 FULL = 0.7
 #: An adaptive mesh saves nothing if the rectangle around the foreground is this many times as large.
 SPARSE = 8
+#: Bytes for each vertex of a start mesh and its quadrics.
+START_BYTES = 190
+#: What to do about meshes that do not fit into memory.
+REMEDY = "ask for fewer vertices, or for a larger threshold or error, or mask what you do not need"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +95,7 @@ def start_mesh(
     coarse = mesh is not None
     if mesh is None:
         mesh = ScreenMesh.from_mask(normal_map.mask)
+    require_memory(START_BYTES * len(mesh.vertices), f"the start mesh of {len(mesh.vertices)} vertices", REMEDY)
     coverage = normal_map.mask * np.uint8(COVERED)
     if fixed is not None:
         coverage[fixed] |= FIXED

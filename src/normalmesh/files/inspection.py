@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.background import Colour
@@ -76,7 +77,7 @@ class Inspection:
         The stored channels and the type of their numbers, such as ``"3 channels and alpha, 16 bit"``.
     mask_source
         Where the mask is from.
-    mask, repairs, camera
+    mask, counts, repairs, camera
         Of the normal map.
     diagnosis
         Which convention the channels of the file follow.
@@ -98,6 +99,7 @@ class Inspection:
     kind: str
     mask_source: str
     mask: MaskStatistics
+    counts: MaskCounts
     repairs: Repairs
     camera: Camera
     diagnosis: Diagnosis
@@ -178,6 +180,7 @@ def inspect_file(
         kind=kind,
         mask_source=source,
         mask=MaskStatistics.of(normal_map.mask),
+        counts=MaskCounts.of(normal_map.mask),
         repairs=normal_map.repairs,
         camera=camera,
         diagnosis=diagnosis,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.rounds import RESERVE
+from normalmesh.decimation.start_mesh import REMEDY
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
@@ -30,6 +31,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.component_maps import component_labels
 from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
 Float = NDArray[np.float64]
@@ -38,6 +40,8 @@ Float = NDArray[np.float64]
 ROUNDS_PER_SOLVE = 2
 #: Fraction of the vertices of a component that must change in a round for another one to follow.
 MIN_CHANGE = 0.005
+#: Bytes for each inner edge of a mesh: of its facet system, the factor of that, and its refinement.
+INTEGRATION_BYTES = 900
 #: Rounds of refinement after bad faces were cut off where the depth jumps.
 ROUNDS_AFTER_CUTS = 2
 
@@ -147,6 +151,7 @@ def integrate_with(
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
         if prior is not None and jumps.lines:
             prior = prior.apart(pixel_parts(normal_map.mask, jumps.lines))
+    _require_memory(cut.mesh)
     vertex_system = None
     if options.formulation == "vertices":
         vertex_system = partial(
@@ -255,6 +260,13 @@ def _rounds(solved: SolvedMesh, turns: range, chosen: NDArray[np.bool_], monitor
         if last:
             break
     return rounds
+
+
+def _require_memory(mesh: ScreenMesh) -> None:
+    """Raise an error if a mesh is too large to be integrated."""
+    edges = int(np.count_nonzero(mesh.opposite >= 0)) // 2
+    task = f"the integration of {len(mesh.vertices)} vertices"
+    require_memory(INTEGRATION_BYTES * edges, task, REMEDY)
 
 
 def _check_mesh(mesh: ScreenMesh) -> None:

@@ -7,17 +7,23 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from normalmesh.arguments import checked_instance
+from normalmesh.decimation.hierarchy import rectangle_pixels
 from normalmesh.integration.pixel_grid import PixelPlanes, no_edges, right_side, solve_grid, weigh_by_mobility
 from normalmesh.integration.pixel_jumps import with_jumps
 from normalmesh.jumps.finding import checked_discontinuities, find_jumps
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.memory_budget import limited_memory, require_memory
 
 Float = NDArray[np.float64]
 
 #: Root of the energy of the error, in px, that is small enough in each component.
 MAX_ERROR = 1e-4
+#: Bytes for each pixel of the rectangle around the foreground, and of the image.
+RECTANGLE_BYTES, IMAGE_BYTES = 95, 20
+#: What to do about a map that does not fit into memory.
+REMEDY = "mask or crop what you do not need, halve the resolution, or use reconstruct, which needs far less"
 
 
 def integrate_pixels(
@@ -26,6 +32,7 @@ def integrate_pixels(
     distance: float = 1.0,
     discontinuities: bool | str = False,
     jumps: Jumps | None = None,
+    memory_limit: float | None = None,
 ) -> Float:
     """Integrate a normal map on the pixel grid: find the heights or distances whose gradients fit the normals best.
 
@@ -46,6 +53,8 @@ def integrate_pixels(
         :func:`reconstruct`, with the same lines and the same placement of parts.
     jumps
         The jumps, from :func:`find_jumps`; found by default if discontinuities are allowed.
+    memory_limit
+        Maximal number of bytes to use beside the normal map; by default what is available.
 
     Returns
     -------
@@ -57,17 +66,25 @@ def integrate_pixels(
     Raises
     ------
     NormalMeshError
-        ``distance`` is not positive, or the equations could not be solved.
+        ``distance`` is not positive, the equations could not be solved, or more memory is needed than there is.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     distance = checked_distance(distance)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
-    elif (chosen := checked_discontinuities(discontinuities)) is False:
-        jumps = Jumps()
-    else:
-        jumps = find_jumps(normal_map, discontinuities=chosen)
-    unknown = _integrated(normal_map, jumps)
+    chosen = checked_discontinuities(discontinuities)
+    with limited_memory(memory_limit):
+        rectangle = rectangle_pixels(normal_map.mask)
+        task = f"the integration on the pixel grid, of {rectangle} pixels with the background between them,"
+        require_memory(RECTANGLE_BYTES * rectangle + IMAGE_BYTES * normal_map.mask.size, task, REMEDY)
+        if jumps is None:
+            jumps = Jumps() if chosen is False else find_jumps(normal_map, discontinuities=chosen)
+        unknown = _integrated(normal_map, jumps)
+    return _centred(unknown, normal_map, distance)
+
+
+def _centred(unknown: Float, normal_map: NormalMap, distance: float) -> Float:
+    """Turn the unknown (H, W) of the camera into depths whose mean over each component is as documented, in place."""
     component, count = ndimage.label(normal_map.mask, output=np.int32)
     index = component.ravel()
     pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)

@@ -32,6 +32,7 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.workspace import Workspace
 
 Float = NDArray[np.float64]
@@ -57,8 +58,12 @@ TURNS, FALSE_SHARE = 2, 0.3
 #: Mean length of the difference of the normals on both sides of a line, at least. In measured maps, those with so much
 #: noise of the strain (px), true lines have 0.3 to 1.5, cracks 0.05 to 0.2; in cleaner maps a share of it is enough.
 CONTRAST, NOISY, CLEAN_CONTRAST = 0.3, 0.02, 1 / 3
+#: Bytes for each inner edge of a mesh that is solved: once, and robustly.
+SOLVE_BYTES, ROBUST_BYTES = 870, 1100
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
+#: What to do about a search that does not fit into memory.
+REMEDY = "mask what you do not need, or do without it: discontinuities=False (--continuous)"
 
 
 def find_jumps(
@@ -111,7 +116,7 @@ def jumps_along(paths: list[Int], normal_map: NormalMap) -> Jumps:
         corners[path[:, 1], path[:, 0]] = True
     hierarchy = Hierarchy.of(normal_map, pixels_around(corners))
     level = hierarchy.level(round(JUMP_VERTICES * math.sqrt(normal_map.foreground)))
-    solver = _solver(hierarchy.mesh(level), normal_map, Workspace())
+    solver = _solver(hierarchy.mesh(level), normal_map, Workspace(), ROBUST_BYTES)
     solver.solve_all()
     closed, system = solver.strain.copy(), solver.system
     on_paths = edges_on_paths(paths, system)
@@ -159,7 +164,7 @@ def _first_mesh(normal_map: NormalMap, hierarchy: Hierarchy) -> ScreenMesh:
 def _jumps_of_component(normal_map: NormalMap, hierarchy: Hierarchy, mesh: ScreenMesh, always: bool) -> Jumps:
     """Find the jumps of a denoised map of one component; with ``always``, without an early exit."""
     workspace, side = Workspace(), math.sqrt(normal_map.foreground)
-    first = _solver(mesh, normal_map, workspace)
+    first = _solver(mesh, normal_map, workspace, SOLVE_BYTES)
     first.solve_all()
     closed, noise = first.strain.copy(), closed_noise(first)
     if not always and not is_suspect(first):
@@ -167,11 +172,16 @@ def _jumps_of_component(normal_map: NormalMap, hierarchy: Hierarchy, mesh: Scree
     strained = np.hypot(closed, np.where(first.twist > TWISTED, first.twist, 0.0))
     fine = np.flatnonzero(strained > max(NEAR, NEAR_NOISE * noise))
     levels = (hierarchy.level(round(vertices * side)) for vertices in (JUMP_VERTICES, FIRST_VERTICES))
-    solver = _solver(hierarchy.mixed_mesh(near_edges(first, fine), *levels), normal_map, workspace)
-    return _jumps(solver, normal_map)
+    mesh = hierarchy.mixed_mesh(near_edges(first, fine), *levels)
+    # Its memory is needed for the next system.
+    del first, closed, strained
+    return _jumps(_solver(mesh, normal_map, workspace, ROBUST_BYTES), normal_map)
 
 
-def _solver(mesh: ScreenMesh, normal_map: NormalMap, workspace: Workspace) -> RobustSolver:
+def _solver(mesh: ScreenMesh, normal_map: NormalMap, workspace: Workspace, edge_bytes: float) -> RobustSolver:
+    """Return the solver of a mesh, or raise an error if it would not fit into memory, with so many bytes per edge."""
+    edges = int(np.count_nonzero(mesh.opposite >= 0)) // 2
+    require_memory(edge_bytes * edges, f"the search for jumps on a mesh of {len(mesh.faces)} faces", REMEDY)
     return RobustSolver(FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES)), workspace)
 
 

@@ -220,6 +220,17 @@ def _median(values: NDArray[np.float32]) -> float:
     return float(np.median(values)) if values.size else 0.0
 
 
+def sample_bytes(foreground: int, rectangle: int) -> float:
+    """Return the bytes that the sample needs on so many foreground pixels, in a rectangle of so many pixels."""
+    step = _sample_step(foreground, rectangle)
+    return (12 * rectangle + 34 * foreground) / step
+
+
+def _sample_step(foreground: int, rectangle: int) -> int:
+    """Return the distance of the rows of the sample."""
+    return max(1, foreground // SAMPLED, rectangle // MOST_SAMPLED)
+
+
 def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[NDArray[np.int64], tuple[int, int], int]:
     """Return the rows that hold foreground, with ``reach`` more rows below each of them, the columns, and a step.
 
@@ -228,7 +239,7 @@ def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[NDArray[np.int
     mask = normal_map.mask
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     left, right = int(columns[0]), int(columns[-1]) + 1
-    step = max(1, normal_map.foreground // SAMPLED, len(rows) * (right - left) // MOST_SAMPLED)
+    step = _sample_step(normal_map.foreground, len(rows) * (right - left))
     return rows[rows < mask.shape[0] - reach], (left, right), step
 
 

@@ -10,17 +10,18 @@ from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.reconstruction.estimates import check_memory, estimate_seconds
-from normalmesh.reconstruction.pipeline import checked_options, estimate_memory_of, jumps_and_hierarchy
+from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.reconstruction.pipeline import begun, checked_options, jumps_and_hierarchy, noise_and_smooth
 from normalmesh.reconstruction.shortfalls import report_shortfalls
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.memory_budget import limited_memory
+from normalmesh.runtime.monitor import OnProgress
 from normalmesh.runtime.threads import limited_threads
 
 
@@ -56,23 +57,20 @@ def reconstruct_levels(
     checked_instance(normal_map, NormalMap, "normal_map")
     targets = checked_levels(vertices)
     options = checked_options(normal_map, "default", decimation, integration)
-    finest = min(targets[0], 4 * normal_map.foreground)
-    check_memory(estimate_memory_of(normal_map, finest, options.decimation), memory_limit)
-    decimation_work, _ = estimate_seconds(normal_map.foreground, 0)
-    integration_work = [estimate_seconds(normal_map.foreground, target)[1] for target in targets]
-    monitor = Monitor(progress, decimation_work + sum(integration_work))
-    with limited_threads(threads):
-        monitor.begin("noise")
-        noise = noise_of(normal_map, options.integration.noise)
-        smooth = without_noise(normal_map, noise)
+    with limited_memory(memory_limit), limited_threads(threads):
+        searched = options.integration.cuts and not isinstance(jumps, Jumps)
+        estimate = Estimate.levels(MaskCounts.of(normal_map.mask), targets, options.decimation.start, searched)
+        monitor = begun(estimate, progress)
+        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate)
         monitor.begin("jumps")
         known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
-        part = monitor.part(decimation_work)
+        monitor.advance(estimate.jump_seconds)
+        part = monitor.part(estimate.decimation_seconds)
         meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, known.lines))
         integrating = replace(options.integration, noise=noise)
         surfaces = [
-            integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
-            for mesh, work in zip(meshes, integration_work, strict=True)
+            integrate_with(mesh, normal_map, integrating, monitor.part(estimate.integration_seconds(target)), known)
+            for mesh, target in zip(meshes, targets, strict=True)
         ]
         monitor.finish(len(surfaces[-1].vertices))
     for surface in surfaces:

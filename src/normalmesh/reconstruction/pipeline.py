@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from normalmesh.arguments import checked_choice, checked_instance, replaced_options
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.hierarchy import Hierarchy
+from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.rounds import decimate_with
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError
@@ -22,10 +23,11 @@ from normalmesh.jumps.finding import jumps_along, jumps_of
 from normalmesh.jumps.given_lines import given_paths
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import noise_of, without_noise
+from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.reconstruction.estimates import check_memory, estimate_memory, estimate_seconds
+from normalmesh.reconstruction.estimates import REMEDY, Estimate
 from normalmesh.reconstruction.shortfalls import report_shortfalls
+from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -81,8 +83,9 @@ def reconstruct(
         Number of threads; by default as many as Numba may use (all cores, or ``NUMBA_NUM_THREADS``). The surface does
         not depend on it.
     memory_limit
-        Maximal estimated number of bytes to use beside the normal map; by default what is available. ``math.inf``
-        switches the check off.
+        Maximal number of bytes to use beside the normal map; by default what is available. It is compared with an
+        estimate before work begins, and with what is known by then before each stage. ``math.inf`` switches the checks
+        off.
     jumps
         Where the depth jumps, if that is known: an edge image (H, W), a list of polylines, or the result of
         :func:`find_jumps`, which describes them. By default they are found, see ``discontinuities``.
@@ -100,24 +103,24 @@ def reconstruct(
     Raises
     ------
     NormalMeshError
-        An option is invalid, or the reconstruction needs more memory than there is. Both are found before work begins.
+        An option is invalid, or the reconstruction needs more memory than there is. Both are found before work begins,
+        except that the content decides how many vertices a threshold leaves.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     rule = StoppingRule(vertices, threshold, compression)
     options = checked_options(normal_map, preset, decimation, integration)
-    expected = rule.expected_vertices(normal_map.foreground)
-    check_memory(estimate_memory_of(normal_map, expected, options.decimation), memory_limit)
-    decimation_work, integration_work = estimate_seconds(normal_map.foreground, expected)
-    monitor = Monitor(progress, decimation_work + integration_work)
-    with limited_threads(threads):
-        monitor.begin("noise")
-        noise = noise_of(normal_map, options.integration.noise)
-        smooth = without_noise(normal_map, noise)
+    with limited_memory(memory_limit), limited_threads(threads):
+        searched = options.integration.cuts and not isinstance(jumps, Jumps)
+        estimate = Estimate.of(MaskCounts.of(normal_map.mask), rule, options.decimation.start, searched)
+        monitor = begun(estimate, progress)
+        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate)
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
-        mesh = decimate_with(smooth, rule, options.decimation, monitor.part(decimation_work), known.lines, hierarchy)
+        monitor.advance(estimate.jump_seconds)
+        decimating, work = monitor.part(estimate.decimation_seconds), estimate.integration_seconds(estimate.vertices)
+        mesh = decimate_with(smooth, rule, options.decimation, decimating, known.lines, hierarchy)
         integrating = replace(options.integration, noise=noise)
-        surface = integrate_with(mesh, normal_map, integrating, monitor.part(integration_work), known)
+        surface = integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
         monitor.finish(len(surface.vertices))
     report_shortfalls(surface)
     return surface
@@ -156,6 +159,20 @@ def jumps_and_hierarchy(
     return jumps_of(normal_map, integration.discontinuities, hierarchy), hierarchy
 
 
-def estimate_memory_of(normal_map: NormalMap, vertices: int, decimation: DecimationOptions) -> int:
-    """Return the estimated number of bytes that a reconstruction of a normal map needs."""
-    return estimate_memory(normal_map.mask.size, normal_map.foreground, vertices, decimation.start)
+def begun(estimate: Estimate, progress: OnProgress | None) -> Monitor:
+    """Report the beginning of work, unless it needs too much memory in any case."""
+    require_memory(replace(estimate, smooths=False).memory, "the reconstruction", REMEDY)
+    monitor = Monitor(progress, estimate.seconds)
+    monitor.begin("noise")
+    return monitor
+
+
+def noise_and_smooth(
+    normal_map: NormalMap, options: IntegrationOptions, estimate: Estimate
+) -> tuple[MapNoise, NormalMap]:
+    """Return the noise of a map, and the map without it; count the memory that is in use from now on."""
+    noise = noise_of(normal_map, options.noise)
+    known = replace(estimate, smooths=noise.largest.degrees >= NEGLIGIBLE)
+    require_memory(known.memory, "the reconstruction", REMEDY)
+    hold_memory(known.lasting_bytes)
+    return noise, without_noise(normal_map, noise)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance, checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import RULES
 from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.evaluation.depth_gauge import DepthGauge
@@ -24,24 +25,19 @@ from normalmesh.mesh.origin import Decimation
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.reconstruction.estimates import FINEST, FINEST_COMPARED, FIRST, REMEDY, USUAL_TRIALS, Estimate
 from normalmesh.reconstruction.pipeline import checked_options, jumps_and_hierarchy, reconstruct
 from normalmesh.reconstruction.shortfalls import report_shortfalls
+from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 
-# Vertices per foreground pixel.
-#: Of the first trial.
-FIRST = 0.02
-#: Of the finest surface.
-FINEST = 0.25
-#: Of the finest surface that is compared with it: closer to it, the deviation would not measure the error.
-FINEST_COMPARED = 0.125
+#: Bytes of the surface that others are compared with, for each pixel of the image.
+REFERENCE_BYTES = 20
 #: The search ends when this ratio of the vertices of a good and of a too coarse surface is reached.
 CLOSE_ENOUGH = 1.05
 #: Maximal number of trials.
 MAX_TRIALS = 16
-#: Typical number of trials, for the progress.
-_USUAL_TRIALS = 7
 #: Maximal and minimal factor between the vertices of two trials while only one side of the bound is known.
 _MAX_STRIDE, _MIN_STRIDE = 8.0, 1.3
 #: Errors are clipped at this multiple of the bound.
@@ -53,7 +49,6 @@ class _Further(TypedDict):
 
     preset: str
     decimation: DecimationOptions | DecimationKeywords | None
-    memory_limit: float | None
     jumps: Jumps | None
 
 
@@ -108,13 +103,17 @@ def reconstruct_within(
     if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
     options = checked_options(normal_map, preset, decimation, integration)
-    monitor = Monitor(progress, _USUAL_TRIALS)
-    with limited_threads(threads):
+    monitor = Monitor(progress, USUAL_TRIALS)
+    with limited_memory(memory_limit), limited_threads(threads):
+        searched = options.integration.cuts and not isinstance(jumps, Jumps)
+        counts, compared = MaskCounts.of(normal_map.mask), max_error is not None
+        estimate = Estimate.within(counts, compared, options.decimation.start, searched)
+        require_memory(replace(estimate, smooths=False).memory, "the reconstruction", REMEDY)
         noise = integration["noise"] = noise_of(normal_map, options.integration.noise)
         known = None
         if options.integration.cuts:
             known, _ = jumps_and_hierarchy(without_noise(normal_map, noise), options.integration, jumps)
-        further: _Further = {"preset": preset, "decimation": decimation, "memory_limit": memory_limit, "jumps": known}
+        further: _Further = {"preset": preset, "decimation": decimation, "jumps": known}
         # What a trial lacks is reported for the result only.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortfallWarning)
@@ -141,6 +140,7 @@ def _fewest(normal_map: NormalMap, bounds: dict[str, float], surface_of: Callabl
         measures.append(lambda surface: mean_angle(surface, normal_map) / bounds["max_angle"])
     if "max_error" in bounds:
         reference = _Reference.of(surface_of(finest), normal_map)
+        hold_memory(REFERENCE_BYTES * normal_map.mask.size)
         finest = max(round(FINEST_COMPARED * normal_map.foreground), 3)
         measures.append(lambda surface: reference.deviation(surface) / bounds["max_error"])
     search = _Search(surface_of, lambda surface: float(np.max([measure(surface) for measure in measures])), finest)

@@ -1,0 +1,169 @@
+"""MaskCounts: what the shape of a mask costs, whatever its normals: corners, outline, components, holes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.decimation.hierarchy import BLOCK, foreground_window
+
+Bool = NDArray[np.bool_]
+Int = NDArray[np.int64]
+
+#: Vertices that a closed line of the outline keeps, in the mean over specks and irregular holes.
+VERTICES_PER_LOOP = 5
+#: Pixel sides of the outline, for each px of √foreground, of a solid foreground of ordinary shape; and the vertices of
+#: the coarsest start mesh for each of them.
+SOLID_SIDES, SOLID_FIXED = 6.0, 2.6
+
+
+@dataclass(frozen=True, eq=False)
+class MaskCounts:
+    """Counts of a mask that decide about memory and time.
+
+    Attributes
+    ----------
+    pixels, foreground, rectangle
+        Pixels of the image, of the foreground, and of the smallest rectangle around it.
+    corners
+        Vertices of the mesh of all foreground pixels.
+    fixed
+        Vertices of the coarsest start mesh: it is full along the outline.
+    loops
+        Closed lines of the outline: one for each component and each hole.
+    holes
+        Of the foreground, less the number of components.
+    component_pixels, component_sides : (C,) int64
+        Foreground pixels of each component, and the pixel sides along its outline.
+    """
+
+    pixels: int
+    foreground: int
+    rectangle: int
+    corners: int
+    fixed: int
+    loops: int
+    holes: int
+    component_pixels: Int
+    component_sides: Int
+
+    @classmethod
+    def of(cls, mask: Bool) -> MaskCounts:
+        """Count in a mask (H, W) with at least one foreground pixel."""
+        from scipy import ndimage
+
+        window = np.pad(mask[foreground_window(mask)], 1)
+        labels, components = ndimage.label(window, output=np.int32)
+        sides = np.zeros(components + 1, np.int64)
+        for axis in (0, 1):
+            for step in (-1, 1):
+                # The margin of the window makes a roll a shift.
+                sides += np.bincount(labels[window & ~np.roll(window, step, axis)], minlength=components + 1)
+        areas = np.bincount(labels.ravel(), minlength=components + 1)[1:]
+        del labels
+        around = _vertices_at_corners(window)
+        foreground, outline, corners = int(areas.sum()), int(sides.sum()), int(around.sum())
+        # By Euler's formula, for two triangles in each pixel.
+        holes = foreground + outline // 2 - corners
+        fixed = int(around[fixed_corners(window[1:-1, 1:-1])].sum())
+        rectangle = (window.shape[0] - 2) * (window.shape[1] - 2)
+        return cls(mask.size, foreground, rectangle, corners, fixed, holes + 2 * components, holes, areas, sides[1:])
+
+    @classmethod
+    def solid(cls, pixels: int, foreground: int) -> MaskCounts:
+        """Assume one solid part, somewhere in the image."""
+        sides = math.ceil(SOLID_SIDES * math.sqrt(foreground))
+        corners = foreground + sides // 2 + 1
+        fixed = min(math.ceil(SOLID_FIXED * sides), corners)
+        return cls(
+            pixels, foreground, pixels, corners, fixed, 1, -1, np.array([foreground], np.int64), np.array([sides])
+        )
+
+    @property
+    def outline(self) -> int:
+        """Pixel sides along the outline, and as many vertices of the mesh of all pixels."""
+        return int(self.component_sides.sum())
+
+    @property
+    def least_vertices(self) -> int:
+        """Approximate number of vertices that keep all components and holes."""
+        return min(VERTICES_PER_LOOP * self.loops, self.corners)
+
+    def edges(self, vertices: int) -> int:
+        """Return the most inner edges of a mesh with this number of vertices: each loop has three edges at least."""
+        return max(3 * vertices + 3 * self.holes - 2 * min(3 * self.loops, vertices), 0)
+
+    def fixed_edges(self) -> NDArray[np.float64]:
+        """Return the approximate number of inner edges (C,) of the coarsest start mesh of each component."""
+        share: NDArray[np.float64] = self.component_sides / self.outline
+        return (3 * self.fixed + 3 * self.holes - 2 * self.outline) * share
+
+
+def _vertices_at_corners(window: Bool) -> NDArray[np.int8]:
+    """Return the vertices of the mesh of all pixels at each pixel corner, in a window with a margin of background."""
+    northwest, southeast = window[:-1, :-1], window[1:, 1:]
+    northeast, southwest = window[:-1, 1:], window[1:, :-1]
+    touched = northwest | southeast | northeast | southwest
+    # Two pixels that touch only at a corner do not share its vertex.
+    split = (northwest == southeast) & (northeast == southwest) & (northwest != northeast)
+    vertices: NDArray[np.int8] = np.add(touched, split, dtype=np.int8)
+    return vertices
+
+
+def fixed_corners(foreground: Bool) -> Bool:
+    """Find the pixel corners (H + 1, W + 1) that every start mesh keeps: those whose error in a hierarchy is infinite.
+
+    It is the hierarchy of pixels that are flat in the foreground, and never flat outside.
+    """
+    rows, columns = foreground.shape
+    bent = np.ones((-(-rows // BLOCK) * BLOCK, -(-columns // BLOCK) * BLOCK), np.bool_)
+    np.logical_not(foreground, out=bent[:rows, :columns])
+    stays = np.ones((bent.shape[0] + 1, bent.shape[1] + 1), np.bool_)
+    quarters = (
+        bent[::2, ::2] | bent[::2, 1::2],
+        bent[::2, ::2] | bent[1::2, ::2],
+        bent[::2, 1::2] | bent[1::2, 1::2],
+        bent[1::2, ::2] | bent[1::2, 1::2],
+    )
+    side = 2
+    while True:
+        upper, lower = _halves(*quarters)
+        _keep(stays, side, quarters, upper | lower)
+        if side == BLOCK:
+            return stays[: rows + 1, : columns + 1]
+        quarters = (
+            upper[::2, ::2] | upper[::2, 1::2],
+            lower[::2, ::2] | upper[1::2, ::2],
+            lower[::2, 1::2] | upper[1::2, 1::2],
+            lower[1::2, ::2] | lower[1::2, 1::2],
+        )
+        side *= 2
+
+
+def _halves(north: Bool, west: Bool, east: Bool, south: Bool) -> tuple[Bool, Bool]:
+    """Return whether the upper and lower halves of squares are bent; the diagonals form diamonds."""
+    even = np.add.outer(np.arange(north.shape[0]), np.arange(north.shape[1])) % 2 == 0
+    return north | np.where(even, east, west), south | np.where(even, west, east)
+
+
+def _keep(stays: Bool, side: int, quarters: tuple[Bool, Bool, Bool, Bool], bent: Bool) -> None:
+    """Set the corners in the middle of the sides of squares, then those in the middle of squares."""
+    north, west, east, south = quarters
+    half, quarter = side // 2, side // 4
+    height, width = stays.shape[0] - 1, stays.shape[1] - 1
+    level = stays[side:height:side, half::side]
+    level[:] = north[1:] | south[:-1]
+    upright = stays[half::side, side:width:side]
+    upright[:] = west[:, 1:] | east[:, :-1]
+    if quarter:
+        for y in (-quarter, quarter):
+            for x in (-quarter, quarter):
+                level |= stays[side + y : height + y : side, half + x : width + x : side]
+                upright |= stays[half + y : height + y : side, side + x : width + x : side]
+    middle = stays[half::side, half::side]
+    middle[:] = bent
+    for y, x in ((0, half), (side, half), (half, 0), (half, side)):
+        middle |= stays[y : height - side + y + 1 : side, x : width - side + x + 1 : side]

@@ -1,0 +1,54 @@
+"""Counts of masks, compared with the meshes that they predict."""
+
+import numpy as np
+import pytest
+
+from normalmesh import NormalMap
+from normalmesh.decimation.hierarchy import Hierarchy, foreground_window
+from normalmesh.decimation.mask_counts import MaskCounts, fixed_corners
+from normalmesh.mesh.screen_mesh import ScreenMesh
+
+#: Above every finite error of a hierarchy.
+COARSEST = 1e38
+
+
+def masks():
+    """Return masks of all kinds: solid, thin, with holes, fragments and diagonal contacts."""
+    v, u = np.mgrid[:150, :130]
+    rng = np.random.default_rng(3)
+    shapes = {
+        "full": u >= 0,
+        "disc": np.hypot(u - 60, v - 70) < 50,
+        "comb": (u % 2 == 0) | (v == 3),
+        "grid": (u % 16 < 2) | (v % 16 < 2),
+        "squares": (u % 8 < 5) & (v % 8 < 5),
+        "one pixel": (u == 7) & (v == 9),
+    }
+    shapes |= {f"{share} missing": rng.random(u.shape) > share for share in (0.003, 0.05, 0.2, 0.6)}
+    return shapes
+
+
+@pytest.mark.parametrize("name", masks())
+def test_they_are_those_of_the_meshes(name):
+    mask = masks()[name]
+    counts = MaskCounts.of(mask)
+    normals = np.zeros((*mask.shape, 3), np.float32)
+    normals[..., 2] = 1
+    hierarchy = Hierarchy.of(NormalMap(normals, mask))
+    fine, coarse = ScreenMesh.from_mask(mask), hierarchy.mesh(COARSEST)
+    assert np.array_equal(fixed_corners(mask[foreground_window(mask)]), np.isinf(hierarchy.errors))
+    assert (counts.pixels, counts.foreground) == (mask.size, mask.sum())
+    assert (counts.corners, counts.fixed) == (len(fine.vertices), len(coarse.vertices))
+    assert counts.outline == np.count_nonzero(fine.opposite < 0)
+    assert round(counts.fixed_edges().sum()) == np.count_nonzero(coarse.opposite >= 0) // 2
+    assert counts.edges(counts.corners) >= np.count_nonzero(fine.opposite >= 0) // 2
+    report = fine.check()
+    assert len(counts.component_pixels) == report.components
+    assert counts.loops == report.components + counts.holes + report.components
+
+
+def test_a_solid_foreground_is_assumed_from_numbers():
+    disc = masks()["disc"]
+    found, assumed = MaskCounts.of(disc), MaskCounts.solid(disc.size, int(disc.sum()))
+    for name in ("corners", "fixed", "outline", "rectangle"):
+        assert getattr(found, name) <= getattr(assumed, name) <= 2.5 * getattr(found, name), name
