@@ -115,8 +115,8 @@ def remesh_isotropic(
     remesher.monitor.finish(best.count)
     if not met:
         warnings.warn(
-            f"the isotropic mesh has {best.count} vertices instead of {target}: the outline, and edges of 1 to 100 px on "
-            "the surface, allow no closer count",
+            f"the isotropic mesh has {best.count} vertices instead of {target}: the outline, and edges of 1 to 100 px "
+            "on the surface, allow no closer count",
             NormalMeshWarning,
             stacklevel=2,
         )
