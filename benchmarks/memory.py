@@ -27,7 +27,7 @@ from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.integration.pixel_integration import IMAGE_BYTES, RECTANGLE_BYTES
-from normalmesh.normals.noise import NEGLIGIBLE, estimate_noise
+from normalmesh.normals.noise import NEGLIGIBLE, component_noise
 from normalmesh.reconstruction.estimates import Estimate
 
 Mask = NDArray[np.bool_]
@@ -179,7 +179,7 @@ def estimate(normal_map: NormalMap, rule: dict[str, Any]) -> tuple[float, float]
         is_paper = rule.get("preset") == "paper"
         stopping = StoppingRule(**{name: value for name, value in rule.items() if name != "preset"})
         found = Estimate.of(counts, stopping, "pixels" if is_paper else "adaptive", not is_paper)
-    smooths = estimate_noise(normal_map).degrees >= NEGLIGIBLE
+    smooths = component_noise(normal_map).largest.degrees >= NEGLIGIBLE
     return replace(found, smooths=smooths).memory, found.seconds
 
 

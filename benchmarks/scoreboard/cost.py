@@ -11,7 +11,7 @@ from statistics import median
 from scipy.fft import next_fast_len
 
 from benchmarks import compilation
-from benchmarks.memory import Peak
+from benchmarks.memory import Measured, Task
 from benchmarks.memory import measure as measure_memory
 from benchmarks.scoreboard.figures import Better, Figure, Skipped
 from benchmarks.speed import side_of
@@ -22,9 +22,9 @@ ROUNDS = {1: 7, 4: 5}
 #: Cosine transforms before and after each reconstruction.
 TRANSFORMS = 3
 
-#: Side of the map, share of vertices, padding: as :func:`benchmarks.memory.measure` takes them.
-LARGE_MAP = (2048, 0.01, 1)
-FEW_VERTICES, MANY_VERTICES = (1024, 0.05, 1), (1024, 0.2, 1)
+#: Side of the map (px), and share of vertices saved.
+LARGE_MAP = (2048, 0.99)
+FEW_VERTICES, MANY_VERTICES = (1024, 0.95), (1024, 0.8)
 
 WARM_STARTS = 3
 
@@ -74,15 +74,16 @@ def memory() -> Iterator[Figure | Skipped]:
         yield Skipped("peak memory is read from /proc, which Linux alone has")
         return
     large, few, many = (_peak(task) for task in (LARGE_MAP, FEW_VERTICES, MANY_VERTICES))
-    note = f"{large.foreground / 1e6:.1f} MP, {LARGE_MAP[1]:.0%} vertices"
-    yield Figure("bytes a pixel", large.megabytes * 2**20 / large.foreground, "B", noise=0.08, note=note)
-    slope = (many.megabytes - few.megabytes) * 2**20 / (many.vertices - few.vertices)
+    note = f"{large.pixels / 1e6:.1f} MP, {1 - LARGE_MAP[1]:.0%} vertices"
+    yield Figure("bytes a pixel", large.used[0] / large.pixels, "B", noise=0.08, note=note)
+    slope = (many.used[0] - few.used[0]) / (many.vertices - few.vertices)
     note = f"from {few.vertices} to {many.vertices} vertices"
     yield Figure("bytes a vertex", slope, "B", noise=0.03, note=note)
 
 
-def _peak(task: tuple[int, float, int]) -> Peak:
-    return in_own_process(measure_memory, task)
+def _peak(given: tuple[int, float]) -> Measured:
+    size, compression = given
+    return in_own_process(measure_memory, (Task("medallion", {"compression": compression}), size))
 
 
 def start() -> Iterator[Figure | Skipped]:

@@ -44,9 +44,8 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, obje
 
     foreground, known = read_foreground(task.source, task.mask, settings.alpha, most=EXACT_PIXELS)
     bound = "" if known else "at most "
-    estimate = settings.estimate(
-        MaskCounts.of(foreground) if known else MaskCounts.solid(foreground.size, foreground.size)
-    )
+    counts_of_mask = MaskCounts.of(foreground) if known else MaskCounts.solid(foreground.size, foreground.size)
+    estimate = settings.estimate(counts_of_mask)
     count, (rows, columns) = estimate.counts.foreground, foreground.shape
     counts = settings.levels(count) if settings.lod is not None else [estimate.vertices]
     available = available_memory()
