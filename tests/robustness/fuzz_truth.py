@@ -18,7 +18,7 @@ from normalmesh.mesh.raster import pixel_faces
 from scenes import Float
 
 #: Whether the surface must cover the mask, or a warning must say that it does not.
-CHECK_COVERAGE = False
+CHECK_COVERAGE = True
 #: Checks whose errors are measured, but do not fail. Heavy points bend the faces of a coarse mesh until it meets them.
 MEASURED_ONLY = frozenset({"heavy prior", "filtered planes", "alone, mesh", "alone, threshold"})
 #: Least fraction of pixels that are covered without a warning. Components that are covered less are not compared.
