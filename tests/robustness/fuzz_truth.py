@@ -18,7 +18,7 @@ from normalmesh.mesh.raster import pixel_faces
 from scenes import Float
 
 #: Whether the surface must cover the mask, or a warning must say that it does not.
-CHECK_COVERAGE = False
+CHECK_COVERAGE = True
 #: Checks whose errors are measured, but do not fail. Heavy points bend the faces of a coarse mesh until it meets them.
 MEASURED_ONLY = frozenset({"heavy prior", "filtered planes", "alone, mesh", "alone, threshold"})
 #: Least fraction of pixels that are covered without a warning. Components that are covered less are not compared.
@@ -150,7 +150,11 @@ def compare_with_truth(given: Truth) -> str:
             return f"refused: {str(error)[:44]}"
     STATISTICS.seen.add(hash(repr(given)))
     if given.work == "alone":
-        STATISTICS.check(f"alone, {options['way']}", _difference(*results), ALONE, given)
+        difference = _difference(*results)
+        if difference is None:
+            STATISTICS.skipped += 1
+        else:
+            STATISTICS.check(f"alone, {options['way']}", difference, ALONE, given)
         return given.work
     warned = any(UNCOVERED in str(each.message) for each in caught)
     for result in results:
@@ -206,9 +210,10 @@ def _part_on(mesh: nm.ScreenMesh, here: NDArray[np.bool_]) -> nm.ScreenMesh | No
     return nm.ScreenMesh(mesh.vertices[chosen], faces.reshape(-1, 3).astype(np.int32))
 
 
-def _difference(one: Float, other: Float) -> float:
-    """Return the largest difference of heights (H, W) where both are known."""
-    return float(np.nanmax(np.abs(one - other), initial=0.0))
+def _difference(one: Float, other: Float) -> float | None:
+    """Return the largest difference of heights (H, W) where both are known; None if that is nowhere."""
+    known = np.isfinite(one) & np.isfinite(other)
+    return float(np.abs(one - other)[known].max()) if known.any() else None
 
 
 def _prior(given: Truth, truth: TrueMap) -> tuple[Float, NDArray[np.bool_]]:
