@@ -28,6 +28,9 @@ BASE_BYTES, IMAGE_BYTES, SMOOTH_BYTES = 16 << 20, 3, 12
 #: Per vertex of surfaces that are kept beside the one that is made.
 KEPT_BYTES = 250
 
+#: Share of the bytes of the search for jumps that is not given back before decimation, if there are jumps.
+KEPT_BY_JUMPS = 0.35
+
 # Seconds on one core of a server, by the same benchmark.
 #: Per pixel of the rectangle around the foreground: the noise and the hierarchy.
 RECTANGLE_SECONDS = 0.1e-6
@@ -150,6 +153,11 @@ class Estimate:
     def jump_bytes(self) -> float:
         """Bytes of the search for jumps, as if there were some."""
         return ROBUST_BYTES * float(self._jump_edges(JUMP_VERTICES).max(initial=0)) if self.cuts else 0.0
+
+    @property
+    def kept_jump_bytes(self) -> float:
+        """Bytes that stay in use after the search, if there are jumps."""
+        return KEPT_BY_JUMPS * self.jump_bytes
 
     @property
     def mesh_bytes(self) -> float:

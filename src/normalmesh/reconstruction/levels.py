@@ -20,7 +20,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.pipeline import begun, checked_options, jumps_and_hierarchy, noise_and_smooth
 from normalmesh.reconstruction.shortfalls import report_shortfalls
-from normalmesh.runtime.memory_budget import limited_memory
+from normalmesh.runtime.memory_budget import hold_memory, limited_memory
 from normalmesh.runtime.monitor import OnProgress
 from normalmesh.runtime.threads import limited_threads
 
@@ -65,6 +65,7 @@ def reconstruct_levels(
         monitor.begin("jumps")
         known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
         monitor.advance(estimate.jump_seconds)
+        hold_memory(estimate.kept_jump_bytes if known.lines else 0)
         part = monitor.part(estimate.decimation_seconds)
         meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, known.lines))
         integrating = replace(options.integration, noise=noise)

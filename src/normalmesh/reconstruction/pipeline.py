@@ -117,6 +117,7 @@ def reconstruct(
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
         monitor.advance(estimate.jump_seconds)
+        hold_memory(estimate.kept_jump_bytes if known.lines else 0)
         decimating, work = monitor.part(estimate.decimation_seconds), estimate.integration_seconds(estimate.vertices)
         mesh = decimate_with(smooth, rule, options.decimation, decimating, known.lines, hierarchy)
         integrating = replace(options.integration, noise=noise)
