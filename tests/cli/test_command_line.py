@@ -83,7 +83,7 @@ def test_dry_run_prints_estimates(medallion, tmp_path):
 
 
 def test_dry_run_considers_the_shape_of_the_mask(tmp_path):
-    write_medallion(tmp_path / "n.png", 96)
+    write_medallion(tmp_path / "n.png", 200)
     solid = np.full((200, 200), 255, np.uint8)
     thin = solid.copy()
     thin[1:, ::2] = 0

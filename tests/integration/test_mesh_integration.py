@@ -247,6 +247,7 @@ def test_components_are_alone():
 masks = arrays.arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 9))).filter(np.any)
 
 
+@pytest.mark.filterwarnings("ignore:.*were clamped:normalmesh.NormalMeshWarning")
 @settings(max_examples=30)
 @given(masks, st.integers(0, 3), st.sampled_from(FORMULATIONS), st.booleans())
 def test_any_mask(mask, seed, options, perspective):

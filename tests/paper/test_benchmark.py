@@ -169,7 +169,6 @@ class TestCommand:
         return CliRunner().invoke(normalmesh, ["bench", *map(str, arguments)], catch_exceptions=False)
 
     # The maps are too small for some counts.
-    @pytest.mark.filterwarnings("ignore:the isotropic mesh has")
     @pytest.mark.parametrize("name", BENCHMARKS)
     def test_each_writes_table_csv_and_pictures(self, name, tmp_path, monkeypatch):
         if name == "runtime":

@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -40,7 +40,9 @@ def answer(server, request):
     """Send the bytes of a request, and return the status, the headers and the content of the answer."""
     with connected(server) as connection:
         connection.sendall(request)
-        connection.shutdown(socket.SHUT_WR)
+        # The server may have refused the request before its end.
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
     head, _, content = received.partition(b"\r\n\r\n")
     status = head.split(maxsplit=2)[1] if head.startswith(b"HTTP/") else b""

@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshWarning, path_text, shape_text
 from normalmesh.files.formats import reading, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.files.size_limits import check_image_size
@@ -142,7 +142,7 @@ def _normals_and_mask(
     mask = next((other for other in shapes if _is_mask(other)), None)
     if mask is not None and not shapes[mask]:
         warnings.warn(
-            f"{path}: its variable {mask} is no array of numbers and was ignored; save it as one, or give a mask",
+            f"{path_text(path)}: its variable {mask} is no array of numbers and was ignored; save it as one, or give a mask",
             NormalMeshWarning,
             stacklevel=5,
         )

@@ -51,7 +51,7 @@ FEW = 20
 #: Number of vectors that are sampled for lengths and noise.
 SAMPLED = 1 << 16
 #: Rows that are looked at together, where a sample is not enough.
-BLOCK_ROWS = 256
+BLOCK_ROWS = 32
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshWarning, path_text, shape_text
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, Image, read_image
@@ -71,7 +71,7 @@ def _image_mask(path: Path, image: Image) -> NDArray[np.bool_]:
         mask = reaches_half(brightest, image.maximum)
         if mask.any() and (share := share_between(brightest)) > SOFT:
             warnings.warn(
-                f"{path}: {100 * share:.0f} % of the mask is neither black nor white; what reaches half of the range "
+                f"{path_text(path)}: {100 * share:.0f} % of the mask is neither black nor white; what reaches half of the range "
                 "was taken as foreground. If it holds labels, save foreground as white",
                 NormalMeshWarning,
                 stacklevel=4,

@@ -17,7 +17,7 @@ from normalmesh.decimation.flip import flip
 from normalmesh.decimation.move import move
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.stopping import MAX_VERTICES
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.evaluation.isotropic import _isotropic
 from normalmesh.evaluation.isotropic.curvature import curvature
 from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
@@ -40,6 +40,8 @@ MAX_SWEEPS = 100
 STALE = 0.1
 #: Relative difference from the target at which the search for a vertex count ends,
 TOLERANCE = 0.01
+#: Vertices beyond that before a warning.
+MARGIN = 10
 #: and its maximum number of meshes.
 MAX_TRIALS = 6
 #: Range of errors (px) of the search.
@@ -113,11 +115,11 @@ def remesh_isotropic(
     met = target is None or abs(best.count - target) <= TOLERANCE * target
     report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.monitor.seconds)
     remesher.monitor.finish(best.count)
-    if not met:
+    if target is not None and abs(best.count - target) > TOLERANCE * target + MARGIN:
         warnings.warn(
             f"the isotropic mesh has {best.count} vertices instead of {target}: the outline, and edges of 1 to 100 px "
             "on the surface, allow no closer count",
-            NormalMeshWarning,
+            ShortfallWarning,
             stacklevel=2,
         )
     return IsotropicMesh(best.mesh.vertices, best.mesh.faces, report)
