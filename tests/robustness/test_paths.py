@@ -108,6 +108,7 @@ SUCCEEDING = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*neither black nor white")
 @pytest.mark.parametrize("command", SUCCEEDING)
 @pytest.mark.parametrize("stem", ["two\nlines", "\x1b[31mred", "\u202egnp.x", "it's\r"], ids=repr)
 def test_unusual_names_are_quoted_on_success(

@@ -142,7 +142,8 @@ def _normals_and_mask(
     mask = next((other for other in shapes if _is_mask(other)), None)
     if mask is not None and not shapes[mask]:
         warnings.warn(
-            f"{path_text(path)}: its variable {mask} is no array of numbers and was ignored; save it as one, or give a mask",
+            f"{path_text(path)}: its variable {mask} is no array of numbers and was ignored; save it as one, or give "
+            "a mask",
             NormalMeshWarning,
             stacklevel=5,
         )

@@ -71,8 +71,8 @@ def _image_mask(path: Path, image: Image) -> NDArray[np.bool_]:
         mask = reaches_half(brightest, image.maximum)
         if mask.any() and (share := share_between(brightest)) > SOFT:
             warnings.warn(
-                f"{path_text(path)}: {100 * share:.0f} % of the mask is neither black nor white; what reaches half of the range "
-                "was taken as foreground. If it holds labels, save foreground as white",
+                f"{path_text(path)}: {100 * share:.0f} % of the mask is neither black nor white; what reaches half of "
+                "the range was taken as foreground. If it holds labels, save foreground as white",
                 NormalMeshWarning,
                 stacklevel=4,
             )
