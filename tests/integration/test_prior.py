@@ -144,6 +144,7 @@ def test_points_correct_biased_normals(options):
     assert errors[2] < 0.5 * errors[0]
 
 
+@pytest.mark.filterwarnings("ignore:the prior changes the slope")
 @pytest.mark.parametrize("options", [{}, {"discontinuities": False}, {"formulation": "vertices"}], ids=str)
 def test_heavy_points_are_on_the_surface(options):
     """With a large weight the surface passes through points that contradict the normals and each other."""
@@ -310,9 +311,11 @@ def heights_with_two_points(mesh, normal_map, points, formulation):
     return (system.at_vertices(found) if formulation == "facets" else found) + depth[0]
 
 
+@pytest.mark.filterwarnings("ignore:the prior changes the slope")
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("weights", [(1e9, 1e9), (1e-9, 1e9), (1e-9, 1e-9), (1e9, 10.0)], ids=str)
 def test_contradictory_points_of_any_weight_against_dense(weights, formulation, monkeypatch):
+@pytest.mark.filterwarnings("ignore:the prior changes the slope")
     normal_map = waves((48, 48))[0]
     mesh = point_mesh((48, 48), 120)
     points = np.array([[12.2, 12.9, 5e5, weights[0]], [36.7, 22.1, 5e5 - 5, weights[1]]])
@@ -324,8 +327,6 @@ def test_contradictory_points_of_any_weight_against_dense(weights, formulation, 
     surface = integrate(mesh, normal_map, prior=points, **options)
     assert np.abs(surface.vertices[:, 2] - expected).max() < 1e-6
     assert surface.integration.error < 1e-6
-
-
 def test_heavy_depth_maps_are_exact_with_both_solvers(monkeypatch):
     normal_map, height = waves((24, 24))
     rough = height + np.random.default_rng(0).normal(size=height.shape) + 1e6
@@ -377,3 +378,19 @@ def test_depths_behind_a_pinhole_must_be_positive():
     with pytest.raises(NormalMeshError, match="depths of the prior must be positive distances"):
         integrate(grid_mesh(2, 64), normal_map, prior=[[1, 2, -3]])
     assert Prior.of([[1, 2, np.e]], None, normal_map).unknown == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("columns", [3, 4])
+def test_points_that_could_be_a_depth_map_are_refused(columns):
+    normal_map = plane_map((0.2, 0.1, 1), (5, columns))
+    mesh = decimate(normal_map, vertices=10)
+    with pytest.raises(NormalMeshError, match="could be control points or a depth map"):
+        integrate(mesh, normal_map, prior=np.ones((5, columns)))
+    assert len(integrate(mesh, normal_map, prior=np.ones((6, columns))).vertices) >= 3
+
+
+def test_points_that_bend_the_surface_against_its_normals_are_reported():
+    normal_map = plane_map((0.2, 0.1, 1), (40, 40))
+    points = [[10, 10, 0], [13, 10, 30], [16, 10, 0], [19, 10, 30], [22, 10, 0]]
+    with pytest.warns(NormalMeshWarning, match=r"the prior changes the slope of .* of the surface by more than 45°"):
+        integrate(decimate(normal_map, vertices=30), normal_map, prior=points, prior_weight=1e6)

@@ -17,21 +17,20 @@ import normalmesh as nm
 from normalmesh.mesh.raster import pixel_faces
 from scenes import Float
 
-#: Whether the surface must cover the mask, or a warning must say that it does not.
-CHECK_COVERAGE = True
 #: Checks whose errors are measured, but do not fail. Heavy points bend the faces of a coarse mesh until it meets them.
-MEASURED_ONLY = frozenset({"heavy prior", "filtered planes", "alone, mesh", "alone, threshold"})
+MEASURED_ONLY = frozenset({"alone, threshold"})
 #: Least fraction of pixels that are covered without a warning. Components that are covered less are not compared.
 COVERED = 0.995
-#: Words of the warning about pixels that are not covered.
-UNCOVERED = "cover"
-#: Words of errors that are no faults: bounds that no mesh satisfies, and points on parts that a coarse mesh leaves out.
-REFUSED = ("is out of reach", "no control point lies on the foreground")
+#: Words of the warnings about pixels that are not covered, and about points that bend the surface.
+UNCOVERED, BENT = "of the foreground, and", "changes the slope"
+#: Words of errors that are no faults: bounds that no mesh satisfies, points on parts that a coarse mesh leaves out, and
+#: priors of the shape of the map.
+REFUSED = ("is out of reach", "no control point lies on the foreground", "could be control points or a depth map")
 #: Largest error (px) of planes without and with prior, and of one component alone against the same among others.
 EXACT, EXACT_WITH_PRIOR, ALONE = 1e-4, 1e-3, 1e-3
 #: Error of curved surfaces: this multiple of curvature times the square of the longest edge, or of the curvature of one
 #: pixel and the departure from a plane if that is less; plus an error that is always allowed, in pixels.
-CURVED, ALWAYS = 3.0, 0.25
+CURVED, ALWAYS = 4.0, 0.25
 #: Weight of control points above which they are heavy.
 HEAVY = 100.0
 #: Noise (degrees) of the options above which normals are filtered.
@@ -156,13 +155,13 @@ def compare_with_truth(given: Truth) -> str:
         else:
             STATISTICS.check(f"alone, {options['way']}", difference, ALONE, given)
         return given.work
-    warned = any(UNCOVERED in str(each.message) for each in caught)
+    told = " ".join(str(each.message) for each in caught)
     for result in results:
         found = list(_comparisons(result, truth, fixed))
         covered = sum(each.covered for each in found) / truth.normal_map.foreground
-        assert not CHECK_COVERAGE or warned or covered >= COVERED, f"only {covered:.1%} of the mask is covered"
+        assert UNCOVERED in told or covered >= COVERED, f"only {covered:.1%} of the mask is covered"
         for comparison in found:
-            _judge(comparison, given, warned)
+            _judge(comparison, given, told)
     return given.work
 
 
@@ -343,9 +342,12 @@ def _departure(heights: Float, u: Float, v: Float) -> float:
     return float(np.abs(heights - columns @ np.linalg.lstsq(columns, heights)[0]).max())
 
 
-def _judge(found: Comparison, given: Truth, warned: bool) -> None:
-    """Raise an error if a component is farther from the truth than a mesh of its edges may be."""
-    if found.covered < COVERED * found.pixels and (warned or not CHECK_COVERAGE):
+def _judge(found: Comparison, given: Truth, told: str) -> None:
+    """Raise an error if a component is farther from the truth than a mesh of its edges may be, and no warning said so.
+
+    ``told`` are the warnings.
+    """
+    if found.covered < COVERED * found.pixels or (found.fixed and BENT in told):
         STATISTICS.skipped += 1
         return
     options = dict(given.options)

@@ -47,6 +47,8 @@ ROUNDS_AFTER_CUTS = 2
 
 #: Error of the solver (px) from which on it is reported.
 VISIBLE_ERROR = 0.01
+#: Largest share of the surface that a prior may bend without a warning.
+MAX_BENT = 0.02
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -162,6 +164,7 @@ def integrate_with(
         solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, mesh, normal_map))
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
     _warn_of_error(solver.error)
+    _warn_of_bends(solver.bent)
     final = solved.mesh.to_screen()
     solver.find_fixed(final)
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
@@ -291,6 +294,17 @@ def _warn_of_error(error: float) -> None:
         warnings.warn(
             f"the depths may be off by {error:.2g} px, because the equations could not be solved more exactly; "
             "if there is a prior, check whether its points contradict each other, or lower prior_weight",
+            NormalMeshWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_bends(share: float) -> None:
+    """Warn if a prior bends a share of the surface against the normals."""
+    if share > MAX_BENT:
+        warnings.warn(
+            f"the prior changes the slope of {100 * share:.2g} % of the surface by more than 45°, against the normals; "
+            "check its depths and units, lower prior_weight, or ask for more vertices than there are points",
             NormalMeshWarning,
             stacklevel=4,
         )

@@ -28,6 +28,8 @@ Float = NDArray[np.float64]
 
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
+#: Slope (px per px) by which a prior changes the surface where it contradicts the normals.
+STEEP = 1.0
 #: Weight, for each px², with which faces are held in the planes of a placement. Normals weigh an edge by its length.
 HOLD = 0.03
 #: Error of the unknowns, in px, that is small enough.
@@ -65,6 +67,7 @@ class MeshSolver:
     on_solve: Callable[[], None] = lambda: None
     method: str = ""
     error: float = 0.0
+    bent: float = 0.0
     points: PointFaces | None = None
     levels: Float | None = None
     _workspace: Workspace = field(default_factory=Workspace)
@@ -144,6 +147,8 @@ class MeshSolver:
         scale = self.normal_map.camera.pixel_length
         found = corrected(x, equations, terms, freed, MAX_ERROR * scale, self._workspace)
         self.error = max(self.error, found.error / scale)
+        change = (system.at_vertices(found.x) - system.at_vertices(x)) / scale
+        self.bent = _steep_share(system.means.mesh, change)
         return found.x
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
@@ -153,6 +158,15 @@ class MeshSolver:
         self.method, self.error = solution.method, solution.error / scale
         self.on_solve()
         return solution.x
+
+
+def _steep_share(mesh: ScreenMesh, heights: Float) -> float:
+    """Return the share of the area on which heights (N,), in px, are steeper than :data:`STEEP`."""
+    first, second, third = (mesh.faces[:, k] for k in range(3))
+    (au, av), (bu, bv) = ((mesh.vertices[other] - mesh.vertices[first]).T for other in (second, third))
+    a, b = (heights[other] - heights[first] for other in (second, third))
+    steep = np.hypot(a * bv - b * av, b * au - a * bu) > STEEP * np.abs(au * bv - av * bu)
+    return float(mesh.areas[steep].sum() / mesh.areas.sum())
 
 
 def _held(matrix: csr_matrix, right: Float, weights: Float, values: Float) -> tuple[csr_matrix, Float]:
