@@ -326,6 +326,8 @@ def test_contradictory_points_of_any_weight_against_dense(weights, formulation, 
     surface = integrate(mesh, normal_map, prior=points, **options)
     assert np.abs(surface.vertices[:, 2] - expected).max() < 1e-6
     assert surface.integration.error < 1e-6
+
+
 @pytest.mark.filterwarnings("ignore:the prior changes the slope")
 def test_heavy_depth_maps_are_exact_with_both_solvers(monkeypatch):
     normal_map, height = waves((24, 24))
