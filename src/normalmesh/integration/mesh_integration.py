@@ -48,7 +48,7 @@ ROUNDS_AFTER_CUTS = 2
 #: Error of the solver (px) from which on it is reported.
 VISIBLE_ERROR = 0.01
 #: Largest share of the surface that a prior may bend without a warning.
-MAX_BENT = 0.02
+MAX_BENT = 0.01
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -303,8 +303,8 @@ def _warn_of_bends(share: float) -> None:
     """Warn if a prior bends a share of the surface against the normals."""
     if share > MAX_BENT:
         warnings.warn(
-            f"the prior changes the slope of {100 * share:.2g} % of the surface by more than 45°, against the normals; "
-            "check its depths and units, lower prior_weight, or ask for more vertices than there are points",
+            f"the prior changes the slope of {100 * share:.2g} % of the surface by more than a half, against the "
+            "normals; check its depths and units, lower prior_weight, or ask for more vertices than there are points",
             NormalMeshWarning,
             stacklevel=4,
         )

@@ -28,8 +28,10 @@ Float = NDArray[np.float64]
 
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
-#: Slope (px per px) by which a prior changes the surface where it contradicts the normals.
-STEEP = 1.0
+#: Weight of a point of a prior from which on it bends faces rather than leave them to the normals,
+STIFF = 1000.0
+#: and change of slope (px per px) from which on they count as bent.
+STEEP = 0.5
 #: Weight, for each px², with which faces are held in the planes of a placement. Normals weigh an edge by its length.
 HOLD = 0.03
 #: Error of the unknowns, in px, that is small enough.
@@ -54,6 +56,8 @@ class MeshSolver:
         Called after each solve.
     method, error
         Method of the last solve, and the estimated error of its unknowns in px.
+    bent
+        Share of the area that points of large weight bend against the normals.
     points
         Faces that the prior fixes, and where, or None.
     levels : (C,) or None
@@ -147,8 +151,9 @@ class MeshSolver:
         scale = self.normal_map.camera.pixel_length
         found = corrected(x, equations, terms, freed, MAX_ERROR * scale, self._workspace)
         self.error = max(self.error, found.error / scale)
-        change = (system.at_vertices(found.x) - system.at_vertices(x)) / scale
-        self.bent = _steep_share(system.means.mesh, change)
+        if self.prior.weights.max() > STIFF:
+            change = (system.at_vertices(found.x) - system.at_vertices(x)) / scale
+            self.bent = _steep_share(system.means.mesh, change)
         return found.x
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:

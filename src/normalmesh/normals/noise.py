@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,9 +188,15 @@ def _correlation(growth: float) -> float:
     """
     if growth > CORRELATED_LOOP**2:
         return 0.0
+    return float(np.interp(growth, *_growths()))
+
+
+@cache
+def _growths() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return factors of growth, and the correlations (px) that they belong to."""
     correlations = np.linspace(0.0, MAX_CORRELATION, 61)
     factors = [math.sqrt(_closure_variance(CORRELATED_LOOP, c) / _closure_variance(1, c)) for c in correlations]
-    return float(np.interp(growth, factors, correlations))
+    return np.array(factors), correlations
 
 
 def _loops(normal_map: NormalMap, side: int) -> tuple[NDArray[np.float32], ...]:
