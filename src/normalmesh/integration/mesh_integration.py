@@ -163,8 +163,7 @@ def integrate_with(
     with monitor.stage("solve", _SOLVE):
         solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, mesh, normal_map))
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
-    _warn_of_error(solver.error)
-    _warn_of_bends(solver.bent)
+    _warn_of_doubts(solver)
     final = solved.mesh.to_screen()
     solver.find_fixed(final)
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
@@ -288,26 +287,21 @@ def _check_range(unknown: Float, normal_map: NormalMap) -> None:
         )
 
 
-def _warn_of_error(error: float) -> None:
-    """Warn if the depths may be off by a visible amount (px) because their equations could not be solved."""
-    if error > VISIBLE_ERROR:
-        warnings.warn(
-            f"the depths may be off by {error:.2g} px, because the equations could not be solved more exactly; "
-            "if there is a prior, check whether its points contradict each other, or lower prior_weight",
-            NormalMeshWarning,
-            stacklevel=4,
+def _warn_of_doubts(solver: MeshSolver) -> None:
+    """Warn if equations could not be solved exactly, or if a prior bends the surface against the normals."""
+    doubts = []
+    if solver.error > VISIBLE_ERROR:
+        doubts.append(
+            f"the depths may be off by {solver.error:.2g} px, because the equations could not be solved more exactly; "
+            "if there is a prior, check whether its points contradict each other, or lower prior_weight"
         )
-
-
-def _warn_of_bends(share: float) -> None:
-    """Warn if a prior bends a share of the surface against the normals."""
-    if share > MAX_BENT:
-        warnings.warn(
-            f"the prior changes the slope of {100 * share:.2g} % of the surface by more than a half, against the "
-            "normals; check its depths and units, lower prior_weight, or ask for more vertices than there are points",
-            NormalMeshWarning,
-            stacklevel=4,
+    if solver.bent > MAX_BENT:
+        doubts.append(
+            f"the prior changes the slope of {100 * solver.bent:.2g} % of the surface by more than a half, against the "
+            "normals; check its depths and units, lower prior_weight, or ask for more vertices than there are points"
         )
+    for doubt in doubts:
+        warnings.warn(doubt, NormalMeshWarning, stacklevel=4)
 
 
 def _gauge(solved: SolvedMesh, mesh: ScreenMesh, distance: float) -> Float:
