@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import ndimage
 from truth_maps import MASKS, SURFACES, TrueMap, mask_of, true_map
 
 import normalmesh as nm
+from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.mesh.raster import pixel_faces
 from scenes import Float
 
@@ -182,6 +184,10 @@ def _alone_and_among_others(truth: TrueMap, way: str, which: int, **options: Any
     if way == "pixels":
         depths = [nm.integrate_pixels(each, **options) for each in (alone, together)]
     elif way == "threshold":
+        # A narrow gap to another component keeps its outline, so that the mesh is another one.
+        around = ndimage.binary_dilation(here, iterations=4)
+        if not np.array_equal(*(thin_pixels(each.mask)[around] for each in (alone, together))):
+            return [np.full(here.shape, np.nan)] * 2
         depths = [nm.reconstruct(each, **options).depth_map() for each in (alone, together)]
     else:
         mesh = nm.decimate(together, compression=0.8)
