@@ -33,6 +33,8 @@ EXACT, EXACT_WITH_PRIOR, ALONE = 1e-4, 1e-3, 1e-3
 CURVED, ALWAYS = 4.0, 0.25
 #: Weight of control points above which they are heavy.
 HEAVY = 100.0
+#: How much worse they may make a surface without a warning.
+STIFF = 4.0
 #: Noise (degrees) of the options above which normals are filtered.
 FILTERED = 1.0
 #: Error of noisy normals for one radian, by the square root of the number of pixels, with slopes as they are seen.
@@ -366,7 +368,7 @@ def _judge(found: Comparison, given: Truth, told: str) -> None:
         name = "noisy"
         bound += ALWAYS + NOISY * np.radians(given.noise) * (1 + found.steepness**2) * np.sqrt(found.pixels)
     if found.fixed and given.prior[1] > HEAVY and name in ("curved", "noisy"):
-        name = "heavy prior"
+        name, bound = "heavy prior", STIFF * bound
     elif name != "filtered planes":
         name += ", pixels" if given.work == "pixels" else ", prior" if found.fixed else ", mesh"
     STATISTICS.check(name, found.error, bound, given)
