@@ -394,5 +394,5 @@ def test_points_that_could_be_a_depth_map_are_refused(columns):
 def test_points_that_bend_the_surface_against_its_normals_are_reported():
     normal_map = plane_map((0.2, 0.1, 1), (40, 40))
     points = [[10, 10, 0], [13, 10, 30], [16, 10, 0], [19, 10, 30], [22, 10, 0]]
-    with pytest.warns(NormalMeshWarning, match=r"the prior changes the slope of .* of the surface by more than a half"):
+    with pytest.warns(NormalMeshWarning, match=r"the prior changes the slope of .* of a component by more than a half"):
         integrate(decimate(normal_map, vertices=30), normal_map, prior=points, prior_weight=1e6)

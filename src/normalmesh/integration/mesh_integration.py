@@ -297,7 +297,7 @@ def _warn_of_doubts(solver: MeshSolver) -> None:
         )
     if solver.bent > MAX_BENT:
         doubts.append(
-            f"the prior changes the slope of {100 * solver.bent:.2g} % of the surface by more than a half, against the "
+            f"the prior changes the slope of {100 * solver.bent:.2g} % of a component by more than a half, against the "
             "normals; check its depths and units, lower prior_weight, or ask for more vertices than there are points"
         )
     for doubt in doubts:

@@ -57,7 +57,7 @@ class MeshSolver:
     method, error
         Method of the last solve, and the estimated error of its unknowns in px.
     bent
-        Share of the area that points of large weight bend against the normals.
+        Largest share of a component that points of large weight bend against the normals.
     points
         Faces that the prior fixes, and where, or None.
     levels : (C,) or None
@@ -153,7 +153,7 @@ class MeshSolver:
         self.error = max(self.error, found.error / scale)
         if self.prior.weights.max() > STIFF:
             change = (system.at_vertices(found.x) - system.at_vertices(x)) / scale
-            self.bent = _steep_share(system.means.mesh, change)
+            self.bent = _steep_share(system.means.mesh, change, component)
         return found.x
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
@@ -165,13 +165,17 @@ class MeshSolver:
         return solution.x
 
 
-def _steep_share(mesh: ScreenMesh, heights: Float) -> float:
-    """Return the share of the area on which heights (N,), in px, are steeper than :data:`STEEP`."""
+def _steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:
+    """Return the largest share of a component on which heights (N,), in px, are steeper than :data:`STEEP`.
+
+    ``component`` (M,) is that of the faces.
+    """
     first, second, third = (mesh.faces[:, k] for k in range(3))
     (au, av), (bu, bv) = ((mesh.vertices[other] - mesh.vertices[first]).T for other in (second, third))
     a, b = (heights[other] - heights[first] for other in (second, third))
     steep = np.hypot(a * bv - b * av, b * au - a * bu) > STEEP * np.abs(au * bv - av * bu)
-    return float(mesh.areas[steep].sum() / mesh.areas.sum())
+    bent, areas = np.bincount(component, mesh.areas * steep), np.bincount(component, mesh.areas)
+    return float((bent / np.maximum(areas, np.finfo(np.float64).tiny)).max())
 
 
 def _held(matrix: csr_matrix, right: Float, weights: Float, values: Float) -> tuple[csr_matrix, Float]:

@@ -32,11 +32,11 @@ KEPT_BYTES = 250
 KEPT_BY_JUMPS = 0.35
 
 # Seconds on one core of a server, by the same benchmark.
-#: Per pixel of the rectangle around the foreground: the noise and the hierarchy.
-RECTANGLE_SECONDS = 0.1e-6
+#: Per pixel of the rectangle around the foreground, and per component: the noise and the hierarchy.
+RECTANGLE_SECONDS, NOISE_SECONDS = 0.1e-6, 0.6e-3
 #: Per component in which jumps are searched, per inner edge of the mesh on which the surface is continuous, and per
-#: further inner edge of the finer mesh around suspects, which half of the maps have.
-COMPONENT_SECONDS, SOLVE_SECONDS, ROBUST_SECONDS = 0.7e-3, 2.2e-6, 10e-6
+#: further inner edge of the finer mesh around suspects.
+COMPONENT_SECONDS, SOLVE_SECONDS, ROBUST_SECONDS = 0.7e-3, 2.2e-6, 18e-6
 #: Per foreground pixel, of the decimation and of the integration; per vertex of the start mesh, and of the result.
 PIXEL_SECONDS, START_SECONDS, VERTEX_SECONDS = 0.1e-6, 3.3e-6, 3.8e-5
 
@@ -168,7 +168,7 @@ class Estimate:
     @property
     def jump_seconds(self) -> float:
         """Seconds until jumps are known."""
-        seconds = RECTANGLE_SECONDS * self.counts.rectangle
+        seconds = RECTANGLE_SECONDS * self.counts.rectangle + NOISE_SECONDS * len(self.counts.component_pixels)
         if self.cuts:
             first, fine = self._jump_edges(FIRST_VERTICES), self._jump_edges(JUMP_VERTICES)
             seconds += COMPONENT_SECONDS * len(first) + SOLVE_SECONDS * float(first.sum())
