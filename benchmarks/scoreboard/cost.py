@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from scipy.fft import next_fast_len
 
 from benchmarks import compilation
-from benchmarks.memory import Measured, Task
-from benchmarks.memory import measure as measure_memory
 from benchmarks.scoreboard.figures import Better, Figure, Skipped
+from benchmarks.solve import forget_peak, status_megabytes
 from benchmarks.speed import side_of
 from benchmarks.ways import Job, in_own_process, load_map, run_way, store_map, warm_up
+from normalmesh import reconstruct
+from normalmesh.evaluation.synthetic.medallion import Medallion
 
 #: Megapixels of foreground → rounds, of which the median counts.
 ROUNDS = {1: 7, 4: 5}
@@ -75,15 +77,34 @@ def memory() -> Iterator[Figure | Skipped]:
         return
     large, few, many = (_peak(task) for task in (LARGE_MAP, FEW_VERTICES, MANY_VERTICES))
     note = f"{large.pixels / 1e6:.1f} MP, {1 - LARGE_MAP[1]:.0%} vertices"
-    yield Figure("bytes a pixel", large.used[0] / large.pixels, "B", noise=0.08, note=note)
-    slope = (many.used[0] - few.used[0]) / (many.vertices - few.vertices)
+    yield Figure("bytes a pixel", large.used / large.pixels, "B", noise=0.08, note=note)
+    slope = (many.used - few.used) / (many.vertices - few.vertices)
     note = f"from {few.vertices} to {many.vertices} vertices"
     yield Figure("bytes a vertex", slope, "B", noise=0.03, note=note)
 
 
-def _peak(given: tuple[int, float]) -> Measured:
-    size, compression = given
-    return in_own_process(measure_memory, (Task("medallion", {"compression": compression}), size))
+@dataclass(frozen=True)
+class Peak:
+    """Foreground pixels and vertices of a reconstruction, and the bytes that it used beside its normal map."""
+
+    pixels: int
+    vertices: int
+    used: float
+
+
+def _peak(given: tuple[int, float]) -> Peak:
+    return in_own_process(peak_of_medallion, *given)
+
+
+def peak_of_medallion(size: int, compression: float) -> Peak:
+    """Reconstruct the medallion once the kernels are loaded."""
+    for size_before, compression_before in ((64, 0.9), (320, 0.98)):
+        reconstruct(Medallion(size_before).normal_map, compression=compression_before)
+    normal_map = Medallion(size).normal_map
+    before = forget_peak()
+    surface = reconstruct(normal_map, compression=compression)
+    used = (status_megabytes("VmHWM") - before) * 2**20
+    return Peak(normal_map.foreground, len(surface.vertices), used)
 
 
 def start() -> Iterator[Figure | Skipped]:
