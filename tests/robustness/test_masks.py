@@ -34,7 +34,7 @@ WAYS = {
     "continuous, not refined": lambda m: reconstruct(m, vertices=5, discontinuities=False, refine=0),
     "vertices": lambda m: reconstruct(m, vertices=5, formulation="vertices", parameters="constant", metric="surface"),
     "noisy": lambda m: reconstruct(m, vertices=5, noise=30.0),
-    "prior": lambda m: reconstruct(m, vertices=5, prior=np.where(m.mask, 3.0, np.nan)),
+    "prior": lambda m: reconstruct(m, vertices=5, prior=[(j + 0.5, i + 0.5, 3.0) for i, j in np.argwhere(m.mask)[:2]]),
     "levels": lambda m: reconstruct_levels(m, [9, 5, 3]),
     "within": lambda m: reconstruct_within(m, max_error=100.0),
 }

@@ -145,7 +145,8 @@ def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -
         weight = checked_positive(weight, "prior_weight")
         _refuse_extreme(np.array(weight))
     if given.shape == normal_map.shape:
-        if given.shape[1] in (3, 4):
+        # Control points are finite.
+        if given.shape[1] in (3, 4) and np.isfinite(given).all():
             raise NormalMeshError(
                 f"a prior of {shape_text(given.shape)} numbers could be control points or a depth map of this image; "
                 "give one point more or fewer, or pad image and depth map by a column of background"
