@@ -3,12 +3,8 @@
 import numpy as np
 import pytest
 
-from normalmesh import Coverage, ScreenMesh, reconstruct
-from surfaces import plane_map, waves
-
-
-def triangle(*corners):
-    return np.array(corners, float), np.array([[0, 1, 2]])
+from normalmesh import Coverage, ScreenMesh, decimate, integrate, reconstruct
+from surfaces import waves
 
 
 def test_pixels_are_counted_on_both_sides():
@@ -38,8 +34,10 @@ def test_every_surface_has_its_coverage():
     assert str(surface.coverage) == "100.00 % of the foreground, and 0.00 % outside it"
 
 
-def test_cuts_and_refinement_do_not_uncover_pixels():
-    mask = np.hypot(*(np.indices((60, 60)) - 29.5)) < 25
-    coarse = reconstruct(plane_map([0.2, 0.1, 1], (60, 60), mask=mask), vertices=12, refine=4)
-    assert coarse.coverage.uncovered > 0
-    assert coarse.coverage == Coverage.of(coarse.mesh, mask)
+def test_refinement_does_not_uncover_pixels():
+    normal_map, _ = waves((60, 60), mask=np.hypot(*(np.indices((60, 60)) - 29.5)) < 25)
+    mesh = decimate(normal_map, vertices=30)
+    refined = integrate(mesh, normal_map, refine=4)
+    assert sum(moves for _, moves in refined.integration.refinements) > 0
+    assert refined.coverage.uncovered > 0
+    assert refined.coverage == Coverage.of(mesh, normal_map.mask)

@@ -38,7 +38,7 @@ def test_more_vertices_than_pixel_corners():
 
 @pytest.mark.parametrize("preset", ["default", "paper"])
 def test_lost_pixels(preset):
-    """The first pixels of the row are lost, and so is most of the comb without its vertices."""
+    """With the paper's mesh, the comb loses its teeth."""
     mask = THIN_MASKS["comb"]
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

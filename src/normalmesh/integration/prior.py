@@ -12,6 +12,7 @@ from normalmesh.arguments import checked_array, checked_positive
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.integration.prior_faces import PointFaces, faces_of_points
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.component_maps import component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
@@ -63,10 +64,8 @@ class Prior:
         ``Surface.depth_map`` gives it. Unknown pixels of a depth map are NaN. ``weight`` is used for points that have
         no weight of their own.
         """
-        from scipy import ndimage
-
         given, weight = check_prior(prior, weight, normal_map)
-        labels: Int = ndimage.label(normal_map.mask, output=np.int32)[0]
+        labels, count = component_labels(normal_map.mask)
         if given.shape == normal_map.shape:
             rows, columns = np.nonzero(np.isfinite(given) & normal_map.mask)
             depth, weights = given[rows, columns], np.full(len(rows), PIXEL_WEIGHT if weight is None else weight)
@@ -77,7 +76,7 @@ class Prior:
             weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
             weights = given[:, 3] if given.shape[1] == 4 else weights
             pixels = _nearest_pixels(screen, normal_map.mask)
-        whole = np.ones(int(labels.max()) + 1, np.bool_)
+        whole = np.ones(count + 1, np.bool_)
         placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, pixels, labels, whole)
         _leave_out(pixels < 0, "control points lie off the foreground")
         return placed._part(pixels >= 0)
