@@ -113,6 +113,16 @@ class NormalMap:
         derived._check()
         return derived
 
+    @classmethod
+    def cleaned(cls, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> NormalMap:
+        """Return a map of normals and a mask that are clean already, as those of another map: they stay as they are."""
+        clean = object.__new__(cls)
+        normals, mask = np.ascontiguousarray(normals), np.ascontiguousarray(mask)
+        normals.flags.writeable = mask.flags.writeable = False
+        for name, value in (("normals", normals), ("mask", mask), ("camera", camera), ("repairs", Repairs())):
+            object.__setattr__(clean, name, value)
+        return clean
+
     def _check(self) -> int:
         """Clean normals and mask; return the number of pixels in which depth changes too much to be resolved."""
         checked_camera(self.camera)
@@ -150,6 +160,20 @@ class NormalMap:
     def foreground(self) -> int:
         """Number of pixels in the mask."""
         return int(np.count_nonzero(self.mask))
+
+    def window(self, rows: slice, columns: slice) -> NormalMap | None:
+        """Return the same pixels as a map of a window of the image; None if no pixel of it is foreground."""
+        from normalmesh.normals.component_maps import window_camera
+
+        mask = self.mask[rows, columns]
+        if not mask.any():
+            return None
+        camera = window_camera(self.camera, columns.start, rows.start)
+        return NormalMap.cleaned(self.normals[rows, columns], mask, camera)
+
+    def mask_window(self, rows: slice, columns: slice) -> NDArray[np.bool_]:
+        """Return the mask (h, w) of a window of the image."""
+        return self.mask[rows, columns]
 
     def __repr__(self) -> str:
         rows, columns = self.shape

@@ -1,0 +1,1 @@
+"""Tiles: reconstruction of maps that are larger than memory, window by window."""
