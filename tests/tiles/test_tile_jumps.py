@@ -87,6 +87,31 @@ def test_meshes_of_tiles_join_to_that_of_the_whole(camera, several):
         np.testing.assert_allclose(means.table[:, used], expected.table[:, used], rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_meshes_with_the_largest_faces_join_across_tiles(seed):
+    """The surface is almost flat, but for a few bumps: squares of 64 px are needed by small ones beyond the seam."""
+    rng = np.random.default_rng(seed)
+    v, u = np.mgrid[:600, :600] + 0.5
+    slope = np.zeros((2, 600, 600))
+    for centre in rng.uniform(0, 600, (6, 2)):
+        away = np.array([u - centre[0], v - centre[1]])
+        slope += 0.3 * away * np.exp(-(away**2).sum(axis=0) / rng.uniform(20, 400))
+    normals = np.stack([-slope[0], slope[1], np.ones_like(u)], axis=-1)
+    normal_map, run = NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True)), Loop()
+    clean, _ = clean_map(normal_map, run)
+    pixels = TilePixels(clean, clean.components.rectangle, normal_map.foreground, (0, 0), run, "jumps", SIDE)
+    hierarchy = Hierarchy.of(normal_map)
+    near = NearCells.of(rng.uniform(100, 500, (5, 2)), 20.0, normal_map.shape)
+    fine, coarse = hierarchy.level(4000), hierarchy.level(1)
+    for found, expected in (
+        (pixels.means(coarse), hierarchy.mesh(coarse)),
+        (pixels.mixed_means(near, fine, coarse), hierarchy.mixed_mesh(near, fine, coarse)),
+    ):
+        assert np.array_equal(found.mesh.vertices, expected.vertices)
+        assert np.array_equal(found.mesh.faces, expected.faces)
+    assert np.count_nonzero(expected.areas == 2048) > 20
+
+
 @pytest.mark.parametrize("camera", CAMERAS, ids=["parallel", "pinhole"])
 @pytest.mark.parametrize("several", [False, True], ids=["one", "several"])
 @pytest.mark.parametrize("name", ["flaps", "cards"])
