@@ -1,0 +1,1 @@
+"""Tiles: reconstruction of maps that do not fit into memory, piece by piece."""
