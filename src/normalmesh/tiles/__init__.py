@@ -1,1 +1,1 @@
-"""Tiles: reconstruction of maps that are larger than memory, window by window."""
+"""Reconstruction in tiles: maps that do not fit into memory, on many processes or machines."""
