@@ -11,8 +11,9 @@ from normalmesh.jumps.finding import MIN_COMPONENT, jumps_along, jumps_of_compon
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.component_maps import ALIGNED
 from normalmesh.tiles.clean_map import CleanMap
-from normalmesh.tiles.map_windows import Arrays, Run, Window
+from normalmesh.tiles.map_windows import Arrays, Run
 from normalmesh.tiles.mask_components import groups_of
+from normalmesh.tiles.tile_grid import Rectangle
 from normalmesh.tiles.tile_pixels import TilePixels
 
 
@@ -29,8 +30,8 @@ def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: in
     groups = groups_of(components, np.flatnonzero(chosen & ~large), side)
     arguments = {key: (clean, *group, always) for key, group in groups.items()}
     found: dict[int, Jumps] = {}
-    for result in run("jumps", jumps_in_window, arguments).values():
-        found |= _unpacked(result)
+    for key, result in run("jumps", jumps_in_window, arguments).items():
+        found |= {number: _unpacked(result, number) for number in groups[key][1]}
     for number in np.flatnonzero(chosen & large).tolist():
         found[number] = _jumps_of_large(clean, number, always, run, side)
     return Jumps.joined(found[number] for number in sorted(found))
@@ -54,21 +55,17 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: 
     return jumps_of_pixels(pixels, always).shifted(origin[1], origin[0])
 
 
-def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool) -> Arrays:
+def jumps_in_window(clean: CleanMap, window: Rectangle, numbers: list[int], always: bool) -> Arrays:
     """Find the jumps of some components of a window, as arrays with the numbers of components in their names."""
     pixels = clean.window(window.rows, window.columns)
     arrays: Arrays = {}
     if pixels is not None:
         for each in clean.components.maps(clean, window, pixels, numbers):
             found = jumps_of_component(each, always).shifted(window.left, window.top)
-            arrays |= {f"{each.number}.{name}": array for name, array in found.arrays().items()}
+            arrays |= {f"{name}_{each.number}": array for name, array in found.arrays().items()}
     return arrays
 
 
-def _unpacked(arrays: Arrays) -> dict[int, Jumps]:
-    """Return the jumps of components."""
-    parts: dict[int, Arrays] = {}
-    for key, array in arrays.items():
-        number, _, name = key.partition(".")
-        parts.setdefault(int(number), {})[name] = array
-    return {number: Jumps.from_arrays(own) for number, own in parts.items()}
+def _unpacked(result: Arrays, number: int) -> Jumps:
+    """Return the jumps of a component."""
+    return Jumps.from_arrays({name: result[f"{name}_{number}"] for name in Jumps().arrays()})

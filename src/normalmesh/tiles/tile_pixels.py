@@ -25,7 +25,8 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.tiles.map_windows import Arrays, Run, Window, WindowedMap, tiles_of
+from normalmesh.tiles.map_windows import Arrays, Run, WindowedMap, tiles_of
+from normalmesh.tiles.tile_grid import Rectangle
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -41,7 +42,7 @@ class Part:
     Attributes
     ----------
     normal_map : WindowedMap
-    tile, around : Window
+    tile, around : Rectangle
         The tile, and with it as much as decides on its corners. Both in pixels from the origin.
     origin : (int, int)
         Row and column, in the image, from which positions count.
@@ -52,8 +53,8 @@ class Part:
     """
 
     normal_map: WindowedMap
-    tile: Window
-    around: Window
+    tile: Rectangle
+    around: Rectangle
     origin: tuple[int, int]
     ends: tuple[bool, bool]
     paths: list[Int]
@@ -82,7 +83,7 @@ class Part:
 
     def own(self, hierarchy: Hierarchy) -> Hierarchy:
         """Return the tile's part of the hierarchy around it."""
-        return hierarchy.part(*self.tile.place_in(self.around))
+        return hierarchy.part(*self.around.part(self.tile))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class TilePixels:
     Attributes
     ----------
     normal_map : WindowedMap
-    rectangle : Window
+    rectangle : Rectangle
         The smallest window around the foreground, in the image. Tiles begin at its corner.
     foreground : int
         Number of pixels.
@@ -108,7 +109,7 @@ class TilePixels:
     """
 
     normal_map: WindowedMap
-    rectangle: Window
+    rectangle: Rectangle
     foreground: int
     origin: tuple[int, int]
     run: Run
@@ -127,10 +128,10 @@ class TilePixels:
         return replace(self, paths=tuple(paths), stage=f"{self.stage}_along")
 
     @cached_property
-    def _window(self) -> Window:
+    def _window(self) -> Rectangle:
         """The rectangle, in pixels from the origin."""
         (top, left), each = self.origin, self.rectangle
-        return Window(each.top - top, each.left - left, each.bottom - top, each.right - left)
+        return Rectangle(each.top - top, each.left - left, each.bottom - top, each.right - left)
 
     @cached_property
     def _parts(self) -> dict[str, Part]:
@@ -145,7 +146,7 @@ class TilePixels:
 
     @cached_property
     def _histogram(self) -> Int:
-        results = self.run(f"{self.stage}_levels", tile_histogram, {key: (part,) for key, part in self._parts.items()})
+        results = self.run(f"{self.stage}_levels", part_histogram, {key: (part,) for key, part in self._parts.items()})
         counts: Int = np.sum([each["counts"] for each in results.values()], axis=0)
         return counts
 
@@ -156,7 +157,7 @@ class TilePixels:
     def means(self, level: float) -> FaceMeans:
         """Return the mesh of all corners above a level, with its mean normals."""
         arguments = {key: (part, level) for key, part in self._parts.items()}
-        return self._joined(self.run(f"{self.stage}_first", tile_mesh, arguments))
+        return self._joined(self.run(f"{self.stage}_first", part_mesh, arguments))
 
     def mixed_means(self, near: NearCells, fine: float, coarse: float) -> FaceMeans:
         """Return the mesh of all corners above ``fine`` in near cells, above ``coarse`` elsewhere."""
@@ -164,7 +165,7 @@ class TilePixels:
             key: (part, near.window(part.around.rows, part.around.columns), fine, coarse)
             for key, part in self._parts.items()
         }
-        return self._joined(self.run(f"{self.stage}_mixed", mixed_tile_mesh, arguments))
+        return self._joined(self.run(f"{self.stage}_mixed", mixed_part_mesh, arguments))
 
     def cells(self, lines: list[Int]) -> Cells:
         """Return the pixels near polylines (K, 2) of pixel corners."""
@@ -188,7 +189,7 @@ class TilePixels:
             marked = image[around.rows, around.columns]
             if marked.any():
                 arguments[key] = (self.normal_map, self.origin, tile, around, marked)
-        found = self.run(f"{self.stage}_sides_{_digest(image)}", tile_sides, arguments).values()
+        found = self.run(f"{self.stage}_sides_{_digest(image)}", part_sides, arguments).values()
         ends = np.concatenate([np.empty((0, 2, 2), np.int64), *(each["ends"] for each in found)])
         contrast = np.concatenate([np.empty(0), *(each["contrast"] for each in found)])
         inner = np.concatenate([np.empty((0, 2), np.bool_), *(each["inner"] for each in found)])
@@ -218,7 +219,7 @@ class TilePixels:
         return FaceMeans(mesh, next(iter(self._parts.values())).camera, table)
 
 
-def _meets(path: Int, window: Window) -> bool:
+def _meets(path: Int, window: Rectangle) -> bool:
     """Return whether a path (P, 2) may run through a window."""
     (left, top), (right, bottom) = path.min(axis=0), path.max(axis=0)
     return bool(left <= window.right and right >= window.left and top <= window.bottom and bottom >= window.top)
@@ -231,7 +232,7 @@ def _digest(array: NDArray[Any]) -> str:
     return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:12]
 
 
-def tile_histogram(part: Part) -> Arrays:
+def part_histogram(part: Part) -> Arrays:
     """Count the corners of a tile by their error: ``counts``, without those of the next tiles."""
     pixels = part.pixels()
     if pixels is None:
@@ -240,13 +241,13 @@ def tile_histogram(part: Part) -> Arrays:
     return {"counts": part.own(part.hierarchy(pixels)).histogram(below, right)}
 
 
-def tile_mesh(part: Part, level: float) -> Arrays:
+def part_mesh(part: Part, level: float) -> Arrays:
     """Make the mesh of the corners of a tile above a level; see :func:`_packed`."""
     pixels = part.pixels()
     return _nothing() if pixels is None else _packed(part, part.own(part.hierarchy(pixels)).mesh(level), pixels)
 
 
-def mixed_tile_mesh(part: Part, near: NearCells, fine: float, coarse: float) -> Arrays:
+def mixed_part_mesh(part: Part, near: NearCells, fine: float, coarse: float) -> Arrays:
     """Make the mesh of the corners of a tile above ``fine`` in near cells, above ``coarse`` elsewhere."""
     pixels = part.pixels()
     if pixels is None:
@@ -284,21 +285,23 @@ def _nothing() -> Arrays:
 def cell_pixels(normal_map: WindowedMap, origin: tuple[int, int], cells: Int) -> Arrays:
     """Return the ``normals`` (K, CELL, CELL, 3) and the ``mask`` (K, CELL, CELL) of cells (K, 2)."""
     normals, mask = np.zeros((len(cells), CELL, CELL, 3), np.float32), np.zeros((len(cells), CELL, CELL), np.bool_)
-    whole = Window.whole(normal_map.shape)
-    windows = [Window(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL + origin).tolist()]
+    whole = Rectangle.whole(normal_map.shape)
+    windows = [Rectangle(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL + origin).tolist()]
     known = [each for each in windows if each.pixels]
     if known:
         tops, lefts, bottoms, rights = np.array([[w.top, w.left, w.bottom, w.right] for w in known]).T
-        around = Window(int(tops.min()), int(lefts.min()), int(bottoms.max()), int(rights.max()))
+        around = Rectangle(int(tops.min()), int(lefts.min()), int(bottoms.max()), int(rights.max()))
         pixels = normal_map.window(around.rows, around.columns)
         for k, window in enumerate(windows):
             if pixels is not None and window.pixels:
-                there, own = window.place_in(around), tuple(slice(0, length) for length in window.shape)
+                there, own = around.part(window), tuple(slice(0, length) for length in window.shape)
                 normals[k][own], mask[k][own] = pixels.normals[there], pixels.mask[there]
     return {"normals": normals, "mask": mask}
 
 
-def tile_sides(normal_map: WindowedMap, origin: tuple[int, int], tile: Window, around: Window, marked: Bool) -> Arrays:
+def part_sides(
+    normal_map: WindowedMap, origin: tuple[int, int], tile: Rectangle, around: Rectangle, marked: Bool
+) -> Arrays:
     """Return the sides whose first pixel lies in a tile; ``marked`` are the pixels around it. See :class:`.Sides`."""
     top, left = origin
     pixels = normal_map.window(
