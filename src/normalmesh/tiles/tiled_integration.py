@@ -53,7 +53,7 @@ class TiledIntegration:
     rounds: tuple[tuple[int, int], ...] = ()
 
     def integrate(self, refine: int, tidies: bool = True) -> None:
-        """Solve, and refine in at most so many rounds, with a solve after every second one; remove bad faces at last."""
+        """Solve, and refine in at most so many rounds, with a solve after every second one; then remove bad faces."""
         self.solve()
         for first in range(0, refine, ROUNDS_PER_SOLVE):
             turns = range(first, min(first + ROUNDS_PER_SOLVE, refine))
@@ -95,9 +95,7 @@ class TiledIntegration:
             own = faces.owner[vertices] == tile
             self.mesh.unknown[vertices[own]] = heights[tile]["unknown"][own]
 
-    def _offsets(
-        self, faces: TileFaces, tiles: list[int], equations: dict[int, dict[str, NDArray]], stage: str
-    ) -> Float:
+    def _offsets(self, faces: TileFaces, tiles: list[int], equations: Mapping[int, Arrays], stage: str) -> Float:
         """Solve for the offsets (M,) of all faces."""
         centroids = np.empty((len(self.mesh.faces), 2))
         for tile in tiles:
