@@ -100,16 +100,6 @@ class WorkFolder:
         """Remove the results of a stage, to which no later one refers."""
         shutil.rmtree(self.path / stage, ignore_errors=True)
 
-    def remove(self) -> None:
-        """Remove the folder and all that is in it."""
-        # What tells that it is a folder of work goes last, so that one whose removal was interrupted can be used again.
-        for path in self.path.iterdir():
-            if path.name not in (ABOUT, LOCK):
-                shutil.rmtree(path, ignore_errors=True)
-        (self.path / ABOUT).unlink(missing_ok=True)
-        self._lock.release(remove=True)
-        shutil.rmtree(self.path, ignore_errors=True)
-
     def _take_lock(self) -> None:
         if not self._lock.take():
             holder = ""
@@ -152,6 +142,26 @@ class WorkFolder:
             with suppress(OSError):
                 if _is_dead(host, process) or time.time() - path.stat().st_mtime > ABANDONED:
                     path.unlink()
+
+
+def holds_results(path: Path) -> bool:
+    """Return whether a folder holds a result of work that has not been finished."""
+    return any(path.glob(f"*/*{SUFFIX}"))
+
+
+def remove_work(path: Path) -> None:
+    """Remove a work folder that no process uses, and all that is in it."""
+    if not any((path / name).exists() for name in (ABOUT, LOCK)):
+        return
+    # What tells that it is a work folder goes last, so that one whose removal was interrupted can be used again.
+    for found in path.iterdir():
+        if found.name not in (ABOUT, LOCK):
+            shutil.rmtree(found, ignore_errors=True)
+    for name in (ABOUT, LOCK):
+        with suppress(OSError):
+            (path / name).unlink()
+    with suppress(OSError):
+        path.rmdir()
 
 
 def _make(path: Path) -> bool:

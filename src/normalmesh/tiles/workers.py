@@ -74,7 +74,7 @@ class DaskWorkers:
     def together(self, memory: float) -> int:
         if self._memory is None:
             self._check_memory(memory)
-        threads = sum(self._client.nthreads().values())
+        threads = sum(map(int, self._client.nthreads().values()))
         fitting = threads if self._memory is None or not memory else int(self._memory // memory)
         return max(min(threads, fitting), 1)
 
