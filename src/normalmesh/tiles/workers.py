@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -234,6 +235,7 @@ def _local_cluster(count: int) -> Iterator[Client]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(settings))
         try:
+            _start_tracker()
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Port .* is already in use")
                 cluster = LocalCluster(
@@ -250,4 +252,24 @@ def _local_cluster(count: int) -> Iterator[Client]:
                 f"processes for the work cannot be started ({error}): a program that uses them must be a file, and "
                 "call normalmesh below if __name__ == '__main__'; workers=0 needs no processes"
             ) from error
+        client.register_worker_callbacks(_ignore_interrupts)
         yield client
+
+
+def _start_tracker() -> None:
+    """Start the process that removes what processes share, such that it is silent if this one ends suddenly."""
+    from multiprocessing import resource_tracker
+
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker"]))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if before is not None:
+            os.environ["PYTHONWARNINGS"] = before
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the process that leads."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
