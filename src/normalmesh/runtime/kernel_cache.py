@@ -93,12 +93,15 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         found = self._loaded(signature, target_context)
-        if found is None and self._files.take_turn(self._index_key(signature, target_context.codegen())):
+        if found is None and self._files.take_turn(self._key_of(signature, target_context)):
             # Another process may have compiled it meanwhile.
             found = self._loaded(signature, target_context)
             if found is not None:
                 self._files.end_turn()
         return found
+
+    def _key_of(self, signature: Any, target_context: Any) -> Any:
+        return self._index_key(signature, target_context.codegen())  # type: ignore[no-untyped-call]
 
     def _loaded(self, signature: Any, target_context: Any) -> Any:
         try:
