@@ -153,7 +153,9 @@ def test_a_resumed_run_gives_the_same_bytes(tmp_path):
 def test_descriptions():
     from normalmesh import Perspective
 
-    first = description_of("a", {"x": np.arange(3), "camera": Perspective(9, 9, 4, 4), "y": [1, None], "z": [[1.5], "b"]})
+    first = description_of(
+        "a", {"x": np.arange(3), "camera": Perspective(9, 9, 4, 4), "y": [1, None], "z": [[1.5], "b"]}
+    )
     assert first["a.camera"] == "Perspective"
     assert first["a.camera.fx"] == 9.0
     assert (first["a.y"], first["a.z"], first["a.z.0"]) == ([1, None], 2, [1.5])

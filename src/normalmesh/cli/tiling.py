@@ -87,6 +87,7 @@ class Tiling:
         from normalmesh.tiles.work_folder import holds_results, remove_work
 
         folder = self.folder(output)
+        is_new = not folder.exists()
 
         def tell() -> None:
             if holds_results(folder):
@@ -97,6 +98,8 @@ class Tiling:
             yield
         except Exception:
             tell()
+            if is_new and not holds_results(folder):
+                remove_work(folder)
             raise
         finally:
             cleanups.remove(tell)

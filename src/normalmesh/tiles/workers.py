@@ -27,6 +27,8 @@ ANEW = 2
 RETRIES = 2
 #: Jobs that the scheduler knows, for each that can be done at the same time: workers need not wait for the next one.
 AHEAD = 2
+#: Seconds to wait for the scheduler of a cluster.
+CONNECTING = 10.0
 
 
 class Workers(Protocol):
@@ -209,7 +211,7 @@ def _connected(cluster: Client | str) -> Iterator[Client]:
         )
     with ExitStack() as stack:
         try:
-            client: Client = stack.enter_context(Client(cluster, timeout="10s"))
+            client: Client = stack.enter_context(Client(cluster, timeout=CONNECTING))
         except (OSError, ValueError, TypeError) as error:
             raise NormalMeshError(f"cannot reach a Dask scheduler at {cluster!r}: {error}") from error
         _check_workers(client)
