@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-import tile_tasks
 
+import tile_tasks
 from normalmesh import NormalMeshError, NormalMeshWarning
 from normalmesh.runtime.monitor import Monitor
 from normalmesh.runtime.threads import MAX_THREADS
@@ -116,7 +116,7 @@ def test_a_task_that_kills_all_workers_ends_the_work(folder, cluster, notes, mon
 def test_cores_are_shared(folder, cluster):
     one = Engine(folder, cluster).run("one", tile_tasks.threads, {0: ()})
     assert int(one[0].load()["threads"]) == MAX_THREADS
-    several = Engine(folder, cluster).run("several", tile_tasks.threads, {n: () for n in NUMBERS})
+    several = Engine(folder, cluster).run("several", tile_tasks.threads, dict.fromkeys(NUMBERS, ()))
     assert {int(each.load()["threads"]) for each in several.values()} == {max(MAX_THREADS // 2, 1)}
     limited = Engine(folder, cluster, cores=1).run("limited", tile_tasks.threads, {0: ()})
     assert int(limited[0].load()["threads"]) == 1

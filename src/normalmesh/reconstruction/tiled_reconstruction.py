@@ -30,10 +30,11 @@ from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.tiles.description import code_description, description_of
 from normalmesh.tiles.engine import Engine
+from normalmesh.tiles.shared_map import SharedMap
 from normalmesh.tiles.stages import reconstruct_in_pieces
 from normalmesh.tiles.tiled_estimate import TiledEstimate
 from normalmesh.tiles.work_folder import WorkFolder, holds_results, remove_work
-from normalmesh.tiles.workers import started_workers
+from normalmesh.tiles.workers import ThisProcess, started_workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -114,7 +115,8 @@ def reconstruct_tiled(
         raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
     with limited_memory(memory_limit), limited_threads(threads):
         known = jumps if isinstance(jumps, Jumps) or jumps is None else jumps_along(given_paths(jumps, opened), opened)
-        estimate = TiledEstimate(opened.shape, opened.foreground, rule.expected_vertices(opened.foreground), side)
+        expected = rule.expected_vertices(opened.foreground)
+        estimate = TiledEstimate(opened.shape, opened.foreground, expected, side, is_shared=count != 0)
         monitor = Monitor(progress)
         with _work_path(work, keep_work) as path:
             estimate.check(path, count, elsewhere=client is not None)
@@ -127,7 +129,8 @@ def reconstruct_tiled(
                 started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
             ):
                 engine = Engine(folder, processes, monitor, threads)
-                surface = reconstruct_in_pieces(opened, rule, options, engine, monitor, side, known)
+                seen = opened if isinstance(processes, ThisProcess) else SharedMap.of(opened, folder)
+                surface = reconstruct_in_pieces(seen, rule, options, engine, monitor, side, known)
     monitor.finish(len(surface.vertices))
     report_shortfalls(surface)
     return surface

@@ -18,13 +18,14 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.monitor import Monitor
 from normalmesh.tiles.array_file import Arrays
 from normalmesh.tiles.engine import Engine
+from normalmesh.tiles.shared_map import SharedMap
 
 if TYPE_CHECKING:
     from normalmesh.reconstruction.pipeline import Preset
 
 
 def reconstruct_in_pieces(
-    normal_map: NormalMap,
+    opened: NormalMap | SharedMap,
     rule: StoppingRule,
     options: Preset,
     engine: Engine,
@@ -36,14 +37,15 @@ def reconstruct_in_pieces(
 
     A placeholder for the stages that work in tiles: it counts the foreground in tiles, and reconstructs in memory.
     """
-    rows, columns = normal_map.shape
+    rows, columns = opened.shape
     tiles = {
-        (row, column): (normal_map, row * tile_side, column * tile_side, tile_side)
+        (row, column): (opened, row * tile_side, column * tile_side, tile_side)
         for row in range(-(-rows // tile_side))
         for column in range(-(-columns // tile_side))
     }
     engine.run("count", count_foreground, tiles, work=0.5)
     monitor.begin("surface")
+    normal_map = opened if isinstance(opened, NormalMap) else opened.read()
     noise = noise_of(normal_map, options.integration.noise)
     smooth = without_noise(normal_map, noise)
     known = jumps
@@ -53,6 +55,8 @@ def reconstruct_in_pieces(
     return integrate_with(mesh, normal_map, replace(options.integration, noise=noise), None, known)
 
 
-def count_foreground(normal_map: NormalMap, top: int, left: int, side: int) -> Arrays:
+def count_foreground(opened: NormalMap | SharedMap, top: int, left: int, side: int) -> Arrays:
     """Return the number of foreground pixels of a tile."""
-    return {"count": np.array(np.count_nonzero(normal_map.mask[top : top + side, left : left + side]))}
+    window = slice(top, top + side), slice(left, left + side)
+    mask = opened.mask[window] if isinstance(opened, NormalMap) else opened.mask_window(*window)
+    return {"count": np.array(np.count_nonzero(mask))}
