@@ -16,10 +16,8 @@ from normalmesh.arguments import checked_bool, checked_instance, checked_int, ch
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error
-from normalmesh.files.normal_maps import read_normal_map
+from normalmesh.files.maps_on_disk import MapOnDisk
 from normalmesh.integration.integration_options import IntegrationKeywords
-from normalmesh.jumps.finding import jumps_along
-from normalmesh.jumps.given_lines import given_paths
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
@@ -30,11 +28,10 @@ from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.tiles.description import code_description, description_of
 from normalmesh.tiles.engine import Engine
-from normalmesh.tiles.shared_map import SharedMap
 from normalmesh.tiles.stages import reconstruct_in_pieces
 from normalmesh.tiles.tiled_estimate import TiledEstimate
 from normalmesh.tiles.work_folder import WorkFolder, holds_results, remove_work
-from normalmesh.tiles.workers import ThisProcess, started_workers
+from normalmesh.tiles.workers import started_workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -46,7 +43,7 @@ MAX_WORKERS = 4096
 
 
 def reconstruct_tiled(
-    normal_map: NormalMap | str | PathLike[str],
+    normal_map: NormalMap | MapOnDisk | str | PathLike[str],
     *,
     vertices: int | None = None,
     threshold: float | None = None,
@@ -71,7 +68,7 @@ def reconstruct_tiled(
     Parameters
     ----------
     normal_map
-        A map in memory, one that stays on disk, or the path of a file.
+        A map in memory, one that stays on disk (:meth:`NormalMap.open`), or the path of a file to open in that way.
     vertices, threshold, compression
         Where to stop: exactly one of them, see :func:`reconstruct`.
     tiles
@@ -114,23 +111,22 @@ def reconstruct_tiled(
     if jumps is not None and not options.integration.cuts:
         raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
     with limited_memory(memory_limit), limited_threads(threads):
-        known = jumps if isinstance(jumps, Jumps) or jumps is None else jumps_along(given_paths(jumps, opened), opened)
         expected = rule.expected_vertices(opened.foreground)
-        estimate = TiledEstimate(opened.shape, opened.foreground, expected, side, is_shared=count != 0)
+        copied = isinstance(opened, NormalMap) and count != 0
+        estimate = TiledEstimate(opened.shape, opened.foreground, expected, side, copied)
         monitor = Monitor(progress)
         with _work_path(work, keep_work) as path:
             estimate.check(path, count, elsewhere=client is not None)
             monitor.begin("start")
             memory = memory_left()
             left = None if memory is None else memory - estimate.leader_memory
-            description = _description(opened, rule, options, known, side)
+            description = _description(opened, rule, options, jumps, side)
             with (
                 WorkFolder(path, description) as folder,
                 started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
             ):
                 engine = Engine(folder, processes, monitor, threads)
-                seen = opened if isinstance(processes, ThisProcess) else SharedMap.of(opened, folder)
-                surface = reconstruct_in_pieces(seen, rule, options, engine, monitor, side, known)
+                surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, monitor, side, jumps)
     monitor.finish(len(surface.vertices))
     report_shortfalls(surface)
     return surface
@@ -144,10 +140,17 @@ def checked_tile(side: object, name: str = "tiles") -> int:
     return number
 
 
-def _opened(given: object) -> NormalMap:
+def _opened(given: object) -> NormalMap | MapOnDisk:
     if isinstance(given, str | PathLike):
-        return read_normal_map(checked_path(given, "normal_map"))
-    return checked_instance(given, NormalMap, "normal_map")
+        return NormalMap.open(checked_path(given, "normal_map"))
+    return given if isinstance(given, MapOnDisk) else checked_instance(given, NormalMap, "normal_map")
+
+
+def _seen(opened: NormalMap | MapOnDisk, engine: Engine) -> NormalMap | MapOnDisk:
+    """Return a map that workers can read: one in memory is copied to the work folder for other processes."""
+    if engine.is_here or isinstance(opened, MapOnDisk):
+        return opened
+    return MapOnDisk.of(opened, engine.folder.path / "map")
 
 
 def _checked_workers(workers: object, client: object) -> int | None:
@@ -157,7 +160,9 @@ def _checked_workers(workers: object, client: object) -> int | None:
 
 
 def _checked_options(
-    normal_map: NormalMap, decimation: DecimationOptions | DecimationKeywords | None, integration: IntegrationKeywords
+    normal_map: NormalMap | MapOnDisk,
+    decimation: DecimationOptions | DecimationKeywords | None,
+    integration: IntegrationKeywords,
 ) -> Preset:
     """Return options of both stages that work in tiles."""
     options = checked_options(normal_map, "default", decimation, integration)
@@ -175,14 +180,12 @@ def _checked_options(
 
 
 def _description(
-    normal_map: NormalMap, rule: StoppingRule, options: Preset, jumps: Jumps | None, side: int
+    normal_map: NormalMap | MapOnDisk, rule: StoppingRule, options: Preset, jumps: object, side: int
 ) -> dict[str, object]:
     """Describe everything that the surface depends on."""
     parts = {
         "normalmesh": code_description(),
-        "normals": normal_map.normals,
-        "mask": normal_map.mask,
-        "camera": normal_map.camera,
+        "map": normal_map,
         "rule": rule,
         "tiles": side,
         "decimation": options.decimation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -17,27 +18,34 @@ from normalmesh.errors import shape_text
 
 #: Number of digits of a hash.
 DIGITS = 16
+#: Largest number of items of a list that are described one by one.
+FEW = 8
 
 
 def description_of(name: str, value: object) -> dict[str, object]:
     """Describe a value under a name; the parts of records and dictionaries under names with dots.
 
-    Arrays are described by a hash, files by a path.
+    Arrays and long lists are described by a hash, files by path, size and time.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return {name: value}
     if isinstance(value, np.ndarray):
         return {name: f"{value.dtype} {shape_text(value.shape)}, hash {array_hash(value)}"}
+    if isinstance(value, bytes):
+        return {name: f"hash {_hash(value)}"}
+    if isinstance(value, Path):
+        return _file(name, value)
     if is_dataclass(value) and not isinstance(value, type):
         parts = {each.name: getattr(value, each.name) for each in fields(value)}
         return {name: type(value).__name__} | _described(name, parts)
     if isinstance(value, Mapping):
         return _described(name, value)
     if isinstance(value, list | tuple):
-        if all(each is None or isinstance(each, bool | int | float | str) for each in value):
-            return {name: list(value)}
-        return {name: len(value)} | _described(name, dict(enumerate(value)))
-    if isinstance(value, np.generic):
-        value = value.item()
-    return {name: value if value is None or isinstance(value, bool | int | float | str) else str(value)}
+        items = _described(name, dict(enumerate(value)))
+        return items if len(value) <= FEW else {name: f"{len(value)} items, hash {_hash(json.dumps(items).encode())}"}
+    return {name: str(value)}
 
 
 def _described(name: str, parts: Mapping[Any, object]) -> dict[str, object]:
@@ -47,15 +55,20 @@ def _described(name: str, parts: Mapping[Any, object]) -> dict[str, object]:
     return found
 
 
+def _file(name: str, path: Path) -> dict[str, object]:
+    """Describe a file, or a folder, by what is read quickly."""
+    status = path.stat() if path.exists() else None
+    known = {} if status is None else {f"{name}.bytes": status.st_size, f"{name}.changed": status.st_mtime_ns}
+    return {name: str(path.absolute()), **known}
+
+
 def array_hash(array: NDArray[Any]) -> str:
     """Return a hash of the values of an array."""
-    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()[:DIGITS]
+    return _hash(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-def file_description(path: Path) -> dict[str, object]:
-    """Describe a file, or a folder of files, by its path, size and time, which are read quickly."""
-    status = path.stat()
-    return {"input": str(path.absolute()), "input.bytes": status.st_size, "input.changed": status.st_mtime_ns}
+def _hash(content: bytes | memoryview) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
 
 
 @cache

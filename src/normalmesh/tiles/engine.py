@@ -12,10 +12,12 @@ from normalmesh.runtime.monitor import Monitor
 from normalmesh.tiles.array_file import ArrayFile, Arrays
 from normalmesh.tiles.description import code_description
 from normalmesh.tiles.jobs import Job, Outcome
+from normalmesh.tiles.shared_value import SharedValue
 from normalmesh.tiles.work_folder import WorkFolder
 from normalmesh.tiles.workers import ThisProcess, Workers
 
 Key = TypeVar("Key")
+T = TypeVar("T")
 
 
 class Engine:
@@ -52,6 +54,11 @@ class Engine:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.cpu_seconds: defaultdict[str, float] = defaultdict(float)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this process does all work."""
+        return self._workers.is_here
+
     def run(
         self,
         stage: str,
@@ -72,7 +79,7 @@ class Engine:
         arguments
             Its arguments by the key of the task, a name or a tuple of numbers; or functions that make them when a task
             is about to be done, for arguments that take memory. They travel to a worker: arrays are better left in
-            files, which the function loads (:meth:`.WorkFolder.save`).
+            files, which the function loads (:meth:`.WorkFolder.save`), and what all tasks need is :meth:`shared`.
         memory
             Bytes that a task needs. As many tasks are done at the same time as fit.
         work
@@ -105,6 +112,12 @@ class Engine:
                 finished += 1
                 self._report(stage, finished, len(results), work)
         return results
+
+    def shared(self, name: str, value: T) -> T | SharedValue:
+        """Return a value as an argument of many tasks: functions get the value, but each process reads it only once."""
+        if self.is_here:
+            return value
+        return SharedValue.of(value, self.folder.path / "shared" / name)
 
     def _note(self, job: Job, outcome: Outcome) -> None:
         """Count the time of a job, issue its warnings if they are new, and raise its error."""

@@ -17,6 +17,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.runtime.threads import MAX_THREADS, limited_threads
 from normalmesh.tiles.array_file import ArrayFile, Arrays
 from normalmesh.tiles.description import code_description
+from normalmesh.tiles.shared_value import given
 
 #: Errors that may not come again: the disk or the memory of one machine.
 PASSING = (OSError, MemoryError)
@@ -70,7 +71,7 @@ def done(job: Job) -> Outcome:
         _check_worker(job)
         threads = max(min(job.cores or MAX_THREADS, MAX_THREADS) // job.sharing, 1)
         with limited_threads(threads), _warnings_collected(collected):
-            job.result.save(job.function(*job.arguments))
+            job.result.save(job.function(*map(given, job.arguments)))
     except PASSING:
         raise
     except Exception as raised:

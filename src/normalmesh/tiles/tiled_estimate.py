@@ -39,15 +39,15 @@ class TiledEstimate:
         Expected number of vertices.
     side
         Side of a tile in pixels.
-    is_shared
-        Whether the map is in memory, and processes read it from disk.
+    is_copied
+        Whether a map in memory is copied to disk for other processes.
     """
 
     shape: tuple[int, int]
     foreground: int
     vertices: int
     side: int
-    is_shared: bool = False
+    is_copied: bool = False
 
     @property
     def tiles(self) -> int:
@@ -74,7 +74,7 @@ class TiledEstimate:
     def disk(self) -> int:
         """Bytes of the work folder."""
         rows, columns = self.shape
-        return DISK_BYTES * self.vertices + SHARED_BYTES * rows * columns * self.is_shared
+        return DISK_BYTES * self.vertices + SHARED_BYTES * rows * columns * self.is_copied
 
     def seconds(self, cores: int) -> float:
         """Return the seconds on so many cores."""

@@ -32,7 +32,15 @@ CONNECTING = 10.0
 
 
 class Workers(Protocol):
-    """Who does jobs."""
+    """Who does jobs.
+
+    Attributes
+    ----------
+    is_here
+        Whether it is this process, so that arguments need not travel.
+    """
+
+    is_here: bool
 
     def together(self, memory: float) -> int:
         """Return the number of jobs, of so many bytes of memory each, that are done at the same time."""
@@ -46,6 +54,8 @@ class Workers(Protocol):
 
 class ThisProcess:
     """Does one job after another, each on all cores."""
+
+    is_here = True
 
     def together(self, memory: float) -> int:
         return 1
@@ -70,6 +80,8 @@ class DaskWorkers:
     memory
         Bytes that all jobs may use at the same time; None if each worker has a memory of its own.
     """
+
+    is_here = False
 
     def __init__(self, client: Client, memory: float | None = None) -> None:
         self._client, self._memory = client, memory
