@@ -9,6 +9,7 @@ from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
 from .files.lights import read_lights
+from .files.maps_on_disk import MapOnDisk
 from .files.normal_maps import read_normal_map
 from .files.photometric import PhotometricStereo, photometric_stereo
 from .integration.mesh_integration import integrate
@@ -23,13 +24,16 @@ from .mesh.surface import Surface
 from .normals.camera import Camera
 from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
-from .normals.normal_map import NormalMap, Repairs
+from .normals.georeference import GeoReference
+from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
+from .normals.repairs import Repairs
 from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
 from .reconstruction.levels import reconstruct_levels
 from .reconstruction.pipeline import reconstruct
+from .reconstruction.tiled_reconstruction import reconstruct_tiled
 from .reconstruction.within import reconstruct_within
 from .report.page import write_report
 from .runtime.memory import available_memory
@@ -43,11 +47,13 @@ __all__ = [
     "Diagnosis",
     "Discontinuities",
     "Evaluation",
+    "GeoReference",
     "Integration",
     "IsotropicMesh",
     "JumpLine",
     "Jumps",
     "Looks",
+    "MapOnDisk",
     "MeshCheck",
     "NormalMap",
     "NormalMeshError",
@@ -78,6 +84,7 @@ __all__ = [
     "read_normal_map",
     "reconstruct",
     "reconstruct_levels",
+    "reconstruct_tiled",
     "reconstruct_within",
     "remesh_isotropic",
     "render_normal_map",

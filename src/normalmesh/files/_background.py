@@ -100,6 +100,13 @@ def deviations_beside(vectors, colour, state, deviations):
 
 
 @kernel
+def deviations_of(vectors, colour, deviations):
+    """Write how far vectors (n, 1, 3) are from the colour."""
+    for i in range(len(deviations)):
+        deviations[i] = _deviation(vectors, i, 0, colour)
+
+
+@kernel
 def grow_background(first, last, vectors, colour, tolerance, state, turn):
     """Turn pixels of rows beside the background of round ``turn`` − 1 into background if they are near its colour.
 
@@ -126,14 +133,15 @@ def _is_beside(i, j, state, value):
 
 
 @kernel
-def steep_outline(vectors, colour, state, cosine):
+def steep_outline(vectors, colour, state, cosine, top, left, bottom, right):
     """Return along how many pixels of the outline the foreground is steep within four pixels, and the length of it.
 
-    Steep: the angle between a vector and the colour has at most this cosine.
+    Steep: the angle between a vector and the colour has at most this cosine. Of the outline, pixels in the rows ``top``
+    to ``bottom`` − 1 and the columns ``left`` to ``right`` − 1 count.
     """
     steep = total = 0
-    for i in range(state.shape[0]):
-        for j in range(state.shape[1]):
+    for i in range(top, bottom):
+        for j in range(left, right):
             if state[i, j] < BACKGROUND and _is_any_background(i, j, state):
                 total += 1
                 steep += _is_steep(i, j, vectors, colour, state, cosine)

@@ -51,25 +51,46 @@ def alpha_mask(
     """
     if use == "ignore" or alpha is None:
         if use == "mask":
-            raise unusable(path, "has no alpha channel that could be the mask")
+            raise missing_alpha(path)
         return None
     mask = reaches_half(alpha, maximum)
     if use == "mask" or _has_two_values(alpha, mask):
         return mask
     lowest, highest = np.min(alpha), np.max(alpha)
-    opaque = 1 if maximum is None else maximum
+    opaque = opaque_value(maximum)
     if lowest == highest == opaque:
         return None
-    visible: NDArray[np.bool_] = np.greater(alpha, MARGIN * opaque)
+    visible = is_visible(alpha, opaque)
     if not visible.all() and _overlap(~visible, ~foreground()) >= MATCH:
         return visible
+    warn_of_ignored(path, lowest, highest)
+    return None
+
+
+def opaque_value(maximum: int | None) -> int:
+    """Return the value of opaque pixels."""
+    return 1 if maximum is None else maximum
+
+
+def is_visible(alpha: NDArray[np.generic], opaque: int) -> NDArray[np.bool_]:
+    """Return where an alpha channel is not zero, up to a margin."""
+    visible: NDArray[np.bool_] = np.greater(alpha, MARGIN * opaque)
+    return visible
+
+
+def missing_alpha(path: Path) -> NormalMeshError:
+    """Return the error for a file without the alpha channel that was asked for."""
+    return unusable(path, "has no alpha channel that could be the mask")
+
+
+def warn_of_ignored(path: Path, lowest: object, highest: object) -> None:
+    """Warn that an alpha channel was ignored."""
     warnings.warn(
         f"{path_text(path)}: the alpha channel, from {lowest:g} to {highest:g}, does not look like a mask and was "
         "ignored; alpha='mask' takes it as one",
         NormalMeshWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
-    return None
 
 
 def _has_two_values(alpha: NDArray[np.generic], mask: NDArray[np.bool_]) -> bool:

@@ -36,7 +36,7 @@ def read_npy(path: Path) -> NDArray[np.generic]:
     """Return the array of an NPY file, memory-mapped."""
     with reading(path, "NPY"):
         with path.open("rb") as file:
-            shape, _ = _npy_header(file)
+            shape, _, _ = npy_header(file)
         _check_array_size(path, shape, np.dtype(np.void))
         array: NDArray[np.generic] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
@@ -73,7 +73,7 @@ def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDAr
 def _npz_array(path: Path, name: str) -> NDArray[np.generic]:
     with zipfile.ZipFile(path) as archive:
         with archive.open(f"{name}.npy") as file:
-            _check_array_size(path, *_npy_header(file))
+            _check_array_size(path, *npy_header(file)[:2])
         with archive.open(f"{name}.npy") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
 
@@ -95,12 +95,12 @@ def _npz_shapes(path: Path) -> Shapes:
         for entry in archive.namelist():
             if entry.endswith(".npy"):
                 with archive.open(entry) as file:
-                    shapes[entry.removesuffix(".npy")] = _npy_header(file)[0]
+                    shapes[entry.removesuffix(".npy")] = npy_header(file)[0]
     return shapes
 
 
-def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Return shape and type of the array that starts at the position of an open file."""
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic], bool]:
+    """Return shape, type and whether columns come first, of the array that starts at the position of an open file."""
     version = np.lib.format.read_magic(file)
     length = file.read(2 if version == (1, 0) else 4)
     size = int.from_bytes(length, "little")
@@ -108,12 +108,12 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]
         raise ValueError(f"its header claims {size} bytes")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:
-        shape, _, dtype = read(io.BytesIO(length + file.read(size)))
+        shape, fortran, dtype = read(io.BytesIO(length + file.read(size)))
     except (MemoryError, RecursionError) as error:  # of Python's parser
         raise ValueError("its header is no header") from error
     if min(shape, default=0) < 0:
         raise ValueError(f"its header claims {shape_text(shape)}")
-    return shape, dtype
+    return shape, dtype, fortran
 
 
 def _check_array_size(path: Path, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
@@ -135,11 +135,16 @@ _NORMALS = _Sought("normals", NORMALS_NAMES, "(rows, columns, 3)", lambda shape:
 _DEPTHS = _Sought("depths", DEPTH_NAMES, "(rows, columns)", lambda shape: len(shape) == 2)
 
 
+def chosen_normals(path: Path, shapes: Shapes, variable: str | None) -> str:
+    """Return the name of the array of normals among those of a file, or raise an error that lists them."""
+    return _chosen_name(path, shapes, variable, _NORMALS)
+
+
 def _normals_and_mask(
     path: Path, shapes: Shapes, variable: str | None, load: Callable[[str], NDArray[np.generic]]
 ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
     name = _chosen_name(path, shapes, variable, _NORMALS)
-    mask = next((other for other in shapes if _is_mask(other)), None)
+    mask = next((other for other in shapes if is_mask_name(other)), None)
     if mask is not None and not shapes[mask]:
         warnings.warn(
             f"{path_text(path)}: its variable {mask} is no array of numbers and was ignored; save it as one, or give "
@@ -151,7 +156,7 @@ def _normals_and_mask(
     return load(name), (None if mask is None else load(mask))
 
 
-def _is_mask(name: str) -> bool:
+def is_mask_name(name: str) -> bool:
     return name.lower() == "mask"
 
 
@@ -170,7 +175,7 @@ def _chosen_name(path: Path, shapes: Shapes, variable: str | None, sought: _Soug
                 path, f"variable {variable!r} must have the shape {sought.shape}, not {_shape_text(shapes[variable])}"
             )
         return variable
-    candidates = [name for name, shape in shapes.items() if sought.fits(shape) and not _is_mask(name)]
+    candidates = [name for name, shape in shapes.items() if sought.fits(shape) and not is_mask_name(name)]
     named = sorted((sought.names.index(name.lower()), name) for name in candidates if name.lower() in sought.names)
     if named:
         return named[0][1]
@@ -180,5 +185,5 @@ def _chosen_name(path: Path, shapes: Shapes, variable: str | None, sought: _Soug
         raise unusable(
             path, f"several arrays could be the {sought.what}: {', '.join(candidates)}; name one as variable=…"
         )
-    besides = " besides the mask" if any(map(_is_mask, shapes)) else ""
+    besides = " besides the mask" if any(map(is_mask_name, shapes)) else ""
     raise unusable(path, f"no array{besides} has the shape {sought.shape}; the file holds: {listed}")

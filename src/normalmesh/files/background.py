@@ -79,28 +79,29 @@ def find_background(vectors: Vectors, foreground: NDArray[np.bool_], step: float
     Colour or None
         The colour of the background; None if there is none besides what holds no normal.
     """
-    colour = _border_colour(vectors, step)
+    border = np.concatenate([vectors[0], vectors[-1], vectors[1:-1, 0], vectors[1:-1, -1]])
+    colour = border_colour(border, step)
     lengths = None if colour is None else _usual_lengths(vectors, foreground, colour)
     if colour is None or lengths is None:
         return None
-    could_be_normal = lengths[0] - OFF_LENGTH <= np.linalg.norm(colour.vector) <= lengths[1] + OFF_LENGTH
+    could_be_normal = is_usual(colour, lengths)
     mark, state = COLOURED if could_be_normal else BACKGROUND, np.zeros(foreground.shape, np.uint8)
     in_parallel(mark_coloured, len(state), vectors, colour.vector, colour.tolerance, mark, state, grain=64)
     if could_be_normal:
-        flood_from_border(state, max(BLOCK, min(state.shape) // SHORT_RUN))
-    share = STEEP_SHARE_LOSSY if _grow(vectors, colour, state) else STEEP_SHARE
+        flood_from_border(state, shortest_run(state.shape))
+    lossy = _grow(vectors, colour, state)
     if could_be_normal:
-        steep, total = steep_outline(vectors, colour.vector, state, math.cos(STEEP))
-        if total < FEW or steep < share * total:
+        steep, total = steep_outline(vectors, colour.vector, state, math.cos(STEEP), 0, 0, *state.shape)
+        if not is_object(steep, total, lossy):
             return None
     for rows in row_blocks(foreground.shape):
         foreground[rows] &= state[rows] < BACKGROUND
     return colour
 
 
-def _border_colour(vectors: Vectors, step: float) -> Colour | None:
-    """Return the most common colour of the border, if enough of it has that colour."""
-    border = np.concatenate([vectors[0], vectors[-1], vectors[1:-1, 0], vectors[1:-1, -1]]).astype(np.float64)
+def border_colour(border: NDArray[np.floating], step: float) -> Colour | None:
+    """Return the most common colour of the border, vectors (n, 3), if enough of it has that colour."""
+    border = border.astype(np.float64)
     values = border[np.isfinite(border).all(axis=1) & (np.abs(border) < 4).all(axis=1)]
     if len(values) == 0:
         return None
@@ -121,33 +122,68 @@ def _near(values: NDArray[np.float64], colour: NDArray[np.float64]) -> NDArray[n
 
 def _usual_lengths(vectors: Vectors, foreground: NDArray[np.bool_], colour: Colour) -> NDArray[np.float64] | None:
     """Return the 10 % and 90 % quantiles of the lengths of vectors of other colours, from a sample; None if none is."""
-    rows, columns = foreground.shape
-    step = max(1, math.isqrt(rows * columns // SAMPLED))
-    every = (slice(step // 2, None, step), slice(step // 2, None, step))
-    others = _others(vectors[every][foreground[every]], colour)
-    if len(others) == 0:
+    every = sampled_pixels(foreground.shape)
+    sample = others(vectors[every][foreground[every]], colour)
+    if len(sample) == 0:
         # A small object in a large image may lie between the pixels of a sample of all of it.
-        blocks = (slice(start, start + BLOCK_ROWS) for start in range(0, rows, BLOCK_ROWS))
-        others = np.concatenate([_others(vectors[block][foreground[block]], colour) for block in blocks])
-    if len(others) == 0:
+        blocks = (slice(start, start + BLOCK_ROWS) for start in range(0, len(foreground), BLOCK_ROWS))
+        sample = np.concatenate([others(vectors[block][foreground[block]], colour) for block in blocks])
+    return usual_lengths(sample)
+
+
+def sampled_pixels(shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Return rows and columns of the pixels of an image that are sampled for lengths."""
+    rows, columns = shape
+    step = max(1, math.isqrt(rows * columns // SAMPLED))
+    return slice(step // 2, None, step), slice(step // 2, None, step)
+
+
+def usual_lengths(vectors: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the 10 % and 90 % quantiles of the lengths of vectors (n, 3); None if there is none."""
+    if len(vectors) == 0:
         return None
-    usual: NDArray[np.float64] = np.quantile(np.linalg.norm(others, axis=1), [0.1, 0.9])
+    usual: NDArray[np.float64] = np.quantile(np.linalg.norm(vectors, axis=1), [0.1, 0.9])
     return usual
 
 
-def _others(sample: Vectors, colour: Colour) -> NDArray[np.float64]:
+def is_usual(colour: Colour, lengths: NDArray[np.float64]) -> bool:
+    """Return whether a colour could be a normal, given the usual lengths of the rest."""
+    return bool(lengths[0] - OFF_LENGTH <= np.linalg.norm(colour.vector) <= lengths[1] + OFF_LENGTH)
+
+
+def shortest_run(shape: tuple[int, ...]) -> int:
+    """Return the least number of pixels of a run of the border from which background spreads."""
+    return max(BLOCK, min(shape) // SHORT_RUN)
+
+
+def others(sample: Vectors, colour: Colour) -> NDArray[np.float64]:
     """Return those of some vectors (K, 3) that are not of a colour, up to the noise of a lossy file."""
     found = sample.astype(np.float64)
-    others: NDArray[np.float64] = found[np.abs(found - colour.vector).max(axis=1) > LOSSY]
-    return others
+    differing: NDArray[np.float64] = found[np.abs(found - colour.vector).max(axis=1) > LOSSY]
+    return differing
 
 
 def _grow(vectors: Vectors, colour: Colour, state: NDArray[np.uint8]) -> bool:
     """Add what differs from the background by the noise of a lossy file; return whether the file is lossy."""
     deviations = np.empty(SAMPLED, np.float64)
     count = deviations_beside(vectors, colour.vector, state, deviations)
-    if count == 0 or np.median(deviations[:count]) > LOSSY:
+    if not is_lossy(deviations[:count]):
         return False
+    grow(vectors, colour, state)
+    return True
+
+
+def is_lossy(deviations: NDArray[np.float64]) -> bool:
+    """Return whether pixels beside the background differ from its colour, by these deviations, by noise only."""
+    return bool(len(deviations) and np.median(deviations) <= LOSSY)
+
+
+def grow(vectors: Vectors, colour: Colour, state: NDArray[np.uint8]) -> None:
+    """Add what is near the colour of the background, and connected to it within a block of a lossy file."""
     for turn in range(1, BLOCK + 1):
         in_parallel(grow_background, len(state), vectors, colour.vector, LOSSY, state, turn, grain=64)
-    return True
+
+
+def is_object(steep: int, total: int, lossy: bool) -> bool:
+    """Return whether an outline of ``total`` pixels, of which some are steep, is that of an object."""
+    return total >= FEW and steep >= (STEEP_SHARE_LOSSY if lossy else STEEP_SHARE) * total

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshWarning, path_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.background import Colour, find_background
 from normalmesh.files.formats import unusable
 from normalmesh.files.size_limits import refuse_beyond_memory
@@ -42,6 +44,16 @@ class StoredNormals:
     def shape(self) -> tuple[int, int]:
         rows, columns = self.channels[0].shape
         return rows, columns
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return self.channels[0].dtype
+
+    def part(self, window: tuple[slice, slice]) -> StoredNormals:
+        """Return channels and alpha of some rows and columns."""
+        first, second, third = (channel[window] for channel in self.channels)
+        alpha = None if self.alpha is None else self.alpha[window]
+        return StoredNormals((first, second, third), self.maximum, alpha=alpha)
 
 
 @dataclass(frozen=True)
@@ -91,32 +103,56 @@ def decode(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None) ->
     Background is what the mask leaves out, and what a file marks as such: black and mid grey where the encoding is
     unsigned; zero vectors; without a mask, NaN, infinities, and what :func:`.background.find_background` finds.
     """
-    encoding = _encoding(path, stored, mask)
-    stored = _straight(stored, encoding, mask)
+    encoding = find_encoding(path, stored.dtype, stored.maximum, partial(_usable_samples, stored, mask))
+    every = evenly_spaced(stored.shape)
+    if is_premultiplied(stored.part(every), encoding, None if mask is None else mask[every]):
+        stored = straight(stored)
     # Three float32, the foreground, and what searching the background takes.
     refuse_beyond_memory(path, 14 * math.prod(stored.shape))
     vectors = np.empty((*stored.shape, 3), np.float32)
     foreground = np.ones(stored.shape, np.bool_) if mask is None else mask.copy()
     highest = -math.inf
     for rows in row_blocks(stored.shape):
-        low, high = _decode_rows(stored, encoding, rows, vectors)
-        foreground[rows] &= ~_background(low, high, encoding, nonfinite=mask is None)
+        low, high = decode_rows(stored, encoding, rows, vectors)
+        foreground[rows] &= ~background_of(low, high, encoding, nonfinite=mask is None)
         highest = max(highest, float(high.max()))
-    largest = 0 if stored.maximum is None else round((highest - encoding.offset) / encoding.scale)
-    if stored.maximum is not None and stored.maximum > 255 and 0 < largest <= 255:
-        raise unusable(
-            path,
-            f"values end at 255 of {stored.maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
-        )
+    if stored.maximum is not None:
+        refuse_narrow(path, stored.maximum, round((highest - encoding.offset) / encoding.scale))
     found = find_background(vectors, foreground, encoding.step) if mask is None and foreground.any() else None
     for rows in row_blocks(stored.shape):
         vectors[rows][~foreground[rows]] = 0
     if not foreground.any():
-        raise unusable(path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
+        raise no_foreground(path)
     return DecodedNormals(vectors, foreground, found)
 
 
-def _decode_rows(
+def decode_window(
+    stored: StoredNormals, encoding: Encoding, mask: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return vectors (h, w, 3), as stored, and foreground (h, w) of a window, with what each pixel tells by itself."""
+    vectors = np.empty((*stored.shape, 3), np.float32)
+    foreground = np.ones(stored.shape, np.bool_) if mask is None else mask.copy()
+    for rows in row_blocks(stored.shape):
+        low, high = decode_rows(stored, encoding, rows, vectors)
+        foreground[rows] &= ~background_of(low, high, encoding, nonfinite=mask is None)
+    return vectors, foreground
+
+
+def refuse_narrow(path: Path, maximum: int, largest: int) -> None:
+    """Raise :class:`NormalMeshError` if the largest value of a file shows that it uses a part of its range only."""
+    if maximum > 255 and 0 < largest <= 255:
+        raise unusable(
+            path,
+            f"values end at 255 of {maximum}: 8-bit values in a wider file; save them as 8 bit, or scale them",
+        )
+
+
+def no_foreground(path: Path) -> NormalMeshError:
+    """Return the error for a file without foreground."""
+    return unusable(path, "no pixel is foreground: all are black, mid grey, zero, NaN or outside the mask")
+
+
+def decode_rows(
     stored: StoredNormals, encoding: Encoding, rows: slice, vectors: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Decode some rows into ``vectors``, and return the smallest and the largest component of each pixel."""
@@ -133,7 +169,7 @@ def _decode_rows(
     return np.minimum(np.minimum(x, y), z), np.maximum(np.maximum(x, y), z)
 
 
-def _background(
+def background_of(
     low: NDArray[np.float32], high: NDArray[np.float32], encoding: Encoding, nonfinite: bool
 ) -> NDArray[np.bool_]:
     """Return which pixels hold no normal, from the smallest and the largest component of each."""
@@ -146,15 +182,17 @@ def _background(
     return background
 
 
-def _encoding(path: Path, stored: StoredNormals, mask: NDArray[np.bool_] | None) -> Encoding:
-    dtype = stored.channels[0].dtype
-    if stored.maximum is not None:
+def find_encoding(
+    path: Path, dtype: np.dtype[np.generic], maximum: int | None, samples: Callable[[], NDArray[np.float64]]
+) -> Encoding:
+    """Return the encoding of a file; ``samples`` takes :func:`usable` vectors (n, 3) from it."""
+    if maximum is not None:
         if dtype.kind == "i":
-            return Encoding(1 / stored.maximum, 0.0, 1 / stored.maximum)
-        return Encoding(2 / stored.maximum, -1.0, 2 / stored.maximum)
+            return Encoding(1 / maximum, 0.0, 1 / maximum)
+        return Encoding(2 / maximum, -1.0, 2 / maximum)
     if dtype.kind != "f":
         raise unusable(path, f"holds {dtype}, whose range is not known; save normals as 8 or 16 bit integers or floats")
-    return _float_encoding(path, _sample(stored, mask))
+    return _float_encoding(path, samples())
 
 
 def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
@@ -175,24 +213,28 @@ def _float_encoding(path: Path, sample: NDArray[np.float64]) -> Encoding:
     return UNSIGNED
 
 
-def _straight(stored: StoredNormals, encoding: Encoding, mask: NDArray[np.bool_] | None) -> StoredNormals:
-    """Return the normals with channels divided by alpha, if they were multiplied by it: then vectors have unit length.
+def is_premultiplied(sample: StoredNormals, encoding: Encoding, mask: NDArray[np.bool_] | None) -> bool:
+    """Return whether channels were multiplied by alpha: then vectors have unit length once they are divided by it.
 
-    Files need not say so. Vectors of signed encodings keep their direction anyway.
+    Files need not say so. Vectors of signed encodings keep their direction anyway. ``sample`` and its ``mask`` (h, w)
+    are evenly spaced pixels.
     """
-    if stored.alpha is None or not encoding.offset:
-        return stored
-    every = _evenly_spaced(stored)
-    opacity = _opacity(stored.alpha[every], stored.maximum)
+    if sample.alpha is None or not encoding.offset:
+        return False
+    opacity = _opacity(sample.alpha, sample.maximum)
     soft = (opacity > SOFT) & (opacity < 1 - SOFT)
     if mask is not None:
-        soft &= mask[every]
+        soft &= mask
     if not soft.any():
-        return stored
-    values = np.stack([channel[every][soft] for channel in stored.channels], axis=-1).astype(np.float64)
+        return False
+    values = np.stack([channel[soft] for channel in sample.channels], axis=-1).astype(np.float64)
     plain, divided = (_misfit(each, encoding) for each in (values, values / opacity[soft][:, None]))
-    if not divided <= min(0.5 * plain, 0.1):
-        return stored
+    return divided <= min(0.5 * plain, 0.1)
+
+
+def straight(stored: StoredNormals) -> StoredNormals:
+    """Return the normals with channels divided by alpha."""
+    assert stored.alpha is not None
     opacity = _opacity(stored.alpha, stored.maximum)
     opacity[~(opacity > 0)] = 1
     first, second, third = (np.divide(channel, opacity, dtype=np.float32) for channel in stored.channels)
@@ -209,20 +251,26 @@ def _misfit(values: NDArray[np.float64], encoding: Encoding) -> float:
     return float(np.median(np.abs(np.linalg.norm(encoding.scale * values + encoding.offset, axis=1) - 1)))
 
 
-def _evenly_spaced(stored: StoredNormals) -> tuple[slice, slice]:
-    """Return slices of rows and columns that hold about a million pixels."""
-    step = max(1, math.isqrt(math.prod(stored.shape) >> 20))
+def evenly_spaced(shape: tuple[int, int]) -> tuple[slice, slice]:
+    """Return slices of rows and columns of an image that hold about a million pixels."""
+    step = max(1, math.isqrt(math.prod(shape) >> 20))
     return slice(None, None, step), slice(None, None, step)
 
 
-def _sample(stored: StoredNormals, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+def _usable_samples(stored: StoredNormals, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
     """Return about a million evenly spaced foreground pixels (n, 3); all pixels if there are none."""
-    for every in (_evenly_spaced(stored), (slice(None), slice(None))):
-        with np.errstate(invalid="ignore"):  # a signalling NaN
-            sample = np.stack([channel[every] for channel in stored.channels], axis=-1).astype(np.float64)
-        sample = sample.reshape(-1, 3) if mask is None else sample[mask[every]]
-        sample = sample[np.isfinite(sample).all(axis=1)]
-        sample = sample[(sample != 0).any(axis=1) & (np.abs(sample - 0.5) > 1 / 255).any(axis=1)]
+    for every in (evenly_spaced(stored.shape), (slice(None), slice(None))):
+        sample = usable(stored.part(every), None if mask is None else mask[every])
         if len(sample):
             break
     return sample
+
+
+def usable(stored: StoredNormals, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+    """Return the stored vectors (n, 3) of the foreground that are finite, not zero and not mid grey."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        sample = np.stack(stored.channels, axis=-1).astype(np.float64)
+    sample = sample.reshape(-1, 3) if mask is None else sample[mask]
+    sample = sample[np.isfinite(sample).all(axis=1)]
+    usable: NDArray[np.float64] = sample[(sample != 0).any(axis=1) & (np.abs(sample - 0.5) > 1 / 255).any(axis=1)]
+    return usable

@@ -77,8 +77,11 @@ def read_image_size(path: Path, file_format: str) -> tuple[int, int]:
     """Return rows and columns of a file of one of :data:`IMAGE_FORMATS`, from its header, after a check of its size."""
     with reading(path, file_format):
         if file_format == "TIFF":
-            with _opened_tiff(path) as file:
-                return _tiff_layout(path, _only_image(path, file))[0][:2]
+            with opened_tiff(path) as file:
+                series = only_image(path, file)
+                (rows, columns, channels), _ = _tiff_layout(path, series)
+                check_image_size(path, rows, columns, channels * series.dtype.itemsize)
+                return rows, columns
         with mapped(path) as contents:
             if file_format == "PNG":
                 return _png_header(path, contents)[0]
@@ -194,28 +197,70 @@ def _refuse_turned(path: Path, orientation: int) -> None:
         )
 
 
-def _read_tiff(path: Path) -> Image:
-    with _opened_tiff(path) as file:
-        series = _only_image(path, file)
+@dataclass(frozen=True)
+class TiffHeader:
+    """What a TIFF says about its only image.
+
+    Attributes
+    ----------
+    shape
+        Rows, columns and channels.
+    planes_first
+        Whether channels are the first axis of the stored array.
+    maximum, colour
+        As in :class:`Image`.
+    inverted
+        Whether zero is white.
+    nodata
+        The text of the number that stands for a missing value, if there is one.
+    """
+
+    shape: tuple[int, int, int]
+    planes_first: bool
+    maximum: int | None
+    colour: str
+    inverted: bool
+    nodata: str | None
+
+    @classmethod
+    def of(cls, path: Path, series: TiffPageSeries) -> TiffHeader:
+        """Read the header of a series, or raise :class:`NormalMeshError` if it is no upright image of some channels."""
         page = series.keyframe
         _refuse_turned(path, page.tags.valueof(ORIENTATION, default=1))
         photometric = getattr(page.photometric, "name", str(page.photometric))
-        is_jpeg, bits, nodata = page.compression in (6, 7), page.bitspersample, page.tags.valueof(NODATA)
-        # tifffile labels bilevel data "zero is white" and yet stores True as one.
-        inverted = photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py")
+        bits = page.bitspersample
         shape, planes_first = _tiff_layout(path, series)
+        return cls(
+            shape,
+            planes_first,
+            _tiff_maximum(series.dtype, bits),
+            _tiff_colour(photometric, shape[2], is_jpeg=page.compression in (6, 7)),
+            # tifffile labels bilevel data "zero is white" and yet stores True as one.
+            inverted=photometric == "MINISWHITE" and not (bits == 1 and page.software == "tifffile.py"),
+            nodata=page.tags.valueof(NODATA),
+        )
+
+    def image(self, values: NDArray[np.generic]) -> Image:
+        """Return the image of stored values (h, w, C), of all of it or of a window."""
+        values, missing = _without_nodata(values, self.nodata)
+        if self.inverted and self.maximum is not None:
+            values, missing = self.maximum - values, None if missing is None else self.maximum - missing
+        return Image(values, self.maximum, self.colour, missing)
+
+
+def _read_tiff(path: Path) -> Image:
+    with opened_tiff(path) as file:
+        series = only_image(path, file)
+        header = TiffHeader.of(path, series)
+        check_image_size(path, *header.shape[:2], header.shape[2] * series.dtype.itemsize)
         values = series.asarray()
-    values = np.moveaxis(values, 0, -1) if planes_first else _with_channel_axis(values)
-    if values.shape != shape or values.size == 0:
-        raise ValueError(f"its pixels are {shape_text(values.shape)}, not {shape_text(shape)}")
-    maximum = _tiff_maximum(values.dtype, bits)
-    values, missing = _without_nodata(values, nodata)
-    if inverted and maximum is not None:
-        values, missing = maximum - values, None if missing is None else maximum - missing
-    return Image(values, maximum, _tiff_colour(photometric, values.shape[2], is_jpeg), missing)
+    values = np.moveaxis(values, 0, -1) if header.planes_first else _with_channel_axis(values)
+    if values.shape != header.shape or values.size == 0:
+        raise ValueError(f"its pixels are {shape_text(values.shape)}, not {shape_text(header.shape)}")
+    return header.image(values)
 
 
-def _only_image(path: Path, file: TiffFile) -> TiffPageSeries:
+def only_image(path: Path, file: TiffFile) -> TiffPageSeries:
     """Return the only image of a TIFF besides its previews: the first page of a raw file may be one."""
     images = [series for series in file.series if not series.keyframe.is_reduced] or list(file.series)
     if len(images) > 1:
@@ -239,7 +284,7 @@ def _without_nodata(values: NDArray[np.generic], text: str | None) -> tuple[NDAr
     return np.where(np.isclose(values, nodata, rtol=1e-6, atol=0), values.dtype.type(np.nan), values), None
 
 
-def _opened_tiff(path: Path) -> TiffFile:
+def opened_tiff(path: Path) -> TiffFile:
     import tifffile
 
     with mapped(path) as contents:
@@ -249,7 +294,7 @@ def _opened_tiff(path: Path) -> TiffFile:
 
 
 def _tiff_layout(path: Path, series: TiffPageSeries) -> tuple[tuple[int, int, int], bool]:
-    """Return rows, columns and channels, and whether channels come first, after a check of the size."""
+    """Return rows, columns and channels, and whether channels come first."""
     planes_first = series.axes in ("SYX", "CYX")
     shape = (*series.shape[1:], series.shape[0]) if planes_first else (*series.shape, 1)[: max(series.ndim, 3)]
     if len(shape) != 3 or shape[2] > 4 or series.dtype.kind == "c":
@@ -259,7 +304,6 @@ def _tiff_layout(path: Path, series: TiffPageSeries) -> tuple[tuple[int, int, in
             "expected one image of rows × columns × 3 or 4 channels",
         )
     rows, columns, channels = shape
-    check_image_size(path, rows, columns, channels * series.dtype.itemsize)
     return (rows, columns, channels), planes_first
 
 

@@ -22,7 +22,8 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
 from normalmesh.normals.noise import closure_error, component_noise
-from normalmesh.normals.normal_map import NormalMap, Repairs
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.repairs import Repairs
 
 
 @dataclass(frozen=True)

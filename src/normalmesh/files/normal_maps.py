@@ -16,7 +16,7 @@ from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error, shape_text
 from normalmesh.files.alpha import Alpha, alpha_mask, checked_alpha
 from normalmesh.files.arrays import read_array_size, read_mat, read_npy, read_npz
-from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
+from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
@@ -95,6 +95,8 @@ def read_normal_map(
         Floats were taken as [0, 1]; an alpha channel was ignored; the data contradict the convention, or leave it
         open; normals were repaired.
     """
+    from normalmesh.normals.diagnosis import diagnose
+
     path = checked_path(path)
     if variable is not None and not isinstance(variable, str):
         raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
@@ -108,7 +110,8 @@ def read_normal_map(
         decoded = decode(path, stored, inside)
         del stored
     camera = ready or camera_from(camera(shape) if callable(camera) else camera)
-    to_project(decoded.vectors, _chosen_convention(path, decoded, camera, stated))
+    diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
+    to_project(decoded.vectors, chosen_convention(path, diagnosis, stated))
     try:
         return NormalMap(decoded.vectors, inside, camera)  # type: ignore[arg-type]  # None: no mask
     except NormalMeshError as error:
@@ -218,11 +221,8 @@ def _three_channels(
     return values[..., 0], values[..., 1], values[..., 2]
 
 
-def _chosen_convention(path: Path, decoded: DecodedNormals, camera: Camera, stated: Convention | None) -> Convention:
+def chosen_convention(path: Path, diagnosis: Diagnosis, stated: Convention | None) -> Convention:
     """Return the stated convention, with a warning if the data contradict it; else the likely one."""
-    from normalmesh.normals.diagnosis import diagnose
-
-    diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
     likely = likely_convention(diagnosis)
     if stated is None:
         if diagnosis.axes is None:

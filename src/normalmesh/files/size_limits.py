@@ -58,16 +58,25 @@ def _checked(value: object, name: str) -> float:
 
 def check_image_size(path: Path, rows: int, columns: int, pixel_bytes: int) -> None:
     """Raise if an image has more pixels than the limit, than its file can hold, or than fit into memory."""
+    check_pixel_limit(path, rows, columns)
+    check_file_length(path, rows, columns, pixel_bytes)
+    refuse_beyond_memory(path, rows * columns * pixel_bytes)
+
+
+def check_pixel_limit(path: Path, rows: int, columns: int) -> None:
+    """Raise if an image has more pixels than the limit."""
     if rows * columns > (limit := pixel_limit()):
         raise unusable(
             path,
             f"claims {columns} × {rows} pixels, more than the limit of {limit:.15g}; if you trust the file, "
             f"raise max_pixels (--max-pixels, {VARIABLE})",
         )
-    needed = rows * columns * pixel_bytes
-    if needed > max(HARMLESS, MAX_COMPRESSION * path.stat().st_size):
+
+
+def check_file_length(path: Path, rows: int, columns: int, pixel_bytes: int) -> None:
+    """Raise if an image has more pixels than its file can hold."""
+    if rows * columns * pixel_bytes > max(HARMLESS, MAX_COMPRESSION * path.stat().st_size):
         raise unusable(path, f"is too short for the {columns} × {rows} pixels that it claims; it is damaged")
-    refuse_beyond_memory(path, needed)
 
 
 def refuse_beyond_memory(path: Path, needed: int) -> None:

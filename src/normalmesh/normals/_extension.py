@@ -23,10 +23,11 @@ def mark_missing(first, last, arrays, rings):
 
 
 @kernel
-def extend_ring(first, last, arrays, rings, ring, missing):
+def extend_ring(first, last, arrays, rings, ring, missing, top, left):
     """Give missing pixels next to lower rings the mean normal of these neighbours, at most 85° from the viewing ray.
 
-    ``missing`` (H,) counts the missing pixels of each row. Threads read only pixels that none of them writes.
+    ``missing`` (H,) counts the missing pixels of each row. ``top`` and ``left``: row and column of the first pixel in
+    the image of the camera. Threads read only pixels that none of them writes.
     """
     normals = arrays.normals
     for i in range(first, last):
@@ -37,7 +38,7 @@ def extend_ring(first, last, arrays, rings, ring, missing):
                 continue
             x, y, z, found = _sum_of_neighbours(i, j, arrays, rings, ring)
             if found:
-                x, y, z = facing(x, y, z, j + 0.5, i + 0.5, arrays.camera)
+                x, y, z = facing(x, y, z, left + j + 0.5, top + i + 0.5, arrays.camera)
                 normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x, y, z
                 rings[i, j] = ring
                 missing[i] -= 1

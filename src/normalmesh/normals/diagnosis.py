@@ -30,7 +30,7 @@ from normalmesh.normals.integrability import (
 )
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
-from normalmesh.normals.overview import FEW, foreground_window, overview_of
+from normalmesh.normals.overview import FEW, ArrayPixels, Pixels, overview_of
 from normalmesh.normals.silhouette import Silhouette, silhouette
 
 _FACING = 2**16  # number of pixels of the overview that are sampled for the side that they face
@@ -166,25 +166,29 @@ def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, came
     Large maps are sampled: the cost does not grow beyond one million pixels.
     """
     channels, usable, camera_of_map = _checked(normals, mask, camera)
-    step, overview, foreground = overview_of(channels, usable)
+    return diagnose_pixels(ArrayPixels(channels, usable), camera_of_map, raw=not isinstance(normals, NormalMap))
+
+
+def diagnose_pixels(pixels: Pixels, camera: Camera, raw: bool) -> Diagnosis:
+    """Diagnose the convention of pixels in memory or on disk; ``raw``: they are as decoded from a file."""
+    step, overview, foreground = overview_of(pixels)
     if step > 1 and np.count_nonzero(foreground) < FEW:
         # A small object in a large image: look where it is.
-        window = foreground_window(channels, usable)
-        channels, usable = channels[window], None if usable is None else usable[window]
-        camera_of_map = window_camera(camera_of_map, window[1].start, window[0].start)
-        step, overview, foreground = overview_of(channels, usable)
+        pixels, top, left = pixels.around_foreground()
+        camera = window_camera(camera, left, top)
+        step, overview, foreground = overview_of(pixels)
     if not foreground.any():
         raise NormalMeshError("no pixel holds a normal: all are NaN, zero, black, white or outside the mask")
-    values = _Values.of(overview[foreground], raw=not isinstance(normals, NormalMap))
+    values = _Values.of(overview[foreground], raw)
     if values.srgb:
         overview = undo_srgb(overview)
     overview /= np.where(foreground, lengths(overview), 1)[..., None]
 
-    tiles = [sample_tiles(channels, usable, each, bool(values.srgb)) for each in sorted({1, step})]
+    tiles = [sample_tiles(pixels, each, bool(values.srgb)) for each in sorted({1, step})]
     evidence = _Evidence(
-        _facing_away(overview, foreground, step, camera_of_map),
-        integrability(tiles, camera_of_map),
-        silhouette(overview, foreground, step, camera_of_map),
+        _facing_away(overview, foreground, step, camera),
+        integrability(tiles, camera),
+        silhouette(overview, foreground, step, camera),
     )
     candidates, confidence = evidence.verdict()
     return Diagnosis(

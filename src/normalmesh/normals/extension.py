@@ -52,15 +52,28 @@ def extend(arrays: NormalMapArrays, missing: NDArray[np.int64], reach: Reach) ->
     reach
         How far.
     """
+    rings, still = extend_rings(arrays, missing, reach)
+    members = np.empty(int(missing.sum() - still.sum()), np.int64)
+    return int(leave_out(arrays, rings, missing, members, reach.rim, reach.largest))
+
+
+def extend_rings(
+    arrays: NormalMapArrays, missing: NDArray[np.int64], reach: Reach, top: int = 0, left: int = 0
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Extend normals ring by ring as far as holes allow; return the ring of each pixel, and what is still missing.
+
+    ``top`` and ``left``: row and column of the first pixel in the image of the camera. The ring (H, W) of a pixel is
+    0 where there is a measurement or no mask, and :data:`._extension.MISSING` where there is no normal yet. Pixels of a
+    window are as in the whole image if they are farther than the reach from its border.
+    """
     rows = len(missing)
     rings = np.zeros(arrays.mask.shape, np.uint8)
     in_parallel(mark_missing, rows, arrays, rings, grain=64)
-    left, total = missing.copy(), int(missing.sum())
-    count = total
+    still = missing.copy()
+    count = int(missing.sum())
     for ring in range(1, max(reach.rim, reach.hole) + 1):
-        in_parallel(extend_ring, rows, arrays, rings, ring, left, grain=64)
-        before, count = count, int(left.sum())
+        in_parallel(extend_ring, rows, arrays, rings, ring, still, top, left, grain=64)
+        before, count = count, int(still.sum())
         if count in (0, before):
             break
-    members = np.empty(total - count, np.int64)
-    return int(leave_out(arrays, rings, missing, members, reach.rim, reach.largest))
+    return rings, still

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
+
+if TYPE_CHECKING:
+    from normalmesh.normals.overview import Pixels
 
 Float32 = NDArray[np.float32]
 Bool = NDArray[np.bool_]
@@ -136,14 +139,19 @@ def undo_srgb(channels: Float32) -> Float32:
     return (2 * linear - 1).astype(np.float32)
 
 
-def sample_tiles(channels: NDArray[np.floating], mask: Bool | None, step: int, srgb: bool) -> Tiles:
-    """Return tiles of every ``step``-th pixel of the map (H, W, 3), spread evenly over its foreground."""
-    shape = channels.shape[:2]
+def probe_step(step: int) -> int:
+    """Return the step of the pixels that tell where :func:`sample_tiles` finds foreground."""
+    return _TILE // 8 * step
+
+
+def sample_tiles(pixels: Pixels, step: int, srgb: bool) -> Tiles:
+    """Return tiles of every ``step``-th pixel of a map, spread evenly over its foreground."""
+    shape = pixels.shape
     side = _TILE * step
     rows, columns = (np.arange(0, size, side) for size in shape)
     top, left = (grid.ravel() for grid in np.meshgrid(rows, columns, indexing="ij"))
-    look = _TILE // 8 * step
-    probe = foreground_of(channels[::look, ::look], None if mask is None else mask[::look, ::look])
+    look = probe_step(step)
+    probe = foreground_of(*pixels.every(look))
     share = np.array([probe[i : i + 8, j : j + 8].sum() for i, j in zip(top // look, left // look, strict=True)])
     chosen = np.flatnonzero(share >= 0.25 * share.max())
     if chosen.size > _TILES:
@@ -152,8 +160,9 @@ def sample_tiles(channels: NDArray[np.floating], mask: Bool | None, step: int, s
     j = (left[chosen, None] + step * np.arange(_TILE))[:, None, :]
     inside = (i < shape[0]) & (j < shape[1])
     at = np.minimum(i, shape[0] - 1), np.minimum(j, shape[1] - 1)
-    picked = channels[at].astype(np.float32)
-    foreground = inside & foreground_of(picked, None if mask is None else mask[at])
+    channels, mask = pixels.at(*at, step)
+    picked = channels.astype(np.float32)
+    foreground = inside & foreground_of(picked, mask)
     if srgb:
         picked = undo_srgb(picked)
     return Tiles(_unit(picked, foreground), foreground, (j + 0.5).astype(np.float32), (i + 0.5).astype(np.float32))

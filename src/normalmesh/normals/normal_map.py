@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals._normal_map import (
     BACK_FACING,
     INVALID,
     UNRESOLVED,
+    GivenVectors,
     NormalMapArrays,
     clean_normals,
     count_clamped,
@@ -22,46 +26,18 @@ from normalmesh.normals._normal_map import (
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, extend
 from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.repairs import Repairs, counted_repairs, is_flattened, refuse_unusable, report_repairs
+from normalmesh.normals.windows import Rectangle, checked_window, rectangle_of
 from normalmesh.runtime.threads import in_parallel
+
+if TYPE_CHECKING:
+    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.normals.conventions import Convention
 
 #: Vectors that are shorter than this share of the typical length have no direction: mid grey with the noise of a file.
 SHORT = 0.05
 #: Number of vectors whose lengths are sampled, and the quantile that is typical: most of an image may be background.
 SAMPLED, TYPICAL = 1 << 16, 0.95
-#: Share of grazing normals that is reported. The outline of a sphere has 0.8 %, that of a thin wire 3 %.
-MANY = 0.05
-#: The same for components and for maps with few such normals: the rim is a large share of them.
-MOST, FEW = 0.2, 20
-
-
-@dataclass(frozen=True)
-class Repairs:
-    """How many foreground pixels a :class:`NormalMap` had to repair or drop.
-
-    Attributes
-    ----------
-    invalid
-        NaN, infinite or (nearly) zero-length vectors of the mask: no measurements. Without a mask they are background
-        and not counted.
-    rescaled
-        Normals whose length was off by more than 2 %: normalised (as all are).
-    back_facing
-        Normals turned away from the viewer: no measurements.
-    grazing
-        Normals between 85° and 90° from the viewing ray: clamped to 85°. Along rays that are more than 45° from the
-        optical axis, which see a level surface obliquely, too, the limit is nearer to 90°.
-    extended
-        Pixels without a measurement that took the mean normal of their neighbours.
-    excluded
-        Pixels of the mask without a measurement, too far from any: left the mask. 0 without a mask.
-    """
-
-    invalid: int = 0
-    rescaled: int = 0
-    back_facing: int = 0
-    grazing: int = 0
-    extended: int = 0
-    excluded: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +78,8 @@ class NormalMap:
     repairs: Repairs = field(init=False)
 
     def __post_init__(self) -> None:
-        _report(self, unresolved=self._check())
+        unresolved = self._check()
+        report_repairs(self.repairs, self.foreground, unresolved, partial(_flattened_components, self))
 
     @classmethod
     def derived(cls, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> NormalMap:
@@ -113,22 +90,79 @@ class NormalMap:
         derived._check()
         return derived
 
+    @classmethod
+    def cleaned(
+        cls, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera, repairs: Repairs | None = None
+    ) -> NormalMap:
+        """Return a map of normals and a mask that are clean already, as those of another map: they stay as they are."""
+        clean = object.__new__(cls)
+        normals, mask = np.ascontiguousarray(normals), np.ascontiguousarray(mask)
+        normals.flags.writeable = mask.flags.writeable = False
+        for name, value in (
+            ("normals", normals),
+            ("mask", mask),
+            ("camera", camera),
+            ("repairs", repairs or Repairs()),
+        ):
+            object.__setattr__(clean, name, value)
+        return clean
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        mask: str | PathLike[str] | ArrayLike | None = None,
+        camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
+        convention: str | Convention = "opengl",
+        *,
+        alpha: Literal["auto", "mask", "ignore"] = "auto",
+        variable: str | None = None,
+        max_pixels: float | None = None,
+    ) -> MapOnDisk:
+        """Open a normal map that stays on disk, and is read window by window.
+
+        A window has, bit for bit, the pixels that :func:`read_normal_map` gives there. Everything that rules of the
+        whole map need (encoding, background, mask, repairs) is found here, in passes over all windows; the warnings
+        are those of the whole map, and come once.
+
+        Parameters
+        ----------
+        path
+            Tiled or striped TIFF, BigTIFF or COG (its full resolution), Zarr or OME-Zarr (extra ``zarr``), or NPY.
+        mask
+            (H, W), nonzero = foreground, or a file of any of these kinds; other images are read whole. Default: the
+            array named ``mask`` of a Zarr group or the alpha channel, else every pixel that is not background.
+        camera
+            As for :func:`read_normal_map`. Default: for a GeoTIFF an :class:`Orthographic` camera with its pixel
+            size, else :class:`Orthographic`.
+        convention, alpha, max_pixels
+            As for :func:`read_normal_map`.
+        variable
+            Which array of a Zarr group holds the normals.
+
+        Raises
+        ------
+        NormalMeshError
+            The file cannot be read in windows or is not a normal map; the message says what to do.
+        """
+        from normalmesh.files.maps_on_disk import open_map
+
+        return open_map(path, mask, camera, convention, alpha=alpha, variable=variable, max_pixels=max_pixels)
+
     def _check(self) -> int:
         """Clean normals and mask; return the number of pixels in which depth changes too much to be resolved."""
         checked_camera(self.camera)
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
-        normals = np.empty(given.shape, np.float32)
-        counts = np.zeros((len(mask), 5), np.int64)
         shortest = SHORT * _typical_length(given, mask)
-        in_parallel(clean_normals, len(mask), given, mask, self.camera.arrays, shortest, normals, counts, grain=64)
+        normals, counts = clean(GivenVectors(given, mask, 0, 0), self.camera, shortest)
         totals = counts.sum(axis=0)
-        _refuse_unusable(totals, int(np.count_nonzero(mask)))
-        missing, extended = counts[:, INVALID] + counts[:, BACK_FACING], 0
+        refuse_unusable(totals, int(np.count_nonzero(mask)))
+        missing, extended = missing_of(counts), 0
         if missing.any():
             reach = WITHOUT_MASK if self.mask is None else WITH_MASK
             extended = extend(NormalMapArrays(normals, mask, self.camera.arrays), missing, reach)
-        repairs = _repairs(totals, extended, self.mask is not None)
+        repairs = counted_repairs(totals, extended, self.mask is not None)
         normals.flags.writeable = False
         mask.flags.writeable = False
         for name, value in (("normals", normals), ("mask", mask), ("repairs", repairs)):
@@ -150,6 +184,29 @@ class NormalMap:
     def foreground(self) -> int:
         """Number of pixels in the mask."""
         return int(np.count_nonzero(self.mask))
+
+    def rectangle(self) -> Rectangle:
+        """Return the smallest rectangle (top, left, height, width) that holds the foreground."""
+        return rectangle_of(np.any(self.mask, axis=1), np.any(self.mask, axis=0))
+
+    def window(self, rows: slice, columns: slice) -> NormalMap | None:
+        """Return the same pixels as a map of a window of the image; None if no pixel of it is foreground.
+
+        Its camera is that of the window, whose first pixel is (``rows.start``, ``columns.start``). Whole rows are not
+        copied.
+        """
+        from normalmesh.normals.component_maps import window_camera
+
+        rows, columns = checked_window(rows, columns, self.shape)
+        mask = self.mask[rows, columns]
+        if not mask.any():
+            return None
+        camera = window_camera(self.camera, columns.start, rows.start)
+        return NormalMap.cleaned(self.normals[rows, columns], mask, camera)
+
+    def mask_window(self, rows: slice, columns: slice) -> NDArray[np.bool_]:
+        """Return the mask (h, w) of a window of the image."""
+        return self.mask[checked_window(rows, columns, self.shape)]
 
     def __repr__(self) -> str:
         rows, columns = self.shape
@@ -197,67 +254,21 @@ def _typical_length(given: NDArray[np.floating], mask: NDArray[np.bool_]) -> flo
     return 0.0
 
 
-def _refuse_unusable(totals: NDArray[np.int64], pixels: int) -> None:
-    """Raise :class:`NormalMeshError` if none of the pixels of the mask holds a measurement."""
-    if totals[INVALID] + totals[BACK_FACING] < pixels:
-        return
-    if totals[BACK_FACING]:
-        raise NormalMeshError(
-            "all normals point away from the viewer: z must point towards the viewer; "
-            "read the map with convention='opencv' (z away), or negate the axis that is off"
-        )
-    raise NormalMeshError(
-        f"no usable normal is left: all {pixels} in the mask are NaN, infinite or of zero length; "
-        "check that file and mask belong together"
-    )
+def clean(given: GivenVectors, camera: Camera, shortest: float) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return unit normals (H, W, 3), zero where there is no measurement, and the counts (H, 5) of what was changed.
+
+    Vectors up to ``shortest`` are none; ``camera`` is that of the image that ``given`` is a window of.
+    """
+    normals = np.empty(given.vectors.shape, np.float32)
+    counts = np.zeros((len(normals), 5), np.int64)
+    in_parallel(clean_normals, len(normals), given, camera.arrays, shortest, normals, counts, grain=64)
+    return normals, counts
 
 
-def _repairs(totals: NDArray[np.int64], extended: int, masked: bool) -> Repairs:
-    """Return the counts; without a mask, what has no measurement is background."""
-    invalid, rescaled, back_facing, grazing = (int(total) for total in totals[:UNRESOLVED])
-    if not masked:
-        return Repairs(0, rescaled, back_facing, grazing, extended)
-    return Repairs(invalid, rescaled, back_facing, grazing, extended, invalid + back_facing - extended)
-
-
-def _report(normal_map: NormalMap, unresolved: int) -> None:
-    """Warn once about all repairs, except for clamped grazing normals if they are as few as at every outline."""
-    repairs, foreground = normal_map.repairs, normal_map.foreground
-    parts = []
-    if repairs.invalid:
-        parts.append(f"{repairs.invalid} normals are NaN, infinite or of (nearly) zero length")
-    if repairs.back_facing:
-        share = 100 * repairs.back_facing / (foreground - repairs.extended + repairs.back_facing)
-        doubt = "; is the convention right?" if share > 20 else ""
-        parts.append(f"{repairs.back_facing} normals ({share:.2g} %) point away from the viewer{doubt}")
-    if repairs.extended:
-        parts.append(f"{repairs.extended} pixels without a measurement took the mean normal of their neighbours")
-    if repairs.excluded:
-        parts.append(f"{repairs.excluded} pixels too far from any measurement left the mask")
-    if repairs.rescaled:
-        parts.append(f"{repairs.rescaled} normals were not of unit length and were normalised")
-    clamped = f"{repairs.grazing} normals ({_percent(repairs.grazing, foreground)}) are almost at right angles to the "
-    clamped += "viewing ray and were clamped to 85°"
-    if _is_much(repairs.grazing, foreground):
-        parts.append(f"{clamped}: the surface is too flat there; are convention and camera right?")
-    elif repairs.grazing >= FEW and (flattened := _flattened_components(normal_map)):
-        parts.append(f"{clamped}: {flattened} components of the mask consist of them, and are too flat")
-    if unresolved:
-        parts.append(
-            f"in {unresolved} pixels depth changes by more than a quarter from the centre to a corner, and is "
-            "inaccurate; is the focal length right, in pixels?"
-        )
-    if parts:
-        warnings.warn("; ".join(parts), NormalMeshWarning, stacklevel=4)
-
-
-def _percent(number: int, pixels: int) -> str:
-    return f"{100 * number / pixels:.3g} %"
-
-
-def _is_much(number: int, pixels: int) -> bool:
-    """Return whether a number of pixels is more than an outline has."""
-    return number > (MANY if number >= FEW else MOST) * pixels
+def missing_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number (H,) of pixels of the mask without a measurement in each row, from the counts of a map."""
+    missing: NDArray[np.int64] = counts[:, INVALID] + counts[:, BACK_FACING]
+    return missing
 
 
 def _flattened_components(normal_map: NormalMap) -> int:
@@ -268,4 +279,4 @@ def _flattened_components(normal_map: NormalMap) -> int:
     counts = np.zeros((count + 1, 2), np.int64)
     count_clamped(normal_map.arrays, labels, counts)
     pixels, clamped = counts.T
-    return int(np.count_nonzero((clamped >= FEW) & (clamped > MOST * pixels)))
+    return int(np.count_nonzero(is_flattened(pixels, clamped)))

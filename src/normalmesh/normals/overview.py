@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.normals.integrability import foreground_of
 
 Bool = NDArray[np.bool_]
+Places = NDArray[np.intp]
+Channels = NDArray[np.floating]
 
 #: Number of pixels sampled for lengths, directions and the outline.
 SAMPLED = 2**19
@@ -17,26 +22,76 @@ FEW = 2**14
 MARGIN, ROWS = 32, 256
 
 
-def overview_of(channels: NDArray[np.floating], usable: Bool | None) -> tuple[int, NDArray[np.float32], Bool]:
+class Pixels(Protocol):
+    """Channels of a map, in memory or on disk, from which samples are taken. A mask may be None: all pixels."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def every(self, step: int) -> tuple[Channels, Bool | None]:
+        """Return channels (h, w, 3) and mask (h, w) of every ``step``-th pixel along rows and columns."""
+
+    def at(self, i: Places, j: Places, step: int) -> tuple[Channels, Bool | None]:
+        """Return channels (T, S, S, 3) and mask (T, S, S) of every ``step``-th pixel of squares.
+
+        Rows i (T, S, 1) and columns j (T, 1, S) begin at multiples of ``step``; the last ones may be repeated.
+        """
+
+    def around_foreground(self) -> tuple[Pixels, int, int]:
+        """Return the pixels of a window around the foreground, and row and column of its first pixel."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPixels:
+    """Pixels in memory: channels (H, W, 3) and a mask (H, W) or None."""
+
+    channels: Channels
+    usable: Bool | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.channels.shape[:2]
+        return rows, columns
+
+    def every(self, step: int) -> tuple[Channels, Bool | None]:
+        return self.channels[::step, ::step], None if self.usable is None else self.usable[::step, ::step]
+
+    def at(self, i: Places, j: Places, step: int) -> tuple[Channels, Bool | None]:
+        return self.channels[i, j], None if self.usable is None else self.usable[i, j]
+
+    def around_foreground(self) -> tuple[ArrayPixels, int, int]:
+        rows, columns = (np.zeros(length, np.bool_) for length in self.shape)
+        for start in range(0, len(rows), ROWS):
+            part = slice(start, start + ROWS)
+            usable = None if self.usable is None else self.usable[part]
+            found = foreground_of(self.channels[part].astype(np.float32), usable)
+            rows[part] = found.any(axis=1)
+            columns |= found.any(axis=0)
+        window = foreground_window(rows, columns)
+        pixels = ArrayPixels(self.channels[window], None if self.usable is None else self.usable[window])
+        return pixels, window[0].start, window[1].start
+
+
+def overview_of(pixels: Pixels) -> tuple[int, NDArray[np.float32], Bool]:
     """Return a step, every ``step``-th pixel (h, w, 3) of a map along rows and columns, and its foreground (h, w)."""
-    rows, columns = channels.shape[:2]
-    step = max(1, int(np.ceil(np.sqrt(rows * columns / SAMPLED))))
-    overview = channels[::step, ::step].astype(np.float32)
-    return step, overview, foreground_of(overview, None if usable is None else usable[::step, ::step])
+    step = overview_step(pixels.shape)
+    channels, usable = pixels.every(step)
+    overview = channels.astype(np.float32)
+    return step, overview, foreground_of(overview, usable)
 
 
-def foreground_window(channels: NDArray[np.floating], usable: Bool | None) -> tuple[slice, slice]:
-    """Return rows and columns of the foreground with a margin; of the whole map if it has none."""
-    rows, columns = (np.zeros(length, np.bool_) for length in channels.shape[:2])
-    for start in range(0, len(rows), ROWS):
-        part = slice(start, start + ROWS)
-        found = foreground_of(channels[part].astype(np.float32), None if usable is None else usable[part])
-        rows[part] = found.any(axis=1)
-        columns |= found.any(axis=0)
+def overview_step(shape: tuple[int, int]) -> int:
+    """Return the step of an overview of :data:`SAMPLED` pixels."""
+    rows, columns = shape
+    return max(1, int(np.ceil(np.sqrt(rows * columns / SAMPLED))))
+
+
+def foreground_window(rows: Bool, columns: Bool) -> tuple[slice, slice]:
+    """Return the window of the foreground with a margin, given which rows (H,) and columns (W,) hold some of it."""
     if not rows.any():
         return slice(0, len(rows)), slice(0, len(columns))
-    tops, lefts = np.flatnonzero(rows), np.flatnonzero(columns)
-    return _around(tops), _around(lefts)
+    return _around(np.flatnonzero(rows)), _around(np.flatnonzero(columns))
 
 
 def _around(places: NDArray[np.int64]) -> slice:

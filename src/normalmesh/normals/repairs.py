@@ -1,0 +1,131 @@
+"""Repairs of normal maps: how many pixels had to be changed, and what is said about it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.normals._normal_map import BACK_FACING, INVALID, UNRESOLVED
+
+#: Share of grazing normals that is reported. The outline of a sphere has 0.8 %, that of a thin wire 3 %.
+MANY = 0.05
+#: The same for components and for maps with few such normals: the rim is a large share of them.
+MOST, FEW = 0.2, 20
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """How many foreground pixels a :class:`NormalMap` had to repair or drop.
+
+    Attributes
+    ----------
+    invalid
+        NaN, infinite or (nearly) zero-length vectors of the mask: no measurements. Without a mask they are background
+        and not counted.
+    rescaled
+        Normals whose length was off by more than 2 %: normalised (as all are).
+    back_facing
+        Normals turned away from the viewer: no measurements.
+    grazing
+        Normals between 85° and 90° from the viewing ray: clamped to 85°. Along rays that are more than 45° from the
+        optical axis, which see a level surface obliquely, too, the limit is nearer to 90°.
+    extended
+        Pixels without a measurement that took the mean normal of their neighbours.
+    excluded
+        Pixels of the mask without a measurement, too far from any: left the mask. 0 without a mask.
+    """
+
+    invalid: int = 0
+    rescaled: int = 0
+    back_facing: int = 0
+    grazing: int = 0
+    extended: int = 0
+    excluded: int = 0
+
+
+def refuse_unusable(totals: NDArray[np.int64], pixels: int) -> None:
+    """Raise :class:`NormalMeshError` if none of the pixels of the mask holds a measurement."""
+    if totals[INVALID] + totals[BACK_FACING] < pixels:
+        return
+    if totals[BACK_FACING]:
+        raise NormalMeshError(
+            "all normals point away from the viewer: z must point towards the viewer; "
+            "read the map with convention='opencv' (z away), or negate the axis that is off"
+        )
+    raise NormalMeshError(
+        f"no usable normal is left: all {pixels} in the mask are NaN, infinite or of zero length; "
+        "check that file and mask belong together"
+    )
+
+
+def counted_repairs(totals: NDArray[np.int64], extended: int, masked: bool) -> Repairs:
+    """Return the counts; without a mask, what has no measurement is background."""
+    invalid, rescaled, back_facing, grazing = (int(total) for total in totals[:UNRESOLVED])
+    if not masked:
+        return Repairs(0, rescaled, back_facing, grazing, extended)
+    return Repairs(invalid, rescaled, back_facing, grazing, extended, invalid + back_facing - extended)
+
+
+def report_repairs(
+    repairs: Repairs, foreground: int, unresolved: int, flattened_components: Callable[[], int], name: str = ""
+) -> None:
+    """Warn once about all repairs, except for clamped grazing normals if they are as few as at every outline.
+
+    Parameters
+    ----------
+    repairs
+        Of a map.
+    foreground
+        Number of its foreground pixels, after the repairs.
+    unresolved
+        Number of pixels in which depth changes too much to be resolved.
+    flattened_components
+        Find the number of components that consist of clamped normals to a large part.
+    name
+        What the warning begins with.
+    """
+    parts = []
+    if repairs.invalid:
+        parts.append(f"{repairs.invalid} normals are NaN, infinite or of (nearly) zero length")
+    if repairs.back_facing:
+        share = 100 * repairs.back_facing / (foreground - repairs.extended + repairs.back_facing)
+        doubt = "; is the convention right?" if share > 20 else ""
+        parts.append(f"{repairs.back_facing} normals ({share:.2g} %) point away from the viewer{doubt}")
+    if repairs.extended:
+        parts.append(f"{repairs.extended} pixels without a measurement took the mean normal of their neighbours")
+    if repairs.excluded:
+        parts.append(f"{repairs.excluded} pixels too far from any measurement left the mask")
+    if repairs.rescaled:
+        parts.append(f"{repairs.rescaled} normals were not of unit length and were normalised")
+    clamped = f"{repairs.grazing} normals ({_percent(repairs.grazing, foreground)}) are almost at right angles to the "
+    clamped += "viewing ray and were clamped to 85°"
+    if _is_much(repairs.grazing, foreground):
+        parts.append(f"{clamped}: the surface is too flat there; are convention and camera right?")
+    elif repairs.grazing >= FEW and (flattened := flattened_components()):
+        parts.append(f"{clamped}: {flattened} components of the mask consist of them, and are too flat")
+    if unresolved:
+        parts.append(
+            f"in {unresolved} pixels depth changes by more than a quarter from the centre to a corner, and is "
+            "inaccurate; is the focal length right, in pixels?"
+        )
+    if parts:
+        warnings.warn(name + "; ".join(parts), NormalMeshWarning, stacklevel=4)
+
+
+def _percent(number: int, pixels: int) -> str:
+    return f"{100 * number / pixels:.3g} %"
+
+
+def _is_much(number: int, pixels: int) -> bool:
+    """Return whether a number of pixels is more than an outline has."""
+    return number > (MANY if number >= FEW else MOST) * pixels
+
+
+def is_flattened(pixels: NDArray[np.int64], clamped: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which components (N,) consist of clamped normals to a large part, given their counts of both."""
+    return (clamped >= FEW) & (clamped > MOST * pixels)

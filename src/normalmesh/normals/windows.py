@@ -1,0 +1,73 @@
+"""Windows: rectangles of pixels of an image."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
+
+
+class Rectangle(NamedTuple):
+    """A rectangle of pixels: row and column of its first pixel, and its sides."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+    @property
+    def window(self) -> tuple[slice, slice]:
+        """Rows and columns."""
+        return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
+
+
+def rectangle_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Rectangle:
+    """Return the rectangle of a foreground, given which rows (H,) and which columns (W,) hold some of it."""
+    tops, lefts = np.flatnonzero(rows), np.flatnonzero(columns)
+    top, left = int(tops[0]), int(lefts[0])
+    return Rectangle(top, left, int(tops[-1]) + 1 - top, int(lefts[-1]) + 1 - left)
+
+
+def checked_window(rows: object, columns: object, shape: tuple[int, int]) -> tuple[slice, slice]:
+    """Return rows and columns as slices with a start and a stop inside an image, or raise :class:`NormalMeshError`."""
+    first, second = (
+        _checked_side(side, name, length)
+        for side, name, length in zip((rows, columns), ("rows", "columns"), shape, strict=True)
+    )
+    if first is None or second is None:
+        given = f"{repr_for_error(rows)}, {repr_for_error(columns)}"
+        raise NormalMeshError(
+            f"a window must be two slices of pixels without steps, with a start inside the image of "
+            f"{shape_text(shape)} pixels, not {given}"
+        )
+    return first, second
+
+
+def _checked_side(side: object, name: str, length: int) -> slice | None:
+    if not isinstance(side, slice) or side.step not in (None, 1):
+        return None
+    ends = (0 if side.start is None else side.start, length if side.stop is None else side.stop)
+    if not all(isinstance(end, int | np.integer) for end in ends):
+        return None
+    start, stop = int(ends[0]), min(int(ends[1]), length)
+    return slice(start, stop) if 0 <= start < stop else None
+
+
+def padded_window(window: tuple[slice, slice], margin: int, shape: tuple[int, int]) -> tuple[slice, slice]:
+    """Return a window with a margin around it, as far as the image reaches."""
+    rows, columns = (
+        slice(max(side.start - margin, 0), min(side.stop + margin, length))
+        for side, length in zip(window, shape, strict=True)
+    )
+    return rows, columns
+
+
+def centre_of(window: tuple[slice, slice], around: tuple[slice, slice]) -> tuple[slice, slice]:
+    """Return where a window lies in a larger one around it."""
+    rows, columns = (
+        slice(side.start - outer.start, side.stop - outer.start) for side, outer in zip(window, around, strict=True)
+    )
+    return rows, columns
