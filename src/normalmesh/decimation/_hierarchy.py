@@ -348,7 +348,8 @@ def collect_faces(first_block, last_block, block, corners, before, faces):
     for b in range(first_block, last_block):
         count = before[b] if faces.shape[0] > 0 else 0
         waiting[0, 0], waiting[0, 1], waiting[0, 2] = b // across, b % across, block
-        size = 1
+        # The last corners may be alone in a block, which then has no faces.
+        size = 1 if b // across * block < rows - 1 and b % across * block < columns - 1 else 0
         while size > 0:
             size -= 1
             i, j, side = waiting[size, 0], waiting[size, 1], waiting[size, 2]

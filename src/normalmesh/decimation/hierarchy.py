@@ -30,6 +30,8 @@ BLOCK = 64
 ROWS, BLOCKS = 16, 8
 #: Side (px) of the grid on which regions begin: the triangles in two adjacent blocks mirror each other.
 PERIOD = 2 * BLOCK
+#: Level of the meshes of mixed hierarchies: corners that stay have the error 1, or infinite if they must.
+MIXED_LEVEL = 0.5
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,23 @@ class Hierarchy:
         faces = self._in_blocks(_hierarchy.collect_faces, corners, np.empty((0, 3), np.int32))
         return ScreenMesh(vertices, faces)
 
-    def mixed_mesh(self, near: NearCells, fine: float, coarse: float) -> ScreenMesh:
-        """Make the mesh of all corners whose error exceeds ``fine`` (px⁴) in near cells, and ``coarse`` elsewhere."""
+    def mixed(self, near: NearCells, fine: float, coarse: float) -> Hierarchy:
+        """Return a hierarchy whose mesh has the corners above ``fine`` (px⁴) in near cells, above ``coarse`` elsewhere.
+
+        It is the mesh of the level :data:`MIXED_LEVEL`. Whether a corner stays depends on errors within a block of it.
+        """
         kept = np.empty_like(self.errors)
         levels = (np.float32(fine), np.float32(coarse))
-        arguments = (levels, near.cells, SIZE, self.corner, self.errors, kept)
-        in_parallel(_hierarchy.choose_corners, len(kept), *arguments, grain=ROWS)
+        place = self.corner[0] + near.inset[0], self.corner[1] + near.inset[1]
+        in_parallel(
+            _hierarchy.choose_corners, len(kept), levels, near.cells, SIZE, place, self.errors, kept, grain=ROWS
+        )
         _hierarchy.keep_parents(kept, BLOCK)
-        return replace(self, errors=kept).mesh(0.5)
+        return replace(self, errors=kept)
+
+    def mixed_mesh(self, near: NearCells, fine: float, coarse: float) -> ScreenMesh:
+        """Make the mesh of all corners whose error exceeds ``fine`` (px⁴) in near cells, and ``coarse`` elsewhere."""
+        return self.mixed(near, fine, coarse).mesh(MIXED_LEVEL)
 
     def _in_blocks(self, kernel: Callable[..., None], corners: Corners, rows: NDArray[Any]) -> NDArray[Any]:
         """Count the rows that a kernel gives for each block, then fill as many rows like those of an empty array."""
