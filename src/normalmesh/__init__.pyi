@@ -33,6 +33,7 @@ from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
 from .reconstruction.levels import reconstruct_levels
 from .reconstruction.pipeline import reconstruct
+from .reconstruction.tiled_reconstruction import reconstruct_tiled
 from .reconstruction.within import reconstruct_within
 from .report.page import write_report
 from .runtime.memory import available_memory
@@ -83,6 +84,7 @@ __all__ = [
     "read_normal_map",
     "reconstruct",
     "reconstruct_levels",
+    "reconstruct_tiled",
     "reconstruct_within",
     "remesh_isotropic",
     "render_normal_map",

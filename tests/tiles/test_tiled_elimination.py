@@ -33,9 +33,8 @@ class Scene:
         self.tile = row * grid[1] + column
         pairs = number[np.stack([first[inner], second[inner]], axis=1)]
         count = len(self.places)
-        self.elements = Elements.of_edges(
-            pairs, rng.random(len(pairs)) + 0.1, rng.normal(size=len(pairs)), np.zeros(count)
-        )
+        weights, steps = rng.random(len(pairs)) + 0.1, rng.normal(size=len(pairs))
+        self.elements = Elements.of_edges(pairs, weights, steps, count)
 
     def hold(self, share):
         count = len(self.tile)

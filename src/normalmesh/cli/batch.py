@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,7 @@ class _Batch:
         from normalmesh.files.mesh_writing import check_texture
         from normalmesh.files.priors import read_control_points
 
-        settings, console = self.settings, self.console
+        settings, console, tiling = self.settings, self.console, self.settings.tiling
         began = time.perf_counter()
         check_targets(task, settings)
         prior = None if task.prior is None else read_control_points(task.prior)
@@ -94,14 +94,19 @@ class _Batch:
             check_texture(task.texture, normal_map.shape)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.detail if self.several else console.notice
-        notify(f"needs        {needs_text(settings.estimate(MaskCounts.of(normal_map.mask)))}")
-        surfaces = settings.surfaces(normal_map, prior, jumps, progress)
-        summary.add_surfaces(surfaces)
-        if self.as_json or not console.quiet:
-            summary.add_figures(surfaces, normal_map)
-        reconstructed = time.perf_counter()
-        for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
-            summary.outputs.append(path)
+        if tiling is None:
+            notify(f"needs        {needs_text(settings.estimate(MaskCounts.of(normal_map.mask)))}")
+        else:
+            estimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
+            notify(f"needs        {tiling.needs_text(estimate, settings.memory_limit, settings.threads)}")
+        with nullcontext() if tiling is None else tiling.work_kept(task.output, console):
+            surfaces = settings.surfaces(normal_map, task.output, prior, jumps, progress)
+            summary.add_surfaces(surfaces)
+            if self.as_json or not console.quiet:
+                summary.add_figures(surfaces, normal_map)
+            reconstructed = time.perf_counter()
+            for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
+                summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
 
     @contextmanager

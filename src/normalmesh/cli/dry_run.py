@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text, print_traceback
@@ -11,6 +13,12 @@ from normalmesh.cli.inputs import Task
 from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.settings import Settings
 from normalmesh.errors import path_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from normalmesh.cli.tiling import Tiling
 
 #: Number of pixels up to which a file is decoded to count its foreground, which takes 17 bytes per pixel.
 EXACT_PIXELS = 1 << 24
@@ -44,6 +52,8 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, obje
 
     foreground, known = read_foreground(task.source, task.mask, settings.alpha, most=EXACT_PIXELS)
     bound = "" if known else "at most "
+    if settings.tiling is not None:
+        return _tiled(task, settings, settings.tiling, foreground, known)
     counts_of_mask = MaskCounts.of(foreground) if known else MaskCounts.solid(foreground.size, foreground.size)
     estimate = settings.estimate(counts_of_mask)
     count, (rows, columns) = estimate.counts.foreground, foreground.shape
@@ -63,6 +73,44 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, obje
         "memory": estimate.memory,
         "seconds": estimate.seconds,
         "available": available,
+        "error": None,
+    }
+    return lines, content
+
+
+def _tiled(
+    task: Task, settings: Settings, tiling: Tiling, foreground: NDArray[np.bool_], known: bool
+) -> tuple[list[str], dict[str, object]]:
+    """Return the estimate of a reconstruction in tiles."""
+    from normalmesh.runtime.memory import available_memory, bytes_text
+
+    bound = "" if known else "at most "
+    rows, columns = foreground.shape
+    count = int(foreground.sum()) if known else foreground.size
+    estimate = settings.tiled_estimate((rows, columns), count)
+    folders = (folder for folder in tiling.folder(task.output).absolute().parents if folder.is_dir())
+    free = shutil.disk_usage(next(folders)).free
+    available = available_memory()
+    text = "unknown memory" if available is None else f"{bytes_text(available)} of memory"
+    share = f"{bound}{100 * count / foreground.size:.1f} % foreground ({count})"
+    lines = [
+        f"size         {columns} × {rows} pixels, {share}{'' if known else HEADER_ONLY}",
+        f"tiles        {estimate.tiles} of {tiling.side} × {tiling.side} pixels",
+        f"vertices     {bound or _certainty(settings)}{estimate.vertices}",
+        f"needs        {bound}{tiling.needs_text(estimate, settings.memory_limit, settings.threads)}",
+        f"available    {text}, {bytes_text(free)} on disk",
+    ]
+    content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
+    content |= {
+        "exact": known,
+        "vertices": [estimate.vertices],
+        "tiles": estimate.tiles,
+        "memory": estimate.leader_memory,
+        "worker_memory": estimate.worker_memory,
+        "disk": estimate.disk,
+        "seconds": estimate.seconds(1),
+        "available": available,
+        "available_disk": free,
         "error": None,
     }
     return lines, content

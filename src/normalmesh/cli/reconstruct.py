@@ -13,6 +13,7 @@ from normalmesh.cli.inputs import tasks_of
 from normalmesh.cli.output_files import reject_clashes
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.shared_options import Positive, byte_size, max_pixels_option, reading_options, stopping_options
+from normalmesh.cli.tiling import Tiling, tiling_options
 
 POSITIVE = Positive()
 
@@ -47,6 +48,7 @@ POSITIVE = Positive()
     help="Largest memory to use, such as 12GB, or none; default: the available memory.",
 )
 @max_pixels_option
+@tiling_options
 @click.option("--dry-run", is_flag=True, help="Print the estimated memory and time, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per input to standard output.")
 @click.option("--verbose", "-v", is_flag=True, help="Also print the settings and the seconds by stage.")
@@ -66,6 +68,12 @@ def reconstruct(
     as_json: bool,
     verbose: bool,
     quiet: bool,
+    tiles: bool,
+    tile_size: int | None,
+    scheduler: str | None,
+    workers: int | None,
+    work: str | None,
+    keep_work: bool,
     **options: Any,
 ) -> None:
     """Reconstruct surfaces from normal maps, and print their figures.
@@ -79,10 +87,13 @@ def reconstruct(
     """
     if verbose and quiet:
         raise click.UsageError("give only one of --verbose, --quiet")
-    settings = Settings(**options)
+    tiling = Tiling.of(tiles, tile_size, scheduler=scheduler, workers=workers, work=work, keep_work=keep_work)
+    settings = Settings(**options, tiling=tiling)
     companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines, "jumps": jumps}
     tasks = tasks_of(normals, output, companions)
+    if len(tasks) > 1 and work is not None:
+        raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
-    work = estimate_all if dry_run else run
-    context.exit(1 if work(tasks, settings, console, as_json) else 0)
+    process = estimate_all if dry_run else run
+    context.exit(1 if process(tasks, settings, console, as_json) else 0)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from normalmesh.cli.tiling import Tiling
     from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.alpha import Alpha
     from normalmesh.mesh.surface import Surface
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
     from normalmesh.normals.normal_map import NormalMap
     from normalmesh.reconstruction.estimates import Estimate
     from normalmesh.runtime.monitor import OnProgress
+    from normalmesh.tiles.tiled_estimate import TiledEstimate
 
 DEFAULT_COMPRESSION = 0.98
 #: Options that choose the resolution, of which at most one may be given.
 RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
+#: Options that need the whole map in memory.
+NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report")
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,18 @@ class Settings:
     memory_limit: float | None
     preview: bool
     report: bool
+    tiling: Tiling | None = None
 
     def __post_init__(self) -> None:
         _reject_several(self.rule)
         _reject_several(self._chosen("camera", "focal_px", "pixel_size"))
         if self.distance is not None and self.camera is None and self.focal_px is None:
             raise click.UsageError("--distance requires a perspective camera: add --camera or --focal-px")
+        for name in NOT_IN_TILES if self.tiling is not None else ():
+            if getattr(self, name) not in (None, False):
+                raise click.UsageError(
+                    f"--{name.replace('_', '-')} needs the whole map in memory: leave it out, or --tiles"
+                )
 
     def _chosen(self, *names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -92,14 +103,26 @@ class Settings:
             return Estimate.within(counts, self.max_error is not None, cuts=cuts)
         return Estimate.of(counts, StoppingRule(**self.rule), cuts=cuts)
 
+    def tiled_estimate(self, shape: tuple[int, int], foreground: int) -> TiledEstimate:
+        """Return what a reconstruction in tiles takes."""
+        from normalmesh.decimation.stopping import StoppingRule
+        from normalmesh.reconstruction.tiled_reconstruction import checked_tile
+        from normalmesh.tiles.tiled_estimate import TiledEstimate
+
+        assert self.tiling is not None
+        side = checked_tile(self.tiling.side, "--tile-size")
+        return TiledEstimate(shape, foreground, StoppingRule(**self.rule).expected_vertices(foreground), side)
+
     def levels(self, foreground: int) -> list[int]:
         """Return the vertices of the levels of detail for a number of foreground pixels, finest first."""
         shares = self.lod or ()
         counts = [level if isinstance(level, int) else max(round(level * foreground), 3) for level in shares]
         return sorted(counts, reverse=True)
 
-    def surfaces(self, normal_map: NormalMap, prior: Any, jumps: Any, progress: OnProgress) -> list[Surface]:
-        """Reconstruct the surface of a normal map, or one surface per level of detail."""
+    def surfaces(
+        self, normal_map: NormalMap, output: Path, prior: Any, jumps: Any, progress: OnProgress
+    ) -> list[Surface]:
+        """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
         import normalmesh as nm
 
         options: dict[str, Any] = {
@@ -112,6 +135,8 @@ class Settings:
             "units": self.units,
             **self._chosen("distance"),
         }
+        if self.tiling is not None:
+            return [nm.reconstruct_tiled(normal_map, **self.rule, **options, **self.tiling.arguments(output))]
         if self.lod is not None:
             return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.max_angle is not None or self.max_error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,9 @@ from normalmesh.integration.prior_faces import PointFaces, faces_of_points
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import component_labels
 from normalmesh.normals.normal_map import NormalMap
+
+if TYPE_CHECKING:
+    from normalmesh.files.maps_on_disk import MapOnDisk
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int32]
@@ -137,7 +141,9 @@ def _leave_out(far: NDArray[np.bool_], which: str) -> None:
         warnings.warn(f"{count} {which} and are left out", NormalMeshWarning, stacklevel=6)
 
 
-def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> tuple[Float, float | None]:
+def check_prior(
+    prior: ArrayLike, weight: float | None, normal_map: NormalMap | MapOnDisk
+) -> tuple[Float, float | None]:
     """Check a prior and its weight, and return them as :meth:`Prior.of` takes them."""
     given = np.asarray(checked_array(prior, "prior", "an array of numbers: control points or a depth map"), np.float64)
     if weight is not None:
@@ -150,7 +156,7 @@ def check_prior(prior: ArrayLike, weight: float | None, normal_map: NormalMap) -
                 f"a prior of {shape_text(given.shape)} numbers could be control points or a depth map of this image; "
                 "give one point more or fewer, or pad image and depth map by a column of background"
             )
-        known = given[np.isfinite(given) & normal_map.mask]
+        known = given[np.isfinite(given) & normal_map.mask_window(slice(None), slice(None))]
     elif given.ndim == 2 and given.shape[1] in (3, 4):
         if not np.all(np.isfinite(given)) or (given.shape[1] == 4 and np.any(given[:, 3] <= 0)):
             raise NormalMeshError("the prior's control points must be finite numbers, with positive weights")

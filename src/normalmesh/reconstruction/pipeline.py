@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -30,6 +30,9 @@ from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 from normalmesh.runtime.threads import limited_threads
+
+if TYPE_CHECKING:
+    from normalmesh.files.maps_on_disk import MapOnDisk
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def reconstruct(
 
 
 def checked_options(
-    normal_map: NormalMap,
+    normal_map: NormalMap | MapOnDisk,
     preset: str,
     decimation: DecimationOptions | DecimationKeywords | None,
     integration: IntegrationKeywords,

@@ -3,7 +3,8 @@
 Numba's own cache raises if one of its files is damaged or the disk is full, confuses kernels if two processes fill it
 at once, and does not notice changes of kernels and constants that a kernel imports from other files. Here each compiled
 kernel is a separate file with a hash of everything that it was compiled from. A kernel whose file cannot be read, or
-does not contain what it should, is compiled again; one that cannot be written is skipped with a warning. The folder is
+does not contain what it should, is compiled again; one that cannot be written is skipped with a warning. Of several
+processes that need a kernel at the same time, one compiles it, and the others wait for its file. The folder is
 the first of those that Numba tries to which no other user can write: ``NUMBA_CACHE_DIR``, ``__pycache__``, or the
 user's cache folder.
 """
@@ -15,6 +16,7 @@ import os
 import pickle
 import stat
 import warnings
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -23,12 +25,15 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.serialize import dumps
 
 from normalmesh.errors import NormalMeshWarning
+from normalmesh.runtime.file_lock import FileLock
 from normalmesh.runtime.kernel_parts import compiler_settings, parts, type_text
 from normalmesh.runtime.temporary_files import replace_content
 from normalmesh.runtime.trusted_files import check_folder, read_trusted
 
 #: Number of bytes of a hash.
 HASH = hashlib.sha256().digest_size
+#: Seconds to wait for a process that compiles a kernel: no kernel takes that long.
+COMPILING = 60.0
 
 
 def cache_of(dispatcher: Any) -> KernelCache | NoCache:
@@ -87,6 +92,18 @@ class KernelCache(FunctionCache):
         return self._files.any()
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
+        found = self._loaded(signature, target_context)
+        if found is None and self._files.take_turn(self._key_of(signature, target_context)):
+            # Another process may have compiled it meanwhile.
+            found = self._loaded(signature, target_context)
+            if found is not None:
+                self._files.end_turn()
+        return found
+
+    def _key_of(self, signature: Any, target_context: Any) -> Any:
+        return self._index_key(signature, target_context.codegen())  # type: ignore[no-untyped-call]
+
+    def _loaded(self, signature: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(signature, target_context)  # type: ignore[no-untyped-call]
         except Exception:  # whatever loading a file that is not a kernel may raise
@@ -97,6 +114,8 @@ class KernelCache(FunctionCache):
             super().save_overload(signature, compiled)  # type: ignore[no-untyped-call]
         except OSError as error:
             _warn_not_kept(f"in {self.cache_path} ({error.strerror or error})")
+        finally:
+            self._files.end_turn()
 
 
 class NoCache(NullCache):
@@ -114,6 +133,7 @@ class _KernelFiles:
 
     def __init__(self, folder: Path, name: str, dispatcher: Any) -> None:
         self._folder, self._name, self._dispatcher = folder, name, dispatcher
+        self._lock: FileLock | None = None
 
     def load(self, key: Any) -> Any:
         """Return the code saved for a key, or None."""
@@ -130,6 +150,25 @@ class _KernelFiles:
         if text := _key_text(key):
             content = dumps(code)
             replace_content(self._path(text), self._header(text, content) + content, mode=0o644)
+
+    def take_turn(self, key: Any) -> bool:
+        """Wait until no other process compiles the code for a key, and let others wait for this one.
+
+        Return False if that is not possible: where folder or disk do not allow locks, several compile the same.
+        """
+        self.end_turn()
+        if text := _key_text(key):
+            with suppress(OSError):
+                lock = FileLock(self._path(text).with_suffix(".lock"))
+                if lock.take(COMPILING):
+                    self._lock = lock
+        return self._lock is not None
+
+    def end_turn(self) -> None:
+        """Let other processes compile."""
+        if self._lock is not None:
+            self._lock.release(remove=True)
+            self._lock = None
 
     def any(self) -> bool:
         """Return whether there is a file of the current kernel for any types."""

@@ -62,6 +62,12 @@ def hold_memory(count: float) -> None:
         budget.held += count
 
 
+def memory_left() -> float | None:
+    """Return the bytes that work may still use: within the limit, without one those available; None if unknown."""
+    budget = _budget.get() or _Budget(available_memory(), False)
+    return None if budget.limit is None else max(budget.limit - budget.held, 0.0)
+
+
 def require_memory(count: float, task: str, remedy: str) -> None:
     """Raise an error if a task needs more bytes, beside those held, than the limit; without one, than are available.
 

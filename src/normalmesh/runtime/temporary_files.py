@@ -43,11 +43,14 @@ def remove_temporary_files() -> None:
         path.unlink(missing_ok=True)
 
 
-def replace_content(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Give a file new content, all at once. It is not synchronised: after a power failure it may be gone."""
+def replace_content(path: Path, content: bytes, mode: int = 0o666, synchronised: bool = False) -> None:
+    """Give a file new content, all at once. Unless it is synchronised, it may be gone after a power failure."""
     with temporary_path(path.parent) as temporary:
         with new_file(temporary, mode) as file:
             file.write(content)
+            if synchronised:
+                file.flush()
+                os.fsync(file.fileno())
         with steps:
             os.replace(temporary, path)
 

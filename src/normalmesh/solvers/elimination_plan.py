@@ -92,9 +92,11 @@ class EliminationPlan:
         self.elimination = Elimination(blocks, couplings, plan_assembly(self.pattern, blocks, couplings))
         self.tree = EliminationTree.of(couplings.parent)
         own, beyond = blocks.stop - blocks.start, np.diff(couplings.border)
-        work = own * (own + beyond) ** 2.0
-        work[own.size - bool(last is not None and len(last)) :] = 0.0
-        task, self._levels = self.tree.tasks(work + _BLOCK_WORK, _SHARE)
+        work = own * (own + beyond) ** 2.0 + _BLOCK_WORK
+        if last is not None and len(last):
+            # Enough to make the last block a task on its own, and those next below it, whose updates the caller reads.
+            work[-1] = 2 * _SHARE * work[:-1].sum() + 1.0
+        task, self._levels = self.tree.tasks(work, _SHARE)
         self._tasks = np.concatenate([[0], np.cumsum(np.bincount(task))])
         self._blocks = np.lexsort((self.tree.postorder(), task))
         # Padded as by _fronts.padded.

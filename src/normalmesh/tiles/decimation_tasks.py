@@ -26,12 +26,13 @@ from normalmesh.decimation.thin_parts import REACH, thin_pixels
 from normalmesh.mesh._closed_mesh import LINE, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh, Outline
+from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.tiles.tile_grid import COLLAR, Rectangle, TileGrid
 from normalmesh.tiles.whole_mesh import Piece
-from normalmesh.tiles.windows import Windows
+from normalmesh.tiles.windows import Windows, around
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -134,7 +135,7 @@ def finish_tile(
     if "vertices" not in state:
         return _no_mesh()
     tile = grid.tile(key)
-    decimator = _restored(state, _window(windows, tile), plan)
+    decimator = _restored(state, windows.filled(tile), plan)
     seams = _run(decimator, plan, plan.limits[-1:], last=True)
     result = _result(decimator, seams, tile, windows.shape[1], windows.mask(tile))
     result["waiting"] = grid.in_collar(result["vertices"])
@@ -146,8 +147,8 @@ def decimate_piece(windows: Windows, piece: Piece, plan: DecimationPlan, flipped
 
     ``flipped`` (K,) are pixels of the background that the mesh covers, and of the foreground that it does not cover.
     """
-    area = _around(piece.vertices, Rectangle(0, 0, *windows.shape))
-    normal_map = _window(windows, area)
+    area = around(piece.vertices).grown(0, windows.image)
+    normal_map = windows.filled(area)
     coverage = normal_map.mask * np.uint8(COVERED)
     row, column = np.divmod(flipped, windows.shape[1])
     row, column = row - area.top, column - area.left
@@ -166,7 +167,7 @@ def decimate_piece(windows: Windows, piece: Piece, plan: DecimationPlan, flipped
     decimator.renew_records()
     seams = _run(decimator, plan, plan.limits, last=True)
     result = _result(decimator, seams, area, windows.shape[1], covered)
-    result["origin"] = _origin(decimator.mesh, closed.outline, mesh, ~piece.free)
+    result["origin"] = _origin(decimator.mesh, mesh, ~piece.free)
     return result
 
 
@@ -276,23 +277,10 @@ def _undisturbed(grid: TileGrid, key: tuple[int, int]) -> Inside:
     )
 
 
-def _window(windows: Windows, area: Rectangle) -> NormalMap:
-    """Return the pixels of a rectangle in which there is foreground."""
-    normal_map = windows.window(area)
-    assert normal_map is not None
-    return normal_map
-
-
 def _thin(windows: Windows, area: Rectangle) -> Bool:
     """Return the pixels (H, W) of a rectangle of which the outline must not cross the centres."""
-    wide = area.grown(REACH, Rectangle(0, 0, *windows.shape))
+    wide = area.grown(REACH, windows.image)
     return thin_pixels(windows.mask(wide))[wide.part(area)]
-
-
-def _around(points: Float, image: Rectangle) -> Rectangle:
-    """Return the pixels around points (K, 2) as u, v."""
-    (left, top), (right, bottom) = np.floor(points.min(axis=0)), np.ceil(points.max(axis=0))
-    return Rectangle(int(top), int(left), int(bottom), int(right)).grown(2, image)
 
 
 def _result(decimator: Decimator, seams: NDArray[np.int32], area: Rectangle, width: int, covered: Bool) -> Arrays:
@@ -307,12 +295,12 @@ def _result(decimator: Decimator, seams: NDArray[np.int32], area: Rectangle, wid
     }
 
 
-def _origin(mesh: ClosedMesh, outline: Outline, before: ScreenMesh, locked: Bool) -> Int:
+def _origin(mesh: ClosedMesh, before: ScreenMesh, locked: Bool) -> Int:
     """Return which vertex of the piece before (N,) each vertex of a decimated piece is, −1 if it was not locked.
 
     Those at the boundary are known by the points of the outline that they stand for. Others are alone in their place.
     """
-    points = _boundary_vertices(before)
+    points = np.flatnonzero(boundary_vertices(before))
     origin = np.full(len(mesh.vertices), -1)
     on_boundary = mesh.outline_of >= 0
     origin[on_boundary] = points[mesh.outline_of[on_boundary]]
@@ -332,13 +320,6 @@ def _origin(mesh: ClosedMesh, outline: Outline, before: ScreenMesh, locked: Bool
 def _places(points: Float) -> NDArray[np.complex128]:
     """Return points (K, 2) as complex numbers, which can be sorted and compared."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
-
-
-def _boundary_vertices(mesh: ScreenMesh) -> Int:
-    """Return the vertices at the boundary, in the order of the points of the outline of its closed mesh."""
-    from normalmesh.mesh.cut_mesh import boundary_vertices
-
-    return np.flatnonzero(boundary_vertices(mesh))
 
 
 def _state(decimator: Decimator) -> Arrays:

@@ -11,7 +11,7 @@ all borders. Only if these are too large, tiles are expanded again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ from normalmesh.tiles.elimination_tasks import (
     substitute_back,
     substitute_forward,
 )
+from normalmesh.tiles.lazy_arguments import LazyArguments
 from normalmesh.tiles.merge_plan import MergeNode, plan_merges
 from normalmesh.tiles.merge_tree import MergeTree
 from normalmesh.tiles.tile_elements import Partition
@@ -115,7 +116,7 @@ class TiledSystem:
     def _condense(self, rights: Mapping[int, Float | None]) -> dict[int, Arrays]:
         """Eliminate everything; return what each node left of the right-hand side, for back substitution."""
         first = not self._passes
-        tiles = _Arguments(rights, lambda tile: (self._systems[tile], rights[tile], first))
+        tiles = LazyArguments(rights, lambda tile: (self._systems[tile], rights[tile], first))
         results = dict(self._staged("condense", condense_tile, tiles))
         if not first:
             return self._forward(self._summed(results, "right"))
@@ -153,7 +154,9 @@ class TiledSystem:
     def _expand(self, border: Float, rights: Mapping[int, Float | None], max_error: float) -> Mapping[int, Arrays]:
         """Solve for the interiors of all tiles, given all separators (S,)."""
         borders = self._partition.borders
-        tiles = _Arguments(rights, lambda tile: (self._systems[tile], border[borders[tile]], rights[tile], max_error))
+        tiles = LazyArguments(
+            rights, lambda tile: (self._systems[tile], border[borders[tile]], rights[tile], max_error)
+        )
         return self._staged("expand", expand_tile, tiles)
 
     def _staged(
@@ -186,22 +189,6 @@ class TiledSystem:
             )
         free = int(np.count_nonzero(partition.gauge.floating))
         return Solution(partition.gauge.centred(x), "elimination", steps, residual, error, free)
-
-
-class _Arguments(Mapping[int, tuple[Any, ...]]):
-    """Arguments of the tasks of a stage, made when they are asked for."""
-
-    def __init__(self, keys: Mapping[int, Any], make: Callable[[int], tuple[Any, ...]]) -> None:
-        self._keys, self._make = keys, make
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __getitem__(self, key: int) -> tuple[Any, ...]:
-        return self._make(key)
 
 
 def _add(missing: Float, level: Mapping[int, MergeNode], results: Mapping[int, Arrays]) -> None:

@@ -17,6 +17,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from normalmesh.solvers.border_elimination import BorderElimination
 from normalmesh.solvers.dense_elimination import backward, eliminated, forward
 from normalmesh.solvers.gauge import Gauge
+from normalmesh.tiles.tile_elements import TileSystem
 
 Float = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -32,8 +33,9 @@ def condense_tile(system: Arrays, right_side: Float | None, with_matrix: bool = 
     -------
     ``right`` (b,), the right-hand side that is left for the border, and ``triangle`` (b (b + 1) / 2,), its matrix.
     """
-    elimination = _eliminated(system)
-    right = elimination.condensed(residuals(system, np.zeros(len(system["coordinates"])), right_side))
+    loaded = _loaded(system)
+    elimination = _eliminated(loaded)
+    right = elimination.condensed(_residuals(loaded, np.zeros(loaded.size), right_side))
     return {"right": right, "triangle": elimination.triangle()} if with_matrix else {"right": right}
 
 
@@ -97,17 +99,18 @@ def expand_tile(system: Arrays, border: Float, right_side: Float | None, max_err
     missing : (b,)
         What the interior leaves of its residual for the border, plus the residual of the border.
     """
-    elimination, inside = _eliminated(system), int(system["inside"])
-    right = residuals(system, np.zeros(len(system["coordinates"])), right_side)
-    x, last, gauge = elimination.expanded(right, border), np.inf, _gauge(system)
+    loaded = _loaded(system)
+    elimination, gauge, inside = _eliminated(loaded), _gauge(loaded), int(loaded.inside)
+    right = _residuals(loaded, np.zeros(loaded.size), right_side)
+    x, last = elimination.expanded(right, border), np.inf
     while True:
-        residual = residuals(system, x, right_side)
+        residual = _residuals(loaded, x, right_side)
         step = gauge.centred(elimination.expanded(residual, np.zeros(len(border))))
         error = float(np.abs(step).max(initial=0.0))
         if error <= max_error or not error < last / 2:
             break
         x, last = x + step, error
-    three = np.array([residual, right, _sizes(system, x)])
+    three = np.array([residual, right, _sizes(loaded, x)])
     return {
         "values": x[:inside],
         "error": np.array(error),
@@ -117,30 +120,30 @@ def expand_tile(system: Arrays, border: Float, right_side: Float | None, max_err
     }
 
 
-def residuals(system: Arrays, x: Float, right_side: Float | None) -> Float:
+def _residuals(system: TileSystem, x: Float, right_side: Float | None) -> Float:
     """Return right-hand side minus matrix times x (n,), from the elements of a tile.
 
     Differences of neighbours are exact where values are large. ``right_side`` (n,) replaces that of the elements.
     """
     own = right_side is None
-    first, second = system["pairs"].T
+    first, second = system.pairs.T
     gaps = x[first] - x[second]
-    flow = system["weights"] * (gaps + system["steps"] if own else gaps)
+    flow = system.weights * (gaps + system.steps if own else gaps)
     residual = _at_faces(second, flow, x) - _at_faces(first, flow, x)
-    residual += system["held"] * (system["values"] - x if own else -x)
-    if len(system["row_weights"]):
-        rows = _rows(system)
-        residual += rows.T @ (system["row_weights"] * ((system["row_values"] if own else 0.0) - rows @ x))
+    residual += system.held * (system.values - x if own else -x)
+    if len(system.row_weights):
+        rows = system.rows
+        residual += rows.T @ (system.row_weights * ((system.row_values if own else 0.0) - rows @ x))
     return residual if right_side is None else residual + right_side
 
 
-def _sizes(system: Arrays, x: Float) -> Float:
+def _sizes(system: TileSystem, x: Float) -> Float:
     """Return |A| |x| (n,), which rounding errors are in proportion to."""
-    size, (first, second) = np.abs(x), system["pairs"].T
-    flow = system["weights"] * (size[first] + size[second])
-    rows = abs(_rows(system))
+    size, (first, second) = np.abs(x), system.pairs.T
+    flow = system.weights * (size[first] + size[second])
+    rows = abs(system.rows)
     sizes = _at_faces(second, flow, x) + _at_faces(first, flow, x)
-    sizes += system["held"] * size + rows.T @ (system["row_weights"] * (rows @ size))
+    sizes += system.held * size + rows.T @ (system.row_weights * (rows @ size))
     return sizes
 
 
@@ -149,26 +152,24 @@ def _at_faces(faces: Index, flow: Float, x: Float) -> Float:
     return np.bincount(faces, flow, x.size).astype(np.float64, copy=False)
 
 
-def _rows(system: Arrays) -> csr_matrix:
-    numbers = (system["row_numbers"], system["row_places"], system["row_pointers"])
-    return csr_matrix(numbers, shape=(len(system["row_weights"]), len(system["coordinates"])))
+def _loaded(system: Arrays) -> TileSystem:
+    return TileSystem(*(system[name] for name in TileSystem._fields))
 
 
-def _gauge(system: Arrays) -> Gauge:
+def _gauge(system: TileSystem) -> Gauge:
     """Return the free constants of a tile: those of components that lie in its interior."""
-    labels, component = np.unique(system["afloat"], return_inverse=True)
+    labels, component = np.unique(system.afloat, return_inverse=True)
     return Gauge(component.astype(np.int32), labels >= 0)
 
 
-def _eliminated(system: Arrays) -> BorderElimination:
+def _eliminated(system: TileSystem) -> BorderElimination:
     """Eliminate the interior of a tile."""
-    count, w = len(system["coordinates"]), system["weights"]
-    (a, b), every = system["pairs"].T, np.arange(count, dtype=np.int32)
-    numbers = np.concatenate([-w, -w, w, w, system["held"]])
+    (a, b), w, every = system.pairs.T, system.weights, np.arange(system.size, dtype=np.int32)
+    numbers = np.concatenate([-w, -w, w, w, system.held])
     places = np.concatenate([a, b, a, b, every]), np.concatenate([b, a, a, b, every])
-    matrix = csr_matrix(coo_matrix((numbers, places), shape=(count, count)))
-    if len(system["row_weights"]):
-        rows = _rows(system)
-        matrix = csr_matrix(matrix + rows.T @ rows.multiply(system["row_weights"][:, None]))
+    matrix = csr_matrix(coo_matrix((numbers, places), shape=(system.size, system.size)))
+    if len(system.row_weights):
+        rows = system.rows
+        matrix = csr_matrix(matrix + rows.T @ rows.multiply(system.row_weights[:, None]))
     matrix.sort_indices()
-    return BorderElimination(matrix, every[int(system["inside"]) :], system["coordinates"], _gauge(system))
+    return BorderElimination(matrix, every[int(system.inside) :], system.coordinates, _gauge(system))

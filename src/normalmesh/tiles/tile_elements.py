@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.facets.facets import FacetSystem
 from normalmesh.mesh.components import components
 from normalmesh.solvers.gauge import Gauge
 
@@ -52,15 +53,15 @@ class Elements:
     row_values: Float
 
     @classmethod
-    def of_edges(
-        cls, pairs: Index, weights: Float, steps: Float, held: Float | None = None, values: Float | None = None
-    ) -> Elements:
-        """Return elements without rows; ``held`` or ``values`` must have one number for each face, if given."""
-        count = int(pairs.max(initial=-1)) + 1
-        nothing = np.zeros(count) if held is None else np.zeros(len(held))
-        rows = csr_matrix((0, nothing.size))
-        held, values = (nothing if each is None else each for each in (held, values))
-        return cls(pairs, weights, steps, held, values, rows, np.empty(0), np.empty(0))
+    def of_edges(cls, pairs: Index, weights: Float, steps: Float, count: int) -> Elements:
+        """Return the elements of edges alone, over ``count`` faces."""
+        nothing, rows = np.zeros(count), csr_matrix((0, count))
+        return cls(pairs, weights, steps, nothing, nothing, rows, np.empty(0), np.empty(0))
+
+    @classmethod
+    def of_facets(cls, facets: FacetSystem) -> Elements:
+        """Return the elements of a facet system: those of its inner edges."""
+        return cls.of_edges(facets.pairs, facets.weights, facets.steps, len(facets.means.mesh.faces))
 
     def diagonal(self) -> Float:
         """Return the diagonal (M,) of the matrix."""
@@ -75,14 +76,61 @@ class Elements:
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         same = row[1:] == row[:-1]
         within = np.stack([rows.indices[:-1][same], rows.indices[1:][same]], axis=1)
-        component = components(np.concatenate([self.pairs[self.weights > 0], within]), len(self.held))
+        joined = self.weights > 0
+        pairs = self.pairs if joined.all() else self.pairs[joined]
+        component = components(np.concatenate([pairs, within]) if len(within) else pairs, len(self.held))
         tied = self.held > 0
         tied[rows.indices] = True
         return Gauge(component, np.bincount(component, tied) == 0)
 
 
+class TileSystem(NamedTuple):
+    """The elements of a tile, as arrays for the tasks of :mod:`.elimination_tasks`.
+
+    Attributes
+    ----------
+    inside : () int
+        Number of interior faces, which come first; the border follows.
+    coordinates : (n, 2)
+        Positions of the faces.
+    pairs, weights, steps
+        Elements of edges.
+    held, values : (n,)
+        Elements of single faces.
+    row_pointers, row_faces, row_numbers, row_weights, row_values
+        Elements of rows, in the CSR format.
+    afloat : (n,) int
+        Component of faces of floating components that lie in the interior, −1 for all others.
+    """
+
+    inside: Index
+    coordinates: Float
+    pairs: NDArray[np.int32]
+    weights: Float
+    steps: Float
+    held: Float
+    values: Float
+    row_pointers: Index
+    row_faces: Index
+    row_numbers: Float
+    row_weights: Float
+    row_values: Float
+    afloat: Index
+
+    @property
+    def size(self) -> int:
+        """Number of faces."""
+        return len(self.coordinates)
+
+    @property
+    def rows(self) -> csr_matrix:
+        """Linear parts of the rows."""
+        numbers = (self.row_numbers, self.row_faces, self.row_pointers)
+        return csr_matrix(numbers, shape=(len(self.row_weights), self.size))
+
+
 class Partition(Mapping[int, Arrays]):
-    """The systems of all tiles that have faces, each as arrays for the tasks of :mod:`.elimination_tasks`.
+    """The systems of all tiles that have faces, each as the arrays of a :class:`TileSystem`, by name.
 
     Systems are made when they are asked for, and not kept.
 
@@ -93,6 +141,8 @@ class Partition(Mapping[int, Arrays]):
         (M,) number of the tile of each face.
     coordinates
         (M, 2) positions of the faces in the plane.
+    gauge
+        Components and free constants, if known.
 
     Attributes
     ----------
@@ -106,16 +156,16 @@ class Partition(Mapping[int, Arrays]):
         For each tile the border, as indices into the separators, ascending.
     """
 
-    def __init__(self, elements: Elements, tile: Index, coordinates: Float) -> None:
+    def __init__(self, elements: Elements, tile: Index, coordinates: Float, gauge: Gauge | None = None) -> None:
         self._elements, self._tile, self._coordinates = elements, tile, coordinates
-        self.gauge = elements.gauge()
-        rows = elements.rows
-        edge_tile = tile[elements.pairs].max(axis=1, initial=-1)
+        self.gauge = gauge or elements.gauge()
+        rows, (first, second) = elements.rows, elements.pairs.T
+        edge_tile = np.maximum(tile[first], tile[second])
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         row_tile = np.full(rows.shape[0], -1, tile.dtype)
         np.maximum.at(row_tile, row, tile[rows.indices])
         self._shared = np.zeros(len(tile), np.bool_)
-        for faces, owner in ((elements.pairs, edge_tile[:, None]), (rows.indices, row_tile[row])):
+        for faces, owner in ((first, edge_tile), (second, edge_tile), (rows.indices, row_tile[row])):
             self._shared[faces[tile[faces] < owner]] = True
         self.separators = np.flatnonzero(self._shared)
         self.diagonal = elements.diagonal()[self.separators]
@@ -155,21 +205,21 @@ class Partition(Mapping[int, Arrays]):
             return order[np.searchsorted(faces, of, sorter=order)].astype(np.int32)
 
         chosen, component = elements.rows[rows], self.gauge.component[faces]
-        return {
-            "inside": np.array(len(self.interior(tile))),
-            "coordinates": self._coordinates[faces],
-            "pairs": places(elements.pairs[edges]),
-            "weights": elements.weights[edges],
-            "steps": elements.steps[edges],
-            "held": self.local(tile, elements.held),
-            "values": self.local(tile, elements.values),
-            "row_pointers": chosen.indptr,
-            "row_places": places(chosen.indices),
-            "row_numbers": chosen.data,
-            "row_weights": elements.row_weights[rows],
-            "row_values": elements.row_values[rows],
-            "afloat": np.where(self._afloat[component], component, -1),
-        }
+        return TileSystem(
+            inside=np.array(len(self.interior(tile))),
+            coordinates=self._coordinates[faces],
+            pairs=places(elements.pairs[edges]),
+            weights=elements.weights[edges],
+            steps=elements.steps[edges],
+            held=self.local(tile, elements.held),
+            values=self.local(tile, elements.values),
+            row_pointers=chosen.indptr,
+            row_faces=places(chosen.indices),
+            row_numbers=chosen.data,
+            row_weights=elements.row_weights[rows],
+            row_values=elements.row_values[rows],
+            afloat=np.where(self._afloat[component], component, -1),
+        )._asdict()
 
     def _border(self, tile: int) -> Index:
         """Return the border faces of a tile, ascending."""
@@ -183,8 +233,8 @@ class _Groups:
     """Items by the number of their group (n,); those below zero belong to none."""
 
     def __init__(self, group: Index, count: int) -> None:
-        self._order = np.argsort(group, kind="stable")
-        self._begin = np.searchsorted(group[self._order], np.arange(count + 1))
+        self._order = np.argsort(group, kind="stable").astype(np.int32)
+        self._begin = np.searchsorted(group, np.arange(count + 1), sorter=self._order)
 
     def __getitem__(self, group: int) -> Index:
         return self._order[self._begin[group] : self._begin[group + 1]]

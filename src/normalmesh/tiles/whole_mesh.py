@@ -64,6 +64,10 @@ class WholeMesh:
         numbers in the image, ascending.
     unknown : (N,)
         Unknown of the camera at the vertices; empty if it is not known.
+    component : (N,) int32
+        Component of each vertex before the mesh was cut; empty if it was not.
+    fixed : (N,) bool
+        Vertices that are never free; empty while all may be.
     """
 
     vertices: Float
@@ -72,6 +76,8 @@ class WholeMesh:
     seams: Faces
     flipped: Int
     unknown: Float = field(default_factory=lambda: np.empty(0))
+    component: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @classmethod
     def joined(cls, tiles: list[Arrays]) -> WholeMesh:
@@ -93,6 +99,22 @@ class WholeMesh:
         flipped = np.sort(np.concatenate([tile["flipped"] for tile in tiles]))
         seams = np.unique(np.sort(group[seams], axis=1), axis=0)
         return cls(vertices[place], group[faces].astype(np.int32), waiting, seams.astype(np.int32), flipped)
+
+    def cut(self) -> WholeMesh:
+        """Return the mesh cut along its seams, whose vertices are fixed from now on."""
+        cut = CutMesh.along(self.screen(), self.seams)
+        fixed = np.zeros(len(self.vertices), np.bool_)
+        fixed[self.seams] = True
+        none = np.empty((0, 2), np.int32)
+        return WholeMesh(
+            cut.mesh.vertices,
+            cut.mesh.faces,
+            np.zeros(len(cut.origin), np.bool_),
+            none,
+            self.flipped,
+            component=cut.component,
+            fixed=fixed[cut.origin],
+        )
 
     def screen(self) -> ScreenMesh:
         """Return the mesh on the screen."""
@@ -154,6 +176,7 @@ class WholeMesh:
         lost = _edge_keys(np.concatenate([piece.numbers[piece.seams] for piece, _ in changed]), len(gone))
         kept_seams = self.seams[~np.isin(_edge_keys(self.seams, len(gone)), lost)]
         vertices, unknown, faces, seams = [self.vertices], [self.unknown], [kept_faces], [kept_seams]
+        component = [self.component]
         count = len(self.vertices)
         for piece, result in changed:
             origin = result["origin"]
@@ -164,7 +187,9 @@ class WholeMesh:
             number[fresh] = count + np.arange(len(fresh))
             count += len(fresh)
             vertices.append(result["vertices"][fresh])
-            unknown.append(result["unknown"][fresh] if len(self.unknown) else self.unknown)
+            if len(self.unknown):
+                unknown.append(result["unknown"][fresh])
+                component.append(self.component[piece.numbers[origin[fresh]]])
             faces.append(number[result["faces"]].astype(np.int32))
             seams.append(number[result["seams"]].astype(np.int32))
         flipped = np.concatenate([result["flipped"] for _, result in changed])
@@ -172,6 +197,10 @@ class WholeMesh:
         flipped, times = np.unique(np.concatenate([self.flipped, flipped]), return_counts=True)
         self.flipped = flipped[times == 1]
         self.vertices, self.unknown = np.concatenate(vertices), np.concatenate(unknown)
+        self.component = np.concatenate(component)
+        self.fixed = (
+            np.append(self.fixed, np.zeros(count - len(self.waiting), np.bool_)) if len(self.fixed) else self.fixed
+        )
         self.waiting = np.append(self.waiting, np.zeros(count - len(self.waiting), np.bool_))
         self.faces, self.seams = np.concatenate(faces), np.concatenate(seams)
         self._compact()
@@ -182,7 +211,9 @@ class WholeMesh:
         used[self.faces] = True
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
         self.vertices, self.waiting = self.vertices[used], self.waiting[used]
-        self.unknown = self.unknown[used] if len(self.unknown) else self.unknown
+        for name in ("unknown", "component", "fixed"):
+            if len(getattr(self, name)):
+                setattr(self, name, getattr(self, name)[used])
         self.faces, self.seams = number[self.faces], number[self.seams]
 
 

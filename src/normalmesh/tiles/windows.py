@@ -37,12 +37,29 @@ class Windows:
         camera: Camera = self.source.camera
         return camera
 
+    @property
+    def image(self) -> Rectangle:
+        """All pixels."""
+        return Rectangle(0, 0, *self.shape)
+
     def window(self, area: Rectangle) -> NormalMap | None:
         """Return the pixels of a rectangle, without noise, with the camera of the window; None without foreground."""
         found: NormalMap | None = self.source.window(area.rows, area.columns)
         return found
 
+    def filled(self, area: Rectangle) -> NormalMap:
+        """Return the pixels of a rectangle in which there is foreground."""
+        normal_map = self.window(area)
+        assert normal_map is not None
+        return normal_map
+
     def mask(self, area: Rectangle) -> NDArray[np.bool_]:
         """Return the foreground (H, W) of a rectangle."""
         mask: NDArray[np.bool_] = self.source.mask_window(area.rows, area.columns)
         return mask
+
+
+def around(points: NDArray[np.float64]) -> Rectangle:
+    """Return the pixels around points (K, 2) as u, v, with a margin of two."""
+    (left, top), (right, bottom) = np.floor(points.min(axis=0)) - 2, np.ceil(points.max(axis=0)) + 2
+    return Rectangle(int(top), int(left), int(bottom), int(right))

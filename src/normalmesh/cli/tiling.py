@@ -1,0 +1,128 @@
+"""``normalmesh reconstruct --tiles``: options, estimates and the work folder of a reconstruction in tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from normalmesh.cli.interruption import cleanups
+from normalmesh.cli.progress_display import duration_text
+from normalmesh.errors import path_text
+
+if TYPE_CHECKING:
+    from normalmesh.cli.console import Console
+    from normalmesh.tiles.tiled_estimate import TiledEstimate
+
+#: Default side of a tile in pixels.
+TILE = 4096
+#: Suffix of the work folder beside an output.
+WORK = ".work"
+
+
+def tiling_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of reconstructions in tiles."""
+    for option in (
+        click.option("--keep-work", is_flag=True, help="Keep the work folder of --tiles after success."),
+        click.option("--work", type=click.Path(), help="Work folder of --tiles; default: OUT.work next to the output."),
+        click.option("--workers", type=click.IntRange(0), help="Processes for --tiles; 0: only this one."),
+        click.option(
+            "--scheduler", metavar="ADDRESS", help="Dask scheduler of a cluster for --tiles, tcp://host:8786."
+        ),
+        click.option("--tile-size", type=int, metavar="PIXELS", help=f"Side of a tile of --tiles.  [default: {TILE}]"),
+        click.option(
+            "--tiles", is_flag=True, help="Work in tiles, on all cores or a cluster; the map may exceed the memory."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How to work in tiles: their side in pixels, the address of a scheduler or the number of processes, the folder."""
+
+    side: int
+    scheduler: str | None
+    workers: int | None
+    work: str | None
+    keep_work: bool
+
+    @classmethod
+    def of(cls, tiles: bool, tile_size: int | None, **options: Any) -> Tiling | None:
+        """Return the tiling that options ask for; None if none."""
+        if not tiles:
+            for name, value in {"tile_size": tile_size, **options}.items():
+                if value not in (None, False):
+                    raise click.UsageError(f"--{name.replace('_', '-')} is an option of --tiles: add that")
+            return None
+        if options["scheduler"] is not None and options["workers"] is not None:
+            raise click.UsageError("give only one of --scheduler, --workers")
+        return cls(TILE if tile_size is None else tile_size, **options)
+
+    def __str__(self) -> str:
+        return f"of {self.side} px"
+
+    def folder(self, output: Path) -> Path:
+        """Return the work folder for an output."""
+        return output.with_name(output.name + WORK) if self.work is None else Path(self.work)
+
+    def arguments(self, output: Path) -> dict[str, Any]:
+        """Return the arguments of `reconstruct_tiled`. The folder is kept until the outputs are written."""
+        return {
+            "tiles": self.side,
+            "client": self.scheduler,
+            "workers": self.workers,
+            "work": self.folder(output),
+            "keep_work": True,
+        }
+
+    @contextmanager
+    def work_kept(self, output: Path, console: Console) -> Iterator[None]:
+        """Remove the work folder at the end, unless it is to be kept; after an error or a signal, say where it is."""
+        from normalmesh.tiles.work_folder import holds_results, remove_work
+
+        folder = self.folder(output)
+        is_new = not folder.exists()
+
+        def tell() -> None:
+            if holds_results(folder):
+                console.alert(f"normalmesh: work is kept in {path_text(folder)}; the same command goes on from there")
+
+        cleanups.append(tell)
+        try:
+            yield
+        except Exception:
+            tell()
+            if is_new and not holds_results(folder):
+                remove_work(folder)
+            raise
+        finally:
+            cleanups.remove(tell)
+        if not self.keep_work:
+            remove_work(folder)
+
+    def needs_text(self, estimate: TiledEstimate, memory_limit: float | None, threads: int | None) -> str:
+        """Return the memory, the disk and the time of an estimate as text."""
+        from normalmesh.runtime.memory import bytes_text
+        from normalmesh.runtime.memory_budget import limited_memory
+        from normalmesh.runtime.threads import MAX_THREADS
+
+        disk, leader, worker = map(bytes_text, (estimate.disk, estimate.leader_memory, estimate.worker_memory))
+        if self.scheduler is not None:
+            return (
+                f"about {leader} of memory here and {worker} for each thread of a worker, {disk} on disk and, on one "
+                f"core, {duration_text(estimate.seconds(1))}"
+            )
+        cores = threads or MAX_THREADS
+        with limited_memory(memory_limit):
+            count = min(cores, estimate.fitting_workers()) if self.workers is None else self.workers
+        each = f"{leader} and {count} × {worker}" if count else f"{leader} and {worker}"
+        return (
+            f"about {bytes_text(estimate.memory(count))} of memory ({each}), {disk} on disk and, on {cores} cores, "
+            f"{duration_text(estimate.seconds(cores))}"
+        )

@@ -1,0 +1,81 @@
+"""Descriptions: what a reconstruction depends on, as values that JSON can hold, by name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import normalmesh
+from normalmesh.errors import shape_text
+
+#: Number of digits of a hash.
+DIGITS = 16
+#: Largest number of items of a list that are described one by one.
+FEW = 8
+
+
+def description_of(name: str, value: object) -> dict[str, object]:
+    """Describe a value under a name; the parts of records and dictionaries under names with dots.
+
+    Arrays and long lists are described by a hash, files by path, size and time.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return {name: value}
+    if isinstance(value, np.ndarray):
+        return {name: f"{value.dtype} {shape_text(value.shape)}, hash {array_hash(value)}"}
+    if isinstance(value, bytes):
+        return {name: f"hash {_hash(value)}"}
+    if isinstance(value, Path):
+        return _file(name, value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        return {name: type(value).__name__} | _described(name, parts)
+    if isinstance(value, Mapping):
+        return _described(name, value)
+    if isinstance(value, list | tuple):
+        items = _described(name, dict(enumerate(value)))
+        return items if len(value) <= FEW else {name: f"{len(value)} items, hash {_hash(json.dumps(items).encode())}"}
+    return {name: str(value)}
+
+
+def _described(name: str, parts: Mapping[Any, object]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for part, value in parts.items():
+        found |= description_of(f"{name}.{part}", value)
+    return found
+
+
+def _file(name: str, path: Path) -> dict[str, object]:
+    """Describe a file, or a folder, by what is read quickly."""
+    status = path.stat() if path.exists() else None
+    known = {} if status is None else {f"{name}.bytes": status.st_size, f"{name}.changed": status.st_mtime_ns}
+    return {name: str(path.absolute()), **known}
+
+
+def array_hash(array: NDArray[Any]) -> str:
+    """Return a hash of the values of an array."""
+    return _hash(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def _hash(content: bytes | memoryview) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+@cache
+def code_description() -> str:
+    """Return the release of normalmesh, and a hash of its source: other code may give other results."""
+    digest = hashlib.sha256()
+    root = Path(normalmesh.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return f"{normalmesh.__version__}, source {digest.hexdigest()[:DIGITS]}"
