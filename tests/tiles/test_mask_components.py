@@ -10,8 +10,8 @@ from normalmesh import NormalMap
 from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.normals.component_maps import component_labels
+from normalmesh.tiles.map_windows import Window
 from normalmesh.tiles.mask_components import find_components, groups_of
-from normalmesh.tiles.tile_grid import Rectangle
 from task_loop import Loop
 
 
@@ -24,7 +24,7 @@ def check_whole(found, expected):
     assert found.areas.tolist() == np.bincount(expected[expected > 0], minlength=expected.max() + 1)[1:].tolist()
     for number in range(found.count):
         rows, columns = np.nonzero(expected == number + 1)
-        assert found.rectangle_of(number) == Rectangle(rows.min(), columns.min(), rows.max() + 1, columns.max() + 1)
+        assert found.rectangle_of(number) == Window(rows.min(), columns.min(), rows.max() + 1, columns.max() + 1)
 
 
 @given(arrays(bool, (24, 31), elements=st.booleans()), st.integers(0, 2**32 - 1))
@@ -39,7 +39,7 @@ def test_labels_of_all_windows_are_those_of_the_whole_mask(mask, seed):
     rng = np.random.default_rng(seed)
     for _ in range(4):
         (top, bottom), (left, right) = (sorted(rng.choice(n + 1, 2, replace=False).tolist()) for n in mask.shape)
-        labels = found.labels(normal_map, Rectangle(top, left, bottom, right))
+        labels = found.labels(normal_map, Window(top, left, bottom, right))
         assert np.array_equal(labels, expected[top:bottom, left:right])
 
 
@@ -59,7 +59,7 @@ def test_windows_are_enlarged_only_as_far_as_needed():
             return normal_map.mask_window(rows, columns)
 
     found = find_components(normal_map, Loop(), 300)
-    strip = Rectangle(0, 100, 600, 130)
+    strip = Window(0, 100, 600, 130)
     assert np.array_equal(found.labels(Counted(), strip), component_labels(mask)[0][:, 100:130])
     assert sum(reads) == strip.pixels
 
@@ -76,7 +76,7 @@ def test_lines_separate_parts_across_tiles(side):
     found = find_components(map_of(mask), Loop(), side, lines)
     assert found.count == expected.max() > 3
     check_whole(found, expected)
-    for window in (Rectangle(0, 0, 40, 40), Rectangle(3, 5, 17, 33), Rectangle(15, 12, 25, 18)):
+    for window in (Window(0, 0, 40, 40), Window(3, 5, 17, 33), Window(15, 12, 25, 18)):
         assert np.array_equal(found.labels(map_of(mask), window), expected[window.rows, window.columns])
 
 
@@ -87,5 +87,5 @@ def test_groups_are_components_of_one_tile():
     found = find_components(map_of(mask), Loop(), 32)
     groups = groups_of(found, np.arange(found.count), 32)
     assert sorted(number for _, numbers in groups.values() for number in numbers) == list(range(5))
-    assert groups["tile_0_0"] == (Rectangle(0, 0, 13, 24), [0, 1])
-    assert groups["component_2"] == (Rectangle(24, 24, 34, 34), [2])
+    assert groups["tile_0_0"] == (Window(0, 0, 13, 24), [0, 1])
+    assert groups["component_2"] == (Window(24, 24, 34, 34), [2])

@@ -7,9 +7,8 @@ from normalmesh import NormalMap, Orthographic, Perspective
 from normalmesh.normals import noise as noise_module
 from normalmesh.normals.noise import MapNoise, Noise, component_noise, without_noise
 from normalmesh.tiles.clean_map import CleanMap, clean_window
-from normalmesh.tiles.map_windows import tiles_of
+from normalmesh.tiles.map_windows import Window, tiles_of
 from normalmesh.tiles.mask_components import find_components
-from normalmesh.tiles.tile_grid import Rectangle
 from normalmesh.tiles.tile_noise import find_noise
 from scenes import Scene, dome
 from surfaces import noisy
@@ -71,7 +70,7 @@ def test_filtered_windows_are_those_of_the_whole_map(camera, several):
     assert (count > 3) == several
     noise = MapNoise(tuple(Noise(3.0 - k / 2, 1.0 + k) for k in range(count)), tuple(components.areas.tolist()))
     expected = without_noise(normal_map, noise)
-    for window in tiles_of(Rectangle.whole(normal_map.shape), 110).values():
+    for window in tiles_of(Window.whole(normal_map.shape), 110).values():
         found = clean_window(normal_map, window.rows, window.columns, noise, components)
         assert np.array_equal(found.mask, expected.mask[window.rows, window.columns])
         # Of another camera, rays are rounded elsewhere.
@@ -83,7 +82,7 @@ def test_filtered_windows_are_those_of_the_whole_map(camera, several):
 def test_windows_of_one_component():
     normal_map, run = blotted(Orthographic(), True), Loop()
     components = find_components(normal_map, run, SIDE)
-    whole = Rectangle.whole(normal_map.shape)
+    whole = Window.whole(normal_map.shape)
     labels = components.labels(normal_map, whole)
     for number in range(components.count):
         only = CleanMap(normal_map, components).only(number)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, filter_reach, without_noise
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.tiles.map_windows import WindowedMap
+from normalmesh.tiles.map_windows import Window, WindowedMap
 from normalmesh.tiles.mask_components import MaskComponents
-from normalmesh.tiles.tile_grid import Rectangle
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class CleanMap:
 
     def window(self, rows: slice, columns: slice) -> NormalMap | None:
         """Return a window, None without foreground."""
-        window = Rectangle(rows.start, columns.start, rows.stop, columns.stop)
+        window = Window(rows.start, columns.start, rows.stop, columns.stop)
         clean = self._clean(window)
         if clean is None or self.number is None or self.components.count == 1:
             return clean
@@ -61,17 +60,17 @@ class CleanMap:
         """Return the mask of a window."""
         if self.number is None or self.components.count == 1:
             return self.source.mask_window(rows, columns)
-        window = Rectangle(rows.start, columns.start, rows.stop, columns.stop)
+        window = Window(rows.start, columns.start, rows.stop, columns.stop)
         own: NDArray[np.bool_] = self.components.labels(self.source, window) == self.number + 1
         return own
 
-    def _clean(self, window: Rectangle) -> NormalMap | None:
+    def _clean(self, window: Window) -> NormalMap | None:
         """Return a window of all components without noise."""
         if self.noise is None or self.noise.largest.degrees < NEGLIGIBLE:
             return self.source.window(window.rows, window.columns)
-        around = window.grown(filter_reach(self.noise), Rectangle.whole(self.shape))
+        around = window.grown(filter_reach(self.noise), Window.whole(self.shape))
         noisy = self.source.window(around.rows, around.columns)
-        inner = around.part(window)
+        inner = window.place_in(around)
         if noisy is None or not noisy.mask[inner].any():
             return None
         smooth = without_noise(noisy, self.noise, self.components.maps(self.source, around, noisy))

@@ -13,8 +13,7 @@ from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.normals.component_maps import ALIGNED, ComponentMap, component_labels, labelled_maps
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.tiles.map_windows import Arrays, Run, WindowedMap, tiles_of
-from normalmesh.tiles.tile_grid import Rectangle
+from normalmesh.tiles.map_windows import Arrays, Run, Window, WindowedMap, tiles_of
 
 Int = NDArray[np.int64]
 Labels = NDArray[np.int32]
@@ -50,7 +49,7 @@ class MaskComponents:
 
     Attributes
     ----------
-    tiles : dict of Rectangle
+    tiles : dict of Window
         The tiles in which they were found.
     numbers : dict of (L,) int32
         Components of the labels of each tile.
@@ -64,7 +63,7 @@ class MaskComponents:
         Pixel sides of lines, as their two ends u, v.
     """
 
-    tiles: dict[str, Rectangle]
+    tiles: dict[str, Window]
     numbers: dict[str, Labels]
     known: dict[str, TileLabels]
     areas: Int
@@ -77,27 +76,27 @@ class MaskComponents:
         return len(self.areas)
 
     @property
-    def rectangle(self) -> Rectangle:
+    def rectangle(self) -> Window:
         """The smallest window around all components."""
         first, last = self.rectangles[:, :2].min(axis=0), self.rectangles[:, 2:].max(axis=0)
-        return Rectangle(int(first[0]), int(first[1]), int(last[0]), int(last[1]))
+        return Window(int(first[0]), int(first[1]), int(last[0]), int(last[1]))
 
-    def rectangle_of(self, number: int) -> Rectangle:
+    def rectangle_of(self, number: int) -> Window:
         """Return the smallest window around a component."""
         top, left, bottom, right = self.rectangles[number].tolist()
-        return Rectangle(top, left, bottom, right)
+        return Window(top, left, bottom, right)
 
-    def labels(self, normal_map: WindowedMap, window: Rectangle) -> Labels:
+    def labels(self, normal_map: WindowedMap, window: Window) -> Labels:
         """Return the components (h, w) of the pixels of a window, from 1 on; 0 outside the mask."""
         labels = np.zeros(window.shape, np.int32)
         for key, tile in self.tiles.items():
             part = window.within(tile)
             if part.pixels:
-                labels[window.part(part)] = self._labels_in(key, normal_map, part)
+                labels[part.place_in(window)] = self._labels_in(key, normal_map, part)
         return labels
 
     def maps(
-        self, normal_map: WindowedMap, window: Rectangle, pixels: NormalMap, chosen: Sequence[int] | None = None
+        self, normal_map: WindowedMap, window: Window, pixels: NormalMap, chosen: Sequence[int] | None = None
     ) -> Iterator[ComponentMap]:
         """Yield all or the chosen components in a window, with places relative to it; ``pixels`` are its pixels."""
         if self.count == 1:
@@ -111,7 +110,7 @@ class MaskComponents:
         number[np.array(chosen, np.int64) + 1] = np.arange(1, len(chosen) + 1)
         yield from labelled_maps(pixels, number[labels], chosen)
 
-    def _labels_in(self, key: str, normal_map: WindowedMap, part: Rectangle) -> Labels:
+    def _labels_in(self, key: str, normal_map: WindowedMap, part: Window) -> Labels:
         """Return the components (h, w) in a part of a tile."""
         numbers = self.numbers[key]
         if len(numbers) == 0:
@@ -122,18 +121,18 @@ class MaskComponents:
         while True:
             found, count = window_parts(normal_map, window, self.sides)
             component = self._components_of(found, count, key, window)
-            own = found[window.part(part)]
+            own = found[part.place_in(window)]
             if (component[own] > 0)[own > 0].all():
                 return component[own]
             window, growth = window.grown(growth, self.tiles[key]), 2 * growth
 
-    def _components_of(self, found: Labels, count: int, key: str, window: Rectangle) -> Labels:
+    def _components_of(self, found: Labels, count: int, key: str, window: Window) -> Labels:
         """Return the components (count + 1,), from 1 on, of the labels found in a window of a tile; 0 if unknown."""
         tile, known, numbers = self.tiles[key], self.known[key], np.append(np.int32(0), self.numbers[key] + 1)
         if window == tile:
             return numbers
         component = np.zeros(count + 1, np.int32)
-        rows, columns = tile.part(window)
+        rows, columns = window.place_in(tile)
         for there, line, labels in (
             (window.top == tile.top, found[0], known.north[columns]),
             (window.bottom == tile.bottom, found[-1], known.south[columns]),
@@ -152,7 +151,7 @@ def find_components(
     normal_map: WindowedMap, run: Run, side: int, lines: Sequence[JumpLine] = (), stage: str = "components"
 ) -> MaskComponents:
     """Find the components of a mask, or the parts into which lines divide them, in tiles of a side in px."""
-    tiles = tiles_of(Rectangle.whole(normal_map.shape), side)
+    tiles = tiles_of(Window.whole(normal_map.shape), side)
     sides = [np.stack([line.path[:-1], line.path[1:]], axis=1) for line in lines]
     cut = np.concatenate([np.empty((0, 2, 2), np.int64), *sides])
     found = run(stage, label_tile, {key: (normal_map, tile, _in_window(cut, tile)) for key, tile in tiles.items()})
@@ -181,7 +180,7 @@ def find_components(
     return MaskComponents(tiles, numbers, known, total, around, cut)
 
 
-def label_tile(normal_map: WindowedMap, tile: Rectangle, sides: Int) -> Arrays:
+def label_tile(normal_map: WindowedMap, tile: Window, sides: Int) -> Arrays:
     """Label the pixels of a tile that sides (S, 2, 2) do not separate.
 
     Return the ``areas``, ``rectangles`` and ``firsts`` of the labels, as in :class:`MaskComponents`, and the labels
@@ -214,7 +213,7 @@ def label_tile(normal_map: WindowedMap, tile: Rectangle, sides: Int) -> Arrays:
     }
 
 
-def window_parts(normal_map: WindowedMap, window: Rectangle, sides: Int) -> tuple[Labels, int]:
+def window_parts(normal_map: WindowedMap, window: Window, sides: Int) -> tuple[Labels, int]:
     """Return labels (h, w), from 1 on, of the pixels of a window that sides do not separate in it; their number."""
     mask = normal_map.mask_window(window.rows, window.columns)
     if not mask.any():
@@ -226,7 +225,7 @@ def window_parts(normal_map: WindowedMap, window: Rectangle, sides: Int) -> tupl
     return labels, int(labels.max())
 
 
-def _in_window(sides: Int, window: Rectangle) -> Int:
+def _in_window(sides: Int, window: Window) -> Int:
     """Return the sides (S, 2, 2) between two pixels of a window."""
     low, high = sides.min(axis=1, initial=2**40), sides.max(axis=1, initial=-1)
     level = low[:, 1] == high[:, 1]
@@ -238,7 +237,7 @@ def _in_window(sides: Int, window: Rectangle) -> Int:
     return chosen
 
 
-def _seam_pairs(tiles: dict[str, Rectangle], found: Mapping[str, Arrays], first: dict[str, int], cut: Int) -> Int:
+def _seam_pairs(tiles: dict[str, Window], found: Mapping[str, Arrays], first: dict[str, int], cut: Int) -> Int:
     """Return pairs (P, 2) of labels, numbered through all tiles, that meet at a seam that is not cut there."""
     pairs = [np.empty((0, 2), np.int64)]
     by_corner = {(tile.top, tile.left): key for key, tile in tiles.items()}
@@ -258,7 +257,7 @@ def _seam_pairs(tiles: dict[str, Rectangle], found: Mapping[str, Arrays], first:
     return np.unique(np.concatenate(pairs), axis=0)
 
 
-def groups_of(components: MaskComponents, numbers: Int, side: int) -> dict[str, tuple[Rectangle, list[int]]]:
+def groups_of(components: MaskComponents, numbers: Int, side: int) -> dict[str, tuple[Window, list[int]]]:
     """Return windows of components that are worked on together, with their numbers.
 
     Components in one tile, of a side in px, make a group; others have windows of their own. All begin at multiples of
@@ -274,5 +273,5 @@ def groups_of(components: MaskComponents, numbers: Int, side: int) -> dict[str, 
     for key, members in groups.items():
         first, last = components.rectangles[members, :2].min(axis=0), components.rectangles[members, 2:].max(axis=0)
         top, left = (first - first % ALIGNED).tolist()
-        windows[key] = Rectangle(top, left, int(last[0]), int(last[1])), members
+        windows[key] = Window(top, left, int(last[0]), int(last[1])), members
     return windows

@@ -31,11 +31,6 @@ class Rectangle(NamedTuple):
     bottom: int
     right: int
 
-    @classmethod
-    def whole(cls, shape: tuple[int, int]) -> Rectangle:
-        """Return the rectangle of a whole image."""
-        return cls(0, 0, *shape)
-
     @property
     def rows(self) -> slice:
         """The rows."""
@@ -52,25 +47,18 @@ class Rectangle(NamedTuple):
         return self.bottom - self.top, self.right - self.left
 
     @property
-    def pixels(self) -> int:
-        """Number of pixels; 0 for what two rectangles have in common that do not meet."""
-        rows, columns = self.shape
-        return max(rows, 0) * max(columns, 0)
-
-    @property
     def corner(self) -> Int:
         """The upper left corner as u, v."""
         return np.array([self.left, self.top])
 
-    def within(self, other: Rectangle) -> Rectangle:
-        """Return what the rectangle has in common with another one."""
-        first = max(self.top, other.top), max(self.left, other.left)
-        return Rectangle(*first, min(self.bottom, other.bottom), min(self.right, other.right))
-
     def grown(self, margin: int, within: Rectangle) -> Rectangle:
         """Return the rectangle with a margin (px) around it, as far as it lies within another one."""
-        around = Rectangle(self.top - margin, self.left - margin, self.bottom + margin, self.right + margin)
-        return around.within(within)
+        return Rectangle(
+            max(self.top - margin, within.top),
+            max(self.left - margin, within.left),
+            min(self.bottom + margin, within.bottom),
+            min(self.right + margin, within.right),
+        )
 
     def part(self, inner: Rectangle) -> tuple[slice, slice]:
         """Return the rows and columns of a rectangle inside this one, counted from the corner of this one."""

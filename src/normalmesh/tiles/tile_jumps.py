@@ -11,9 +11,8 @@ from normalmesh.jumps.finding import MIN_COMPONENT, jumps_along, jumps_of_compon
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.component_maps import ALIGNED
 from normalmesh.tiles.clean_map import CleanMap
-from normalmesh.tiles.map_windows import Arrays, Run
+from normalmesh.tiles.map_windows import Arrays, Run, Window
 from normalmesh.tiles.mask_components import groups_of
-from normalmesh.tiles.tile_grid import Rectangle
 from normalmesh.tiles.tile_pixels import TilePixels
 
 
@@ -55,7 +54,7 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: 
     return jumps_of_pixels(pixels, always).shifted(origin[1], origin[0])
 
 
-def jumps_in_window(clean: CleanMap, window: Rectangle, numbers: list[int], always: bool) -> Arrays:
+def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool) -> Arrays:
     """Find the jumps of some components of a window, as arrays with the numbers of components in their names."""
     pixels = clean.window(window.rows, window.columns)
     arrays: Arrays = {}

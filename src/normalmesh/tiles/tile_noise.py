@@ -20,9 +20,8 @@ from normalmesh.normals.noise import (
     sampled_loops,
 )
 from normalmesh.tiles.clean_map import CleanMap
-from normalmesh.tiles.map_windows import Arrays, Run, WindowedMap
+from normalmesh.tiles.map_windows import Arrays, Run, Window, WindowedMap
 from normalmesh.tiles.mask_components import MaskComponents, groups_of
-from normalmesh.tiles.tile_grid import Rectangle
 
 Int = NDArray[np.int64]
 
@@ -54,9 +53,7 @@ def find_noise(normal_map: WindowedMap, components: MaskComponents, run: Run, si
 _NAMES = ("numbers", "degrees", "correlations")
 
 
-def noise_in_window(
-    normal_map: WindowedMap, components: MaskComponents, window: Rectangle, numbers: list[int]
-) -> Arrays:
+def noise_in_window(normal_map: WindowedMap, components: MaskComponents, window: Window, numbers: list[int]) -> Arrays:
     """Estimate the noise of some components of a window: their numbers, degrees and correlations (K,)."""
     pixels = normal_map.window(window.rows, window.columns)
     found = {}
@@ -113,7 +110,7 @@ class _RowSample:
                 self._known[row] = [part[k] for part in parts]
 
 
-def loops_of_rows(normal_map: WindowedMap, window: Rectangle, rows: Int, together: bool) -> Arrays:
+def loops_of_rows(normal_map: WindowedMap, window: Window, rows: Int, together: bool) -> Arrays:
     """Return all loops of both :data:`SIDES` in a window that begin in some rows, and their number in each row.
 
     If the rows are read together, those between them are read, too.

@@ -25,8 +25,7 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.tiles.map_windows import Arrays, Run, WindowedMap, tiles_of
-from normalmesh.tiles.tile_grid import Rectangle
+from normalmesh.tiles.map_windows import Arrays, Run, Window, WindowedMap, tiles_of
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -42,7 +41,7 @@ class Part:
     Attributes
     ----------
     normal_map : WindowedMap
-    tile, around : Rectangle
+    tile, around : Window
         The tile, and with it as much as decides on its corners. Both in pixels from the origin.
     origin : (int, int)
         Row and column, in the image, from which positions count.
@@ -53,8 +52,8 @@ class Part:
     """
 
     normal_map: WindowedMap
-    tile: Rectangle
-    around: Rectangle
+    tile: Window
+    around: Window
     origin: tuple[int, int]
     ends: tuple[bool, bool]
     paths: list[Int]
@@ -83,7 +82,7 @@ class Part:
 
     def own(self, hierarchy: Hierarchy) -> Hierarchy:
         """Return the tile's part of the hierarchy around it."""
-        return hierarchy.part(*self.around.part(self.tile))
+        return hierarchy.part(*self.tile.place_in(self.around))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class TilePixels:
     Attributes
     ----------
     normal_map : WindowedMap
-    rectangle : Rectangle
+    rectangle : Window
         The smallest window around the foreground, in the image. Tiles begin at its corner.
     foreground : int
         Number of pixels.
@@ -109,7 +108,7 @@ class TilePixels:
     """
 
     normal_map: WindowedMap
-    rectangle: Rectangle
+    rectangle: Window
     foreground: int
     origin: tuple[int, int]
     run: Run
@@ -128,10 +127,10 @@ class TilePixels:
         return replace(self, paths=tuple(paths), stage=f"{self.stage}_along")
 
     @cached_property
-    def _window(self) -> Rectangle:
+    def _window(self) -> Window:
         """The rectangle, in pixels from the origin."""
         (top, left), each = self.origin, self.rectangle
-        return Rectangle(each.top - top, each.left - left, each.bottom - top, each.right - left)
+        return Window(each.top - top, each.left - left, each.bottom - top, each.right - left)
 
     @cached_property
     def _parts(self) -> dict[str, Part]:
@@ -219,7 +218,7 @@ class TilePixels:
         return FaceMeans(mesh, next(iter(self._parts.values())).camera, table)
 
 
-def _meets(path: Int, window: Rectangle) -> bool:
+def _meets(path: Int, window: Window) -> bool:
     """Return whether a path (P, 2) may run through a window."""
     (left, top), (right, bottom) = path.min(axis=0), path.max(axis=0)
     return bool(left <= window.right and right >= window.left and top <= window.bottom and bottom >= window.top)
@@ -285,23 +284,21 @@ def _nothing() -> Arrays:
 def cell_pixels(normal_map: WindowedMap, origin: tuple[int, int], cells: Int) -> Arrays:
     """Return the ``normals`` (K, CELL, CELL, 3) and the ``mask`` (K, CELL, CELL) of cells (K, 2)."""
     normals, mask = np.zeros((len(cells), CELL, CELL, 3), np.float32), np.zeros((len(cells), CELL, CELL), np.bool_)
-    whole = Rectangle.whole(normal_map.shape)
-    windows = [Rectangle(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL + origin).tolist()]
+    whole = Window.whole(normal_map.shape)
+    windows = [Window(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL + origin).tolist()]
     known = [each for each in windows if each.pixels]
     if known:
         tops, lefts, bottoms, rights = np.array([[w.top, w.left, w.bottom, w.right] for w in known]).T
-        around = Rectangle(int(tops.min()), int(lefts.min()), int(bottoms.max()), int(rights.max()))
+        around = Window(int(tops.min()), int(lefts.min()), int(bottoms.max()), int(rights.max()))
         pixels = normal_map.window(around.rows, around.columns)
         for k, window in enumerate(windows):
             if pixels is not None and window.pixels:
-                there, own = around.part(window), tuple(slice(0, length) for length in window.shape)
+                there, own = window.place_in(around), tuple(slice(0, length) for length in window.shape)
                 normals[k][own], mask[k][own] = pixels.normals[there], pixels.mask[there]
     return {"normals": normals, "mask": mask}
 
 
-def part_sides(
-    normal_map: WindowedMap, origin: tuple[int, int], tile: Rectangle, around: Rectangle, marked: Bool
-) -> Arrays:
+def part_sides(normal_map: WindowedMap, origin: tuple[int, int], tile: Window, around: Window, marked: Bool) -> Arrays:
     """Return the sides whose first pixel lies in a tile; ``marked`` are the pixels around it. See :class:`.Sides`."""
     top, left = origin
     pixels = normal_map.window(
