@@ -8,7 +8,7 @@ its *border* are all separators among them, its *interior* all others, which occ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,10 @@ class Elements:
     def of_facets(cls, facets: FacetSystem) -> Elements:
         """Return the elements of a facet system: those of its inner edges."""
         return cls.of_edges(facets.pairs, facets.weights, facets.steps, len(facets.means.mesh.faces))
+
+    def holding(self, held: Float, values: Float) -> Elements:
+        """Return the elements with weights and values (M,) that hold faces."""
+        return replace(self, held=held, values=values)
 
     def diagonal(self) -> Float:
         """Return the diagonal (M,) of the matrix."""
