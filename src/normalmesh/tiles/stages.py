@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -113,8 +114,8 @@ def reconstruct_in_pieces(
     asked = rule.target(foreground)
     report = _report(mesh, rule.target(foreground), engine)
     solver = TiledSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement)
-    mesh, error, rounds = _integrated(mesh, solver, options.integration.refine, asked, stages)
-    return _surface(mesh, clean, grid, options.integration, known, report, (error, rounds), noise, stages)
+    mesh = _integrated(mesh, solver, options.integration.refine, asked, stages)
+    return _surface(mesh, clean, grid, options.integration, known, report, noise, stages)
 
 
 def _noise(
@@ -181,59 +182,45 @@ def _report(mesh: WholeMesh, target: int | None, engine: Engine) -> Decimation:
     return Decimation((total,), target, True, dict(engine.seconds), dict(engine.cpu_seconds))
 
 
-def _integrated(
-    mesh: WholeMesh, solver: TiledSolver, max_rounds: int, target: int | None, stages: Stages
-) -> tuple[WholeMesh, float, tuple[tuple[int, int], ...]]:
-    """Solve and refine a mesh as :func:`.integrate` does; return it, the error in px, and the changes of each round."""
-    state = _Progress()
+def _integrated(mesh: WholeMesh, solver: TiledSolver, max_rounds: int, target: int | None, stages: Stages) -> WholeMesh:
+    """Solve and refine a mesh, as :func:`.integrate` does."""
     cuts = solver.placement is not None
 
-    def solved(name: str, change: Callable[[str], None] | None = None) -> None:
-        nonlocal mesh
+    def refined(mesh: WholeMesh, turns: range, run: Run) -> None:
+        changes = solver.refine(mesh, Refinement(turns, tidies=cuts), run)
+        mesh.rounds = np.concatenate([mesh.rounds, changes])
+
+    def detached(mesh: WholeMesh, run: Run) -> None:
+        solver.detach(mesh, run)
+        if target is not None:
+            solver.refine(mesh, Refinement(), run, target - math.ceil(RESERVE * target))
+
+    def solved(name: str, mesh: WholeMesh, change: Callable[[WholeMesh, Run], None] | None = None) -> WholeMesh:
+        """Return the mesh after a change and a solve."""
 
         def make() -> WholeMesh:
+            run = stages.run(f"{name}-")
             if change is not None:
-                change(name)
-            state.error = solver.solve(mesh, stages.run(f"{name}-"))
+                change(mesh, run)
+            mesh.error = np.array(solver.solve(mesh, run))
             return mesh
 
-        mesh = stages.kept(name, make)
+        return stages.kept(name, make)
 
-    def turns(first: int, last: int, prefix: str) -> None:
-        for start in range(first, last, ROUNDS_PER_SOLVE):
-            now = range(start, min(start + ROUNDS_PER_SOLVE, last))
-            before = len(state.rounds)
-
-            def change(name: str, now: range = now) -> None:
-                changes = solver.refine(mesh, Refinement(now, tidies=cuts), stages.run(f"{name}-"))
-                state.rounds += [(int(flips), int(moves)) for flips, moves in changes]
-
-            solved(f"{prefix}-{start}", change)
-            if len(state.rounds) > before and sum(state.rounds[-1]) < MIN_CHANGE * len(mesh.vertices):
+    def in_rounds(mesh: WholeMesh, numbers: range) -> WholeMesh:
+        for start in numbers[::ROUNDS_PER_SOLVE]:
+            turns = range(start, min(start + ROUNDS_PER_SOLVE, numbers.stop))
+            mesh = solved(f"refine-{start}", mesh, lambda mesh, run, turns=turns: refined(mesh, turns, run))
+            if mesh.rounds[-1].sum() < MIN_CHANGE * len(mesh.vertices):
                 break
+        return mesh
 
-    def detached(name: str) -> None:
-        solver.detach(mesh, stages.run(f"{name}-"))
-        spared = None if target is None else target - int(np.ceil(RESERVE * target))
-        if spared is not None:
-            solver.refine(mesh, Refinement(), stages.run(f"{name}-fill-"), spared)
-
-    solved("solve")
-    turns(0, max_rounds, "refine")
+    mesh = in_rounds(solved("solve", mesh), range(max_rounds))
     if max_rounds and cuts:
-        solved("detach", detached)
-        turns(max_rounds, max_rounds + ROUNDS_AFTER_CUTS, "refine")
+        mesh = in_rounds(solved("detach", mesh, detached), range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS))
     if max_rounds:
         solver.refine(mesh, Refinement(tidies=True), stages.run("tidy-"), target)
-    return mesh, state.error, tuple(state.rounds)
-
-
-@dataclass
-class _Progress:
-    """Error of the last solve in px, and flips and moves of the rounds so far."""
-
-    error: float = 0.0
-    rounds: list[tuple[int, int]] = field(default_factory=list)
+    return mesh
 
 
 def _surface(
@@ -243,7 +230,6 @@ def _surface(
     options: IntegrationOptions,
     jumps: Jumps,
     report: Decimation,
-    solved: tuple[float, tuple[tuple[int, int], ...]],
     noise: MapNoise,
     stages: Stages,
 ) -> Surface:
@@ -252,11 +238,9 @@ def _surface(
     unknown = mesh.unknown - mean_levels(mesh.unknown, mesh.component, final, camera, options.distance)[mesh.component]
     check_range(unknown, camera)
     found = find_discontinuities(jumps, final, unknown, camera, mesh.component, None) if options.cuts else None
-    error, rounds = solved
-    engine = stages.engine
-    integration = Integration(
-        noise.usual.degrees, "elimination", error, rounds, dict(engine.seconds), dict(engine.cpu_seconds)
-    )
+    rounds = tuple((int(flips), int(moves)) for flips, moves in mesh.rounds)
+    seconds, cpu_seconds = dict(stages.engine.seconds), dict(stages.engine.cpu_seconds)
+    integration = Integration(noise.usual.degrees, "elimination", float(mesh.error), rounds, seconds, cpu_seconds)
     return Surface.from_unknown(
         final,
         unknown,

@@ -72,6 +72,10 @@ class WholeMesh:
         Component of each vertex before the mesh was cut; empty if it was not.
     fixed : (N,) bool
         Vertices that are never free; empty while all may be.
+    rounds : (R, 2) int64
+        Numbers of flips and moves in the rounds of refinement so far.
+    error : () float64
+        Estimated error of the unknown, in px.
     """
 
     vertices: Float
@@ -82,6 +86,8 @@ class WholeMesh:
     unknown: Float = field(default_factory=lambda: np.empty(0))
     component: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
+    rounds: Int = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    error: NDArray[np.float64] = field(default_factory=lambda: np.array(0.0))
 
     @classmethod
     def joined(cls, tiles: list[Arrays]) -> WholeMesh:
