@@ -16,7 +16,7 @@ from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_
 from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.decoding import no_foreground
 from normalmesh.files.formats import unusable
-from normalmesh.files.georeference import camera_of
+from normalmesh.files.geotiff_reading import camera_of
 from normalmesh.files.map_facts import find_source
 from normalmesh.files.normal_maps import camera_from
 from normalmesh.files.packed_masks import PackedMask
