@@ -158,7 +158,10 @@ def test_descriptions():
     )
     assert first["a.camera"] == "Perspective"
     assert first["a.camera.fx"] == 9.0
-    assert (first["a.y"], first["a.z"], first["a.z.0"]) == ([1, None], 2, [1.5])
+    assert (first["a.y.1"], first["a.z.0.0"], first["a.z.1"]) == (None, 1.5, "b")
+    long = [description_of("n", list(range(number)))["n"] for number in (50, 51)]
+    assert long[0].startswith("50 items, hash ")
+    assert long[0] != long[1]
     other = description_of("a", {"x": np.array([0, 1, 3])})
     assert str(first["a.x"]).startswith("int64 3, hash ")
     assert first["a.x"] != other["a.x"]
