@@ -86,10 +86,10 @@ class RunSummary:
         wanted = ", ".join(str(level["requested"]) for level in self.levels)
         asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
         lines = [f"vertices     {counts} for {self.foreground} pixels{asked}"]
-        if self.levels[0]["mae"] is not None:
+        if any(level["mae"] is not None for level in self.levels):
             angles = ", ".join(_angle("", level) for level in self.levels)
             lines.append(f"angle        {angles} to the normals (mean)")
-        if self.levels[0]["coverage"] is not None:
+        if any(level["coverage"] is not None for level in self.levels):
             covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
             lines.append(f"coverage     {covered} of the foreground, {spilled} outside it")
         if self.jumps_text is not None:
