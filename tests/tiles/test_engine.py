@@ -171,7 +171,7 @@ def test_clusters_that_exist(folder, cluster):
     assert client.status == "running"
 
 
-@pytest.mark.parametrize("given", ["nowhere", "tcp://127.0.0.1:1", 3])
+@pytest.mark.parametrize("given", ["tcp://127.0.0.1:1", "tpc://127.0.0.1:1", 3])
 def test_clusters_that_do_not(given, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(workers_module, "CONNECTING", 0.3)

@@ -15,7 +15,6 @@ from numbers import Real
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.runtime.memory import available_memory, bytes_text
 
-
 #: Bytes that no machine has.
 UNLIMITED = 2.0**60
 
