@@ -253,6 +253,14 @@ def calls(surface, mesh, tmp_path_factory):
         ],
         "reconstruct": [(nm.reconstruct, {**on_map, "vertices": 12, "preset": "default", **running})],
         "reconstruct_levels": [(nm.reconstruct_levels, {**on_map, "vertices": [12, 6], **running})],
+        # Without clients and numbers of workers, which would be waited for and started.
+        "reconstruct_tiled": [
+            (
+                nm.reconstruct_tiled,
+                {**on_map, "vertices": 12, "tiles": 256, "work": folder / "work", "keep_work": False, "jumps": None,
+                 **running},
+            ),
+        ],
         "reconstruct_within": [
             (nm.reconstruct_within, {**on_map, "max_angle": 9.0, "max_error": None, "threads": None, "progress": None}),
         ],

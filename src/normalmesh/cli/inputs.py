@@ -76,7 +76,7 @@ def _sources(names: Sequence[str]) -> list[Path]:
 
 def _matches(name: str) -> list[Path]:
     path = Path(name)
-    if path.is_dir():
+    if path.is_dir() and not _is_zarr(path):
         raise click.UsageError(f"{path_text(name)} is a folder: give its normal maps, such as {str(path / '*.png')!r}")
     # The name of a file may contain brackets.
     if path.exists() or not glob.has_magic(name):
@@ -86,6 +86,12 @@ def _matches(name: str) -> list[Path]:
     if not files:
         raise click.UsageError(f"no file matches {name!r}")
     return files
+
+
+def _is_zarr(folder: Path) -> bool:
+    from normalmesh.files.zarr_windows import SIGNS
+
+    return any((folder / sign).is_file() for sign in SIGNS)
 
 
 def _folder(output: str | None, count: int) -> Path | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from normalmesh.files.maps_on_disk import MapOnDisk
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
 
@@ -87,13 +88,18 @@ def _level(output: Path, number: int) -> Path:
 
 
 def write_outputs(
-    task: Task, settings: Settings, surfaces: Sequence[Surface], normal_map: NormalMap, warnings: list[str]
+    task: Task, settings: Settings, surfaces: Sequence[Surface], opened: NormalMap | MapOnDisk, warnings: list[str]
 ) -> Iterator[Path]:
-    """Write all files of a task, and yield each path once it is written. Pictures show the finest surface."""
+    """Write all files of a task, and yield each path once it is written. Pictures show the finest surface.
+
+    Meshes of a map that stays on disk have no normals of vertices, which take the whole map.
+    """
     from normalmesh.files.mesh_formats import written_format
+    from normalmesh.normals.normal_map import NormalMap
     from normalmesh.pictures import panels
 
     targets = iter(_targets(task, settings))
+    normal_map = opened if isinstance(opened, NormalMap) else None
     normals = normal_map if written_format(task.output).holds_normals else None
     for surface in surfaces:
         surface.save(path := next(targets), texture=task.texture, normals=normals)
@@ -101,12 +107,12 @@ def write_outputs(
     if task.jumps is not None:
         _write_picture(path := next(targets), panels.jumps(surfaces[0]))
         yield path
-    if settings.preview:
+    if settings.preview and normal_map is not None:
         from normalmesh.pictures.preview import preview
 
         _write_picture(path := next(targets), preview(surfaces[0], normal_map))
         yield path
-    if settings.report:
+    if settings.report and normal_map is not None:
         from normalmesh import write_report
 
         write_report(

@@ -104,6 +104,11 @@ class NpyWindows(WindowedArray):
         return type(self), (self.path,)
 
 
+def can_be_opened(path: Path) -> bool:
+    """Return whether a file or folder is of a format that can be read in windows."""
+    return path.is_dir() or file_format(path) in ("TIFF", "NPY")
+
+
 def open_array(path: Path, variable: str | None = None) -> WindowedArray:
     """Open a file or folder that can be read in windows, or raise an error that says what to do."""
     from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
