@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective
+from normalmesh import NormalMap, NormalMeshError, Orthographic, Perspective, read_normal_map
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.near_cells import NearCells
 from normalmesh.facets._face_means import BULGE
@@ -11,10 +11,11 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.jumps.finding import jumps_along, jumps_of
 from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.mesh.jumps import Jumps
-from normalmesh.normals.noise import MapNoise, Noise, without_noise
+from normalmesh.normals.noise import MapNoise, Noise, component_noise, without_noise
 from normalmesh.tiles.clean_map import CleanMap
 from normalmesh.tiles.mask_components import find_components
 from normalmesh.tiles.tile_jumps import tiled_jumps, tiled_jumps_along
+from normalmesh.tiles.tile_noise import find_noise
 from normalmesh.tiles.tile_pixels import TilePixels
 from scenes import scene
 from surfaces import noisy, waves
@@ -68,7 +69,7 @@ def test_meshes_of_tiles_join_to_that_of_the_whole(camera, several):
     normal_map = torn_map("flaps", camera, several)
     hierarchy, run = Hierarchy.of(normal_map), Loop()
     clean, _ = clean_map(normal_map, run)
-    pixels = TilePixels(clean, clean.components.rectangle, normal_map.foreground, (0, 0), run, "jumps", SIDE)
+    pixels = TilePixels(clean, None, clean.components.rectangle, normal_map.foreground, (0, 0), run, "jumps", SIDE)
     levels = [hierarchy.level(vertices) for vertices in (6000, 1500, 10)]
     assert [pixels.level(vertices) for vertices in (6000, 1500, 10)] == levels
     near = NearCells.of(np.array([[133.0, 139.0], [150.0, 300.0], [261.0, 267.0]]), 40.0, normal_map.shape)
@@ -99,7 +100,7 @@ def test_meshes_with_the_largest_faces_join_across_tiles(seed):
     normals = np.stack([-slope[0], slope[1], np.ones_like(u)], axis=-1)
     normal_map, run = NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True)), Loop()
     clean, _ = clean_map(normal_map, run)
-    pixels = TilePixels(clean, clean.components.rectangle, normal_map.foreground, (0, 0), run, "jumps", SIDE)
+    pixels = TilePixels(clean, None, clean.components.rectangle, normal_map.foreground, (0, 0), run, "jumps", SIDE)
     hierarchy = Hierarchy.of(normal_map)
     near = NearCells.of(rng.uniform(100, 500, (5, 2)), 20.0, normal_map.shape)
     fine, coarse = hierarchy.level(4000), hierarchy.level(1)
@@ -183,6 +184,19 @@ def test_small_components_are_searched_together():
     assert len(expected.lines) >= 8
     assert_same(tiled_jumps(clean, True, run, SIDE), expected, exact=True)
     assert run.stages == {"components": 9, "jumps": 3}
+
+
+def test_jumps_of_a_map_on_disk_are_those_of_the_map_in_memory(tmp_path):
+    given = torn_map("flaps", Orthographic(), several=True)
+    np.save(tmp_path / "normals.npy", given.normals)
+    np.save(tmp_path / "mask.npy", given.mask)
+    opened = NormalMap.open(tmp_path / "normals.npy", tmp_path / "mask.npy")
+    run, normal_map = Loop(), read_normal_map(tmp_path / "normals.npy", mask=tmp_path / "mask.npy")
+    components = find_components(opened, run, SIDE)
+    noise = find_noise(opened, components, run, SIDE)
+    assert noise == component_noise(normal_map)
+    expected = jumps_of(without_noise(normal_map, noise), True)
+    assert_same(tiled_jumps(CleanMap(opened, components, noise), True, run, SIDE), expected, exact=True)
 
 
 def test_jumps_survive_as_arrays():

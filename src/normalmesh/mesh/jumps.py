@@ -99,6 +99,13 @@ class Placement:
         return self.part(np.flatnonzero(near)).shifted(-columns.start, -rows.start)
 
 
+#: A placement without planes.
+NOWHERE = Placement(
+    ScreenMesh(np.empty((0, 2)), np.empty((0, 3), np.int32)),
+    *(np.empty((0, 2)), np.empty((0, 2)), np.empty(0), np.empty(0)),
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Jumps:
     """What is known of the jumps of a normal map.
@@ -139,12 +146,11 @@ class Jumps:
             "points": np.array([len(line.path) for line in self.lines], np.int64),
             "heights": np.array([line.height for line in self.lines], np.float64),
             "certainties": np.array([line.certainty for line in self.lines], np.float64),
-            "noise": np.array(self.noise),
+            "noise": np.array([self.noise]),
         }
-        if self.placement is not None:
-            found |= {"vertices": self.placement.mesh.vertices, "faces": self.placement.mesh.faces}
-            found |= {name: getattr(self.placement, name) for name in PLANES}
-        return found
+        placement = NOWHERE if self.placement is None else self.placement
+        found |= {"vertices": placement.mesh.vertices, "faces": placement.mesh.faces}
+        return found | {name: getattr(placement, name) for name in PLANES}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Jumps:
@@ -153,10 +159,10 @@ class Jumps:
         heights, certainties = arrays["heights"].tolist(), arrays["certainties"].tolist()
         lines = tuple(JumpLine(*each) for each in zip(paths, heights, certainties, strict=True))
         placement = None
-        if "vertices" in arrays:
+        if len(arrays["faces"]):
             mesh = ScreenMesh(arrays["vertices"], arrays["faces"])
             placement = Placement(mesh, *(arrays[name] for name in PLANES))
-        return cls(lines, placement, float(arrays["noise"]))
+        return cls(lines, placement, float(arrays["noise"][0]))
 
     @property
     def length(self) -> int:

@@ -43,8 +43,8 @@ class CleanMap:
         """Camera of the whole image."""
         return self.source.camera
 
-    def only(self, number: int) -> CleanMap:
-        """Return the map of one component."""
+    def only(self, number: int | None) -> CleanMap:
+        """Return the map of one component, or of all for None."""
         return replace(self, number=number)
 
     def window(self, rows: slice, columns: slice) -> NormalMap | None:

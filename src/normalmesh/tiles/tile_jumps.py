@@ -29,8 +29,8 @@ def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: in
     groups = groups_of(components, np.flatnonzero(chosen & ~large), side)
     arguments = {key: (clean, *group, always) for key, group in groups.items()}
     found: dict[int, Jumps] = {}
-    for result in run("jumps", jumps_in_window, arguments).values():
-        found |= _unpacked(result)
+    for key, result in run("jumps", jumps_in_window, arguments).items():
+        found |= {number: _unpacked(result, number) for number in groups[key][1]}
     for number in np.flatnonzero(chosen & large).tolist():
         found[number] = _jumps_of_large(clean, number, always, run, side)
     return Jumps.joined(found[number] for number in sorted(found))
@@ -39,7 +39,7 @@ def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: in
 def tiled_jumps_along(lines: ArrayLike | Sequence[ArrayLike], clean: CleanMap, run: Run, side: int) -> Jumps:
     """Return the jumps along given lines, an edge image or polylines, in tiles of a side, a multiple of 128 px."""
     rectangle, area = clean.components.rectangle, int(clean.components.areas.sum())
-    return jumps_along(lines, TilePixels(clean, rectangle, area, (0, 0), run, "jumps", side))
+    return jumps_along(lines, TilePixels(clean, None, rectangle, area, (0, 0), run, "jumps", side))
 
 
 def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: int) -> Jumps:
@@ -50,7 +50,7 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: 
     # As of a map of its own, which begins with the component unless it is the only one.
     origin = (0, 0) if components.count == 1 else (top, left)
     area = int(components.areas[number])
-    pixels = TilePixels(clean.only(number), rectangle, area, origin, run, f"jumps_{number}", side)
+    pixels = TilePixels(clean, number, rectangle, area, origin, run, f"jumps_{number}", side)
     return jumps_of_pixels(pixels, always).shifted(origin[1], origin[0])
 
 
@@ -61,14 +61,10 @@ def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always:
     if pixels is not None:
         for each in clean.components.maps(clean, window, pixels, numbers):
             found = jumps_of_component(each, always).shifted(window.left, window.top)
-            arrays |= {f"{each.number}.{name}": array for name, array in found.arrays().items()}
+            arrays |= {f"{name}_{each.number}": array for name, array in found.arrays().items()}
     return arrays
 
 
-def _unpacked(arrays: Arrays) -> dict[int, Jumps]:
-    """Return the jumps of components."""
-    parts: dict[int, Arrays] = {}
-    for key, array in arrays.items():
-        number, _, name = key.partition(".")
-        parts.setdefault(int(number), {})[name] = array
-    return {number: Jumps.from_arrays(own) for number, own in parts.items()}
+def _unpacked(result: Arrays, number: int) -> Jumps:
+    """Return the jumps of a component."""
+    return Jumps.from_arrays({name: result[f"{name}_{number}"] for name in Jumps().arrays()})

@@ -45,7 +45,7 @@ def find_noise(normal_map: WindowedMap, components: MaskComponents, run: Run, si
         for number, degrees, correlation in zip(*(result[name] for name in _NAMES), strict=True):
             found[number] = Noise(float(degrees), float(correlation))
     for number in np.flatnonzero(large).tolist():
-        sample = _RowSample(CleanMap(normal_map, components, number=number), run, side)
+        sample = _RowSample(normal_map, components, number, run, side)
         found[number] = noise_from_loops(sample.loops, normal_map.camera.pixel_length)
     return MapNoise(tuple(found), tuple(components.areas.tolist()))
 
@@ -70,12 +70,11 @@ def noise_in_window(normal_map: WindowedMap, components: MaskComponents, window:
 class _RowSample:
     """The loops that begin in some rows of a large component."""
 
-    def __init__(self, pixels: CleanMap, run: Run, side: int) -> None:
-        self._pixels, self._run, self._side = pixels, run, side
-        number, components = pixels.number or 0, pixels.components
+    def __init__(self, normal_map: WindowedMap, components: MaskComponents, number: int, run: Run, side: int) -> None:
+        self._pixels, self._run, self._side = (normal_map, components, number), run, side
         self._window, self._area = components.rectangle_of(number), int(components.areas[number])
         # As of a map of its own, which ends with the component unless it is the only one.
-        self._bottom = pixels.shape[0] if components.count == 1 else self._window.bottom
+        self._bottom = normal_map.shape[0] if components.count == 1 else self._window.bottom
         self._known: dict[int, list[Loops]] = {}
         self._stages = 0
 
@@ -98,10 +97,10 @@ class _RowSample:
         width, distance = self._window.shape[1], int(np.diff(rows).max(initial=1))
         many = max(self._side**2 // (width * min(distance, CLOSE)), 1)
         arguments = {
-            f"{first}": (self._pixels, self._window, rows[first : first + many], distance <= CLOSE)
+            f"{first}": (*self._pixels, self._window, rows[first : first + many], distance <= CLOSE)
             for first in range(0, len(rows), many)
         }
-        results = self._run(f"noise_{self._pixels.number}_{self._stages}", loops_of_rows, arguments)
+        results = self._run(f"noise_{self._pixels[2]}_{self._stages}", loops_of_rows, arguments)
         self._stages += 1
         for first in range(0, len(rows), many):
             own, result = rows[first : first + many].tolist(), results[f"{first}"]
@@ -110,16 +109,19 @@ class _RowSample:
                 self._known[row] = [part[k] for part in parts]
 
 
-def loops_of_rows(normal_map: WindowedMap, window: Window, rows: Int, together: bool) -> Arrays:
-    """Return all loops of both :data:`SIDES` in a window that begin in some rows, and their number in each row.
+def loops_of_rows(
+    normal_map: WindowedMap, components: MaskComponents, number: int, window: Window, rows: Int, together: bool
+) -> Arrays:
+    """Return all loops of both :data:`SIDES` of a component, in a window, that begin in some rows, and their numbers.
 
     If the rows are read together, those between them are read, too.
     """
+    own = CleanMap(normal_map, components, number=number)
     starts = [rows] if together else [rows[k : k + 1] for k in range(len(rows))]
     found: dict[int, list[Loops]] = {side: [] for side in SIDES}
     for chosen in starts:
         last = min(int(chosen[-1]) + max(SIDES) + 1, normal_map.shape[0])
-        pixels = normal_map.window(slice(int(chosen[0]), last), window.columns)
+        pixels = own.window(slice(int(chosen[0]), last), window.columns)
         for side in SIDES:
             for row in chosen.tolist():
                 loops = np.empty((0, 3), np.float32)

@@ -25,7 +25,8 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.tiles.map_windows import Arrays, Run, Window, WindowedMap, tiles_of
+from normalmesh.tiles.clean_map import CleanMap
+from normalmesh.tiles.map_windows import Arrays, Run, Window, tiles_of
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -40,7 +41,8 @@ class Part:
 
     Attributes
     ----------
-    normal_map : WindowedMap
+    number : int
+        The component that is looked at, or None for all.
     tile, around : Window
         The tile, and with it as much as decides on its corners. Both in pixels from the origin.
     origin : (int, int)
@@ -51,31 +53,21 @@ class Part:
         Paths of pixel corners beside which meshes are full.
     """
 
-    normal_map: WindowedMap
+    number: int | None
     tile: Window
     around: Window
     origin: tuple[int, int]
     ends: tuple[bool, bool]
     paths: list[Int]
 
-    @property
-    def camera(self) -> Camera:
-        """Camera of an image that begins at the origin."""
-        return window_camera(self.normal_map.camera, self.origin[1], self.origin[0])
-
-    def pixels(self) -> NormalMap | None:
+    def pixels(self, clean: CleanMap) -> NormalMap | None:
         """Return the pixels around the tile."""
-        top, left = self.origin
-        rows, columns = (
-            slice(each.start + start, each.stop + start)
-            for each, start in ((self.around.rows, top), (self.around.columns, left))
-        )
-        return self.normal_map.window(rows, columns)
+        return _pixels_from(self.origin, self.around, clean.only(self.number))
 
-    def hierarchy(self, pixels: NormalMap) -> Hierarchy:
-        """Return the hierarchy around the tile."""
+    def hierarchy(self, pixels: NormalMap, camera: Camera) -> Hierarchy:
+        """Return the hierarchy around the tile; the camera is that of the image."""
         place = self.around.top, self.around.left
-        region = Region(0, 0, *self.around.shape, place, self.camera)
+        region = Region(0, 0, *self.around.shape, place, window_camera(camera, self.origin[1], self.origin[0]))
         shifted = [path - np.array(place[::-1]) for path in self.paths]
         full = pixels_along(shifted, pixels.shape) if shifted else None
         return Hierarchy.of(pixels, full, region=region)
@@ -91,7 +83,10 @@ class TilePixels:
 
     Attributes
     ----------
-    normal_map : WindowedMap
+    clean : CleanMap
+        All components.
+    number : int
+        The component that is looked at, or None for all.
     rectangle : Window
         The smallest window around the foreground, in the image. Tiles begin at its corner.
     foreground : int
@@ -107,7 +102,8 @@ class TilePixels:
         Paths of pixel corners beside which meshes are full.
     """
 
-    normal_map: WindowedMap
+    clean: CleanMap
+    number: int | None
     rectangle: Window
     foreground: int
     origin: tuple[int, int]
@@ -119,7 +115,7 @@ class TilePixels:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns from the origin on."""
-        rows, columns = self.normal_map.shape
+        rows, columns = self.clean.shape
         return rows - self.origin[0], columns - self.origin[1]
 
     def along(self, paths: list[Int]) -> TilePixels:
@@ -140,12 +136,13 @@ class TilePixels:
             around = tile.grown(PERIOD, self._window)
             ends = tile.bottom == self._window.bottom, tile.right == self._window.right
             near = [path for path in self.paths if _meets(path, around)]
-            parts[key] = Part(self.normal_map, tile, around, self.origin, ends, near)
+            parts[key] = Part(self.number, tile, around, self.origin, ends, near)
         return parts
 
     @cached_property
     def _histogram(self) -> Int:
-        results = self.run(f"{self.stage}_levels", tile_histogram, {key: (part,) for key, part in self._parts.items()})
+        arguments = {key: (self.clean, part) for key, part in self._parts.items()}
+        results = self.run(f"{self.stage}_levels", part_histogram, arguments)
         counts: Int = np.sum([each["counts"] for each in results.values()], axis=0)
         return counts
 
@@ -155,16 +152,16 @@ class TilePixels:
 
     def means(self, level: float) -> FaceMeans:
         """Return the mesh of all corners above a level, with its mean normals."""
-        arguments = {key: (part, level) for key, part in self._parts.items()}
-        return self._joined(self.run(f"{self.stage}_first", tile_mesh, arguments))
+        arguments = {key: (self.clean, part, level) for key, part in self._parts.items()}
+        return self._joined(self.run(f"{self.stage}_first", part_mesh, arguments))
 
     def mixed_means(self, near: NearCells, fine: float, coarse: float) -> FaceMeans:
         """Return the mesh of all corners above ``fine`` in near cells, above ``coarse`` elsewhere."""
         arguments = {
-            key: (part, near.window(part.around.rows, part.around.columns), fine, coarse)
+            key: (self.clean, part, near.window(part.around.rows, part.around.columns), fine, coarse)
             for key, part in self._parts.items()
         }
-        return self._joined(self.run(f"{self.stage}_mixed", mixed_tile_mesh, arguments))
+        return self._joined(self.run(f"{self.stage}_mixed", mixed_part_mesh, arguments))
 
     def cells(self, lines: list[Int]) -> Cells:
         """Return the pixels near polylines (K, 2) of pixel corners."""
@@ -173,7 +170,7 @@ class TilePixels:
         cells = cells[(cells < table.shape).all(axis=1)]
         places = (cells * CELL // self.side) @ [table.shape[1], 1]
         groups = {f"{place}": cells[places == place] for place in np.unique(places).tolist()}
-        arguments = {key: (self.normal_map, self.origin, own) for key, own in groups.items()}
+        arguments = {key: (self.clean, self.number, self.origin, own) for key, own in groups.items()}
         found = self.run(f"{self.stage}_lines_{_digest(cells)}", cell_pixels, arguments)
         normals, mask = (np.concatenate([found[key][name] for key in groups]) for name in ("normals", "mask"))
         table[tuple(np.concatenate(list(groups.values())).T)] = np.arange(len(mask))
@@ -187,8 +184,8 @@ class TilePixels:
             around = tile.grown(1, self._window)
             marked = image[around.rows, around.columns]
             if marked.any():
-                arguments[key] = (self.normal_map, self.origin, tile, around, marked)
-        found = self.run(f"{self.stage}_sides_{_digest(image)}", tile_sides, arguments).values()
+                arguments[key] = (self.clean, self.origin, tile, around, marked)
+        found = self.run(f"{self.stage}_sides_{_digest(image)}", part_sides, arguments).values()
         ends = np.concatenate([np.empty((0, 2, 2), np.int64), *(each["ends"] for each in found)])
         contrast = np.concatenate([np.empty(0), *(each["contrast"] for each in found)])
         inner = np.concatenate([np.empty((0, 2), np.bool_), *(each["inner"] for each in found)])
@@ -215,7 +212,7 @@ class TilePixels:
         # Not moved from tiles: with the rounding of the whole.
         a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
         table[:, [CENTRE_U, CENTRE_V]] = (a + b + c) / 3.0
-        return FaceMeans(mesh, next(iter(self._parts.values())).camera, table)
+        return FaceMeans(mesh, window_camera(self.clean.camera, self.origin[1], self.origin[0]), table)
 
 
 def _meets(path: Int, window: Window) -> bool:
@@ -231,27 +228,38 @@ def _digest(array: NDArray[Any]) -> str:
     return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:12]
 
 
-def tile_histogram(part: Part) -> Arrays:
+def _pixels_from(origin: tuple[int, int], window: Window, clean: CleanMap) -> NormalMap | None:
+    """Return the pixels of a window that is given from the origin on."""
+    rows, columns = (
+        slice(each.start + start, each.stop + start)
+        for each, start in zip((window.rows, window.columns), origin, strict=True)
+    )
+    return clean.window(rows, columns)
+
+
+def part_histogram(clean: CleanMap, part: Part) -> Arrays:
     """Count the corners of a tile by their error: ``counts``, without those of the next tiles."""
-    pixels = part.pixels()
+    pixels = part.pixels(clean)
     if pixels is None:
         return {"counts": np.zeros(BINS, np.int64)}
     below, right = (None if last else -1 for last in part.ends)
-    return {"counts": part.own(part.hierarchy(pixels)).histogram(below, right)}
+    return {"counts": part.own(part.hierarchy(pixels, clean.camera)).histogram(below, right)}
 
 
-def tile_mesh(part: Part, level: float) -> Arrays:
+def part_mesh(clean: CleanMap, part: Part, level: float) -> Arrays:
     """Make the mesh of the corners of a tile above a level; see :func:`_packed`."""
-    pixels = part.pixels()
-    return _nothing() if pixels is None else _packed(part, part.own(part.hierarchy(pixels)).mesh(level), pixels)
-
-
-def mixed_tile_mesh(part: Part, near: NearCells, fine: float, coarse: float) -> Arrays:
-    """Make the mesh of the corners of a tile above ``fine`` in near cells, above ``coarse`` elsewhere."""
-    pixels = part.pixels()
+    pixels = part.pixels(clean)
     if pixels is None:
         return _nothing()
-    mixed = part.hierarchy(pixels).mixed(near, fine, coarse)
+    return _packed(part, part.own(part.hierarchy(pixels, clean.camera)).mesh(level), pixels)
+
+
+def mixed_part_mesh(clean: CleanMap, part: Part, near: NearCells, fine: float, coarse: float) -> Arrays:
+    """Make the mesh of the corners of a tile above ``fine`` in near cells, above ``coarse`` elsewhere."""
+    pixels = part.pixels(clean)
+    if pixels is None:
+        return _nothing()
+    mixed = part.hierarchy(pixels, clean.camera).mixed(near, fine, coarse)
     return _packed(part, part.own(mixed).mesh(MIXED_LEVEL), pixels)
 
 
@@ -281,16 +289,16 @@ def _nothing() -> Arrays:
     }
 
 
-def cell_pixels(normal_map: WindowedMap, origin: tuple[int, int], cells: Int) -> Arrays:
-    """Return the ``normals`` (K, CELL, CELL, 3) and the ``mask`` (K, CELL, CELL) of cells (K, 2)."""
+def cell_pixels(clean: CleanMap, number: int | None, origin: tuple[int, int], cells: Int) -> Arrays:
+    """Return the ``normals`` (K, CELL, CELL, 3) and the ``mask`` (K, CELL, CELL) of cells (K, 2) of a component."""
     normals, mask = np.zeros((len(cells), CELL, CELL, 3), np.float32), np.zeros((len(cells), CELL, CELL), np.bool_)
-    whole = Window.whole(normal_map.shape)
+    whole = Window.whole(clean.shape)
     windows = [Window(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL + origin).tolist()]
     known = [each for each in windows if each.pixels]
     if known:
         tops, lefts, bottoms, rights = np.array([[w.top, w.left, w.bottom, w.right] for w in known]).T
         around = Window(int(tops.min()), int(lefts.min()), int(bottoms.max()), int(rights.max()))
-        pixels = normal_map.window(around.rows, around.columns)
+        pixels = clean.only(number).window(around.rows, around.columns)
         for k, window in enumerate(windows):
             if pixels is not None and window.pixels:
                 there, own = window.place_in(around), tuple(slice(0, length) for length in window.shape)
@@ -298,12 +306,9 @@ def cell_pixels(normal_map: WindowedMap, origin: tuple[int, int], cells: Int) ->
     return {"normals": normals, "mask": mask}
 
 
-def tile_sides(normal_map: WindowedMap, origin: tuple[int, int], tile: Window, around: Window, marked: Bool) -> Arrays:
+def part_sides(clean: CleanMap, origin: tuple[int, int], tile: Window, around: Window, marked: Bool) -> Arrays:
     """Return the sides whose first pixel lies in a tile; ``marked`` are the pixels around it. See :class:`.Sides`."""
-    top, left = origin
-    pixels = normal_map.window(
-        slice(around.top + top, around.bottom + top), slice(around.left + left, around.right + left)
-    )
+    pixels = _pixels_from(origin, around, clean)
     if pixels is None:
         return {"ends": np.empty((0, 2, 2), np.int64), "contrast": np.empty(0), "inner": np.empty((0, 2), np.bool_)}
     found = marked_sides(marked, pixels)
