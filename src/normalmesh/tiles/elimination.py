@@ -96,6 +96,8 @@ class TiledSystem:
         NormalMeshError
             The matrix is not positive definite, or the residual of 1e-8 is not reached.
         """
+        if right_side is not None:
+            right_side = self._partition.gauge.centred(right_side)
         rights = {
             tile: None if right_side is None else self._partition.local(tile, right_side) for tile in self._partition
         }
