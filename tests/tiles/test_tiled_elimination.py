@@ -129,6 +129,25 @@ def test_further_right_sides():
         np.testing.assert_allclose(system.solve(right, max_error=1e-9).x, scene.expected(right).x, atol=1e-9)
 
 
+def test_tiles_without_separators_are_solved_once():
+    """Two of four tiles have parts of their own only."""
+    scene, done = Scene(500, (2, 2), 8), []
+    pairs = scene.elements.pairs
+    apart = (scene.tile[pairs[:, 0]] != scene.tile[pairs[:, 1]]) & ((scene.tile[pairs] // 2).max(axis=1) == 1)
+    weights, steps = scene.elements.weights[~apart], scene.elements.steps[~apart]
+    scene.elements = replace(scene.elements, pairs=pairs[~apart], weights=weights, steps=steps)
+
+    def run(stage, function, arguments):
+        done.extend((stage, key) for key in arguments)
+        return run_here(stage, function, arguments)
+
+    found, expected = scene.system(run).solve(max_error=1e-9), scene.expected()
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-10)
+    assert found.free_constants == 3
+    assert [key for stage, key in done if stage.startswith("condense")] == [0, 1]
+    assert len([key for stage, key in done if stage.startswith("merge")]) == 1
+
+
 class Handle:
     """A result that lies elsewhere."""
 
