@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.glb import GlbFile
+from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.files.textures import JPEG
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
-
-#: Grey and roughness of a surface without texture: matt, so that shape shows.
-GREY = 0.8
-ROUGHNESS = 0.8
 
 #: Bytes of the numbers of PLY.
 PLY_BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "double": 8}
