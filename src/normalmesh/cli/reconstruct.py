@@ -23,7 +23,8 @@ POSITIVE = Positive()
     "--output",
     "-o",
     type=click.Path(),
-    help="Mesh file (PLY, OBJ, GLB, STL), or folder for several inputs; default: GLB next to NORMALS.",
+    help="Mesh file (PLY, OBJ, GLB, STL), depth map (TIFF, NPY, EXR), folder/ for 3D Tiles, or folder for several "
+    "inputs; default: GLB next to NORMALS.",
 )
 @reading_options
 @stopping_options
@@ -36,6 +37,7 @@ POSITIVE = Positive()
 @click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
 )
+@click.option("--depth", type=click.Path(), help="Write the depth map, too, as TIFF, NPY or EXR.")
 @click.option("--jumps", type=click.Path(), help="Write a PNG of the edges along which the surface is cut.")
 @click.option("--preview", is_flag=True, help="Write a preview picture, OUT.preview.png.")
 @click.option("--report", is_flag=True, help="Write an HTML report, OUT.html.")
@@ -61,6 +63,7 @@ def reconstruct(
     prior: str | None,
     texture: str | None,
     jump_lines: str | None,
+    depth: str | None,
     jumps: str | None,
     dry_run: bool,
     as_json: bool,
@@ -71,8 +74,8 @@ def reconstruct(
     """Reconstruct surfaces from normal maps, and print their figures.
 
     NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in --mask, --texture, --prior,
-    --jump-lines and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails does not
-    stop the others.
+    --jump-lines, --depth and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails
+    does not stop the others.
 
     Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
     --max-error or --lod.
@@ -80,7 +83,8 @@ def reconstruct(
     if verbose and quiet:
         raise click.UsageError("give only one of --verbose, --quiet")
     settings = Settings(**options)
-    companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines, "jumps": jumps}
+    companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines}
+    companions |= {"depth": depth, "jumps": jumps}
     tasks = tasks_of(normals, output, companions)
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)

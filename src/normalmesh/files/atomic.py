@@ -88,7 +88,7 @@ def file_written_aside(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     check_target(path)
     reject_inputs([path])
     target = Path(os.path.realpath(path))
-    with temporary_path(target.parent) as new, _readable_errors(path, OSError):
+    with temporary_path(target.parent) as new, _readable_errors(path):
         with new_file(new) as file:
             yield file
             file.flush()
@@ -111,7 +111,7 @@ def folder_written_aside(path: str | PathLike[str]) -> Iterator[Path]:
     check_target(target.with_name(f"{target.name}.normalmesh"))  # whether there can be something new beside it
     with ExitStack() as stack:
         new, old = (stack.enter_context(temporary_path(target.parent)) for _ in range(2))
-        stack.enter_context(_readable_errors(path, OSError))
+        stack.enter_context(_readable_errors(path))
         with steps:
             new.mkdir()
         yield new
@@ -172,13 +172,12 @@ def check_targets(targets: Iterable[str | PathLike[str]], inputs: Iterable[str |
 
 
 @contextmanager
-def _readable_errors(
-    path: str | PathLike[str],
-    *kinds: type[Exception],
-) -> Iterator[None]:
-    """Turn an OSError into an error for the user that names the path and the reason; or errors of other kinds."""
+def _readable_errors(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn an OSError into an error for the user that names the path and the reason."""
     try:
         yield
-    except kinds or (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+    except NormalMeshError:
+        raise
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise NormalMeshError(f"cannot write {path_text(path)}: {reason}") from error

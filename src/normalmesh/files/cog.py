@@ -1,16 +1,14 @@
 """Cloud-optimised GeoTIFF: one image of floats as a tiled TIFF with overviews, made row of tiles by row of tiles.
 
 The layout is that of GDAL's COG driver: the directories of the image and of its overviews, finest first, then their
-tiles, coarsest first. Whoever reads the beginning of the file knows where every tile is. The lengths of compressed tiles
-are known only at the end, so tiles are kept in a temporary file until then.
+tiles, coarsest first. Whoever reads the beginning of the file knows where every tile is. The lengths of compressed
+tiles are known only at the end, so tiles are kept in a temporary file until then.
 """
 
 from __future__ import annotations
 
 import struct
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple
 
 import numpy as np
@@ -47,28 +45,18 @@ class Tag(NamedTuple):
             return self.values
         return struct.pack(f"<{len(self.values)}{_FORMATS[self.kind]}", *self.values)
 
-    @property
-    def count(self) -> int:
-        """Number of values."""
-        return len(self.values)
-
 
 class CloudOptimisedTiff:
     """An image (rows, columns) of float32 or float64, NaN where there is none, that is given from top to bottom."""
 
-    def __init__(self, shape: tuple[int, int], dtype: type[np.floating], folder: Path) -> None:
+    def __init__(self, shape: tuple[int, int], dtype: type[np.floating], tiles: IO[bytes]) -> None:
+        """Begin an image; ``tiles`` is an empty temporary file, open for writing and reading."""
+        self._tiles = tiles
         self._dtype = np.dtype(dtype).newbyteorder("<")
         self._levels = [_Level(shape)]
         while max(self._levels[-1].shape) > SIDE:
             rows, columns = self._levels[-1].shape
             self._levels.append(_Level((-(-rows // 2), -(-columns // 2))))
-        self._tiles: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix=".normalmesh-")
-
-    def __enter__(self) -> CloudOptimisedTiff:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._tiles.close()
 
     def add_rows(self, rows: NDArray[np.floating]) -> None:
         """Add the next :data:`SIDE` rows (SIDE, columns), or the last ones, to the image and to its overviews."""
@@ -91,7 +79,8 @@ class CloudOptimisedTiff:
                 tile = np.full((SIDE, SIDE), np.nan, self._dtype)
                 part = rows[:, k * SIDE : (k + 1) * SIDE]
                 tile[: part.shape[0], : part.shape[1]] = part
-                contents[k] = imagecodecs.zlib_encode(imagecodecs.floatpred_encode(tile), level=LEVEL)
+                predicted = imagecodecs.floatpred_encode(tile).tobytes()
+                contents[k] = bytes(imagecodecs.zlib_encode(predicted, level=LEVEL))
 
         in_parallel(work, across, grain=1)
         for content in contents:
@@ -109,7 +98,7 @@ class CloudOptimisedTiff:
                 end += len(encode.directory(self._tags(level, 0, encode, tags), end, 0))
             if end + data <= MAX_CLASSIC:
                 break
-        data_starts = []
+        data_starts: list[int] = []
         for level in reversed(self._levels):
             data_starts.insert(0, end)
             end += sum(length for _, length in level.places)
@@ -202,7 +191,7 @@ class _Encoding:
                 values += packed + b"\0" * (-len(packed) % 8)
             else:
                 place = packed.ljust(width, b"\0")
-            entries.append(struct.pack(f"<HH{self._word}", number, tag.kind, tag.count) + place)
+            entries.append(struct.pack(f"<HH{self._word}", number, tag.kind, len(tag.values)) + place)
         content = head + b"".join(entries) + struct.pack(f"<{self._word}", following) + values
         return content + b"\0" * (-len(content) % 8)
 

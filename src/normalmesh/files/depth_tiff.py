@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Protocol
 
 import numpy as np
@@ -46,7 +47,8 @@ def write_depth_tiff(surface: Surface, path: Path, georeference: GeoReference | 
     tags = {} if georeference is None else _geo_tags(georeference)
     depth = surface.camera.depth(surface.vertices)
     dtype = np.float32 if rounding(depth) <= surface_tolerance(surface) else np.float64
-    with file_written_aside(path) as file, CloudOptimisedTiff(surface.shape, dtype, Path(file.name).parent) as image:
+    with file_written_aside(path) as file, TemporaryFile(dir=Path(file.name).parent) as tiles:
+        image = CloudOptimisedTiff(surface.shape, dtype, tiles)
         for band in depth_bands(surface, SIDE):
             image.add_rows(band.astype(dtype))
         image.write(file, tags)

@@ -30,9 +30,7 @@ class TileTexture:
         pixel = surface_tolerance(surface) / PIXEL_SHARE
         self._texel = pixel * max(surface.shape[1] / image.width, surface.shape[0] / image.height)
 
-    def crop(
-        self, coordinates: Float, is_coarse: bool
-    ) -> tuple[tuple[NDArray[np.uint8], bytes | None], Float, float]:
+    def crop(self, coordinates: Float, is_coarse: bool) -> tuple[tuple[NDArray[np.uint8], bytes | None], Float, float]:
         """Return the part of the image that a tile needs, its texture coordinates, and the size of lost details.
 
         Parameters

@@ -54,7 +54,7 @@ def check_tileset_target(folder: Path) -> None:
     if names and not (names <= {TILESET, CONTENTS} and _is_ours(folder / TILESET)):
         raise NormalMeshError(
             f"cannot write 3D Tiles to {path_text(folder)}: the folder has other files in it, which would be lost; "
-            "give a new folder"
+            "give a new folder, or the name of a mesh file in this one"
         )
     check_target(folder.parent / f"{folder.name}.normalmesh")
 

@@ -16,8 +16,8 @@ from normalmesh.runtime.threads import in_parallel
 def depth_bands(surface: Surface, height: int) -> Iterator[NDArray[np.float64]]:
     """Yield the rows of :meth:`Surface.depth_map`, ``height`` at a time, and the rest.
 
-    Each is (height, W) float64, NaN outside the mesh. In addition to the surface, this needs memory for one band, and 12
-    bytes for each face.
+    Each is (height, W) float64, NaN outside the mesh. In addition to the surface, this needs memory for one band, and
+    12 bytes for each face.
     """
     rows, _ = surface.shape
     depth = np.ascontiguousarray(surface.camera.depth(surface.vertices))
