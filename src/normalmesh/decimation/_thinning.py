@@ -25,6 +25,8 @@ SPACE_QUADRIC = 11
 ALONG = 1e-4
 #: Weight of the planes upright on the outline, by the square of the length of its edges.
 OUTLINE = 1.0
+#: Cosine of the angle by which a face may turn.
+MIN_COSINE = 0.5
 
 
 class SpaceArrays(NamedTuple):
@@ -119,6 +121,31 @@ def _next_cheapest(vertex, refused_cost, refused, mesh, space):
 
 
 @inner
+def _turns_little(vertex, other, mesh, points):
+    """Check that no face of a vertex turns by more than 60° in space if the vertex moves onto another one.
+
+    Three vertices in a line on the screen could make a wall.
+    """
+    px, py, pz = points[vertex, 0], points[vertex, 1], points[vertex, 2]
+    qx, qy, qz = points[other, 0], points[other, 1], points[other, 2]
+    start = mesh.corner_of[vertex]
+    corner = start
+    while True:
+        b, c = vertex_at(next_corner(corner), mesh.faces), vertex_at(previous_corner(corner), mesh.faces)
+        if b != other and c != other and b != mesh.ghost and c != mesh.ghost:
+            bx, by, bz = points[b, 0], points[b, 1], points[b, 2]
+            ex, ey, ez = points[c, 0] - bx, points[c, 1] - by, points[c, 2] - bz
+            ax, ay, az = cross(bx - px, by - py, bz - pz, ex, ey, ez)
+            nx, ny, nz = cross(bx - qx, by - qy, bz - qz, ex, ey, ez)
+            along = ax * nx + ay * ny + az * nz
+            if along < MIN_COSINE * math.sqrt((ax * ax + ay * ay + az * az) * (nx * nx + ny * ny + nz * nz)):
+                return False
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            return True
+
+
+@inner
 def _merge(vertex, other, space):
     """Add the quadric of a vertex to that of the vertex onto which it moves."""
     points, quadrics = space.points, space.quadrics
@@ -148,7 +175,11 @@ def _try(vertex, beyond, mesh, space, token):
             return cost, -1.0, token
         token += 1
         u, v = mesh.vertices[other, 0], mesh.vertices[other, 1]
-        if link_is_simple(vertex, other, mesh, space.mark, token) and keeps_faces_upright(vertex, other, u, v, mesh):
+        if (
+            link_is_simple(vertex, other, mesh, space.mark, token)
+            and keeps_faces_upright(vertex, other, u, v, mesh)
+            and _turns_little(vertex, other, mesh, space.points)
+        ):
             _merge(vertex, other, space)
             weight = space.quadrics[vertex, WEIGHT]
             distance = space.quadrics[vertex, CONSTANT] / weight if weight > 0.0 else 0.0

@@ -48,6 +48,8 @@ BITS = 24
 def check_tileset_target(folder: Path) -> None:
     """Raise an error if a tileset cannot be written to a folder: it may be new, empty, or a tileset of this program."""
     if not folder.is_dir():
+        if folder.exists():
+            raise NormalMeshError(f"cannot write 3D Tiles to {path_text(folder)}: it is no folder")
         check_target(folder)
         return
     names = {entry.name for entry in folder.iterdir()}
