@@ -108,7 +108,6 @@ def folder_written_aside(path: str | PathLike[str]) -> Iterator[Path]:
     :func:`write_new`.
     """
     target = Path(os.path.realpath(path))
-    check_target(target.with_name(f"{target.name}.normalmesh"))  # whether there can be something new beside it
     with ExitStack() as stack:
         new, old = (stack.enter_context(temporary_path(target.parent)) for _ in range(2))
         stack.enter_context(_readable_errors(path))

@@ -80,7 +80,7 @@ class CloudOptimisedTiff:
                 part = rows[:, k * SIDE : (k + 1) * SIDE]
                 tile[: part.shape[0], : part.shape[1]] = part
                 predicted = imagecodecs.floatpred_encode(tile).tobytes()
-                contents[k] = bytes(imagecodecs.zlib_encode(predicted, level=LEVEL))
+                contents[k] = bytes(imagecodecs.deflate_encode(predicted, level=LEVEL))
 
         in_parallel(work, across, grain=1)
         for content in contents:

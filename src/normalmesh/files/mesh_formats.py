@@ -96,8 +96,8 @@ def written_format(path: Path) -> MeshFormat:
         return TILES_3D
     if path.suffix.lower() not in WRITTEN_SUFFIXES:
         raise NormalMeshError(
-            f"cannot write {path_text(path)}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}; for 3D Tiles, "
-            f"the name of a folder must end with {os.sep}"
+            f"cannot write {path_text(path)}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}"
+            + ("" if path.suffix else f"; the name of a folder of 3D Tiles must end with {os.sep}")
         )
     return MESH_FORMATS[path.suffix.lower()]
 

@@ -4,7 +4,7 @@ A tile without children holds faces of the surface as they are; any other one ho
 children. All vertices on the border between two tiles of the same depth are kept in both, and so in all tiles above
 them that have this border: the border is the same, number by number, in tiles of all levels, and there are no cracks
 between them. It costs few vertices: of a surface with N vertices, the border of a tile at depth d has at most about
-4·√N / 2^d, and a root has none.
+6·√N / 2^d, and the root has none.
 
 3D Tiles have z up: x, y and z are those of the surface, so that relief lies in the horizontal plane, as on a map with
 its north at the top. The glTF of a tile has y up, as always, and viewers turn it.
@@ -41,6 +41,8 @@ Float = NDArray[np.float64]
 
 #: The file that lists the tiles, and the folder of their contents.
 TILESET, CONTENTS = "tileset.json", "tiles"
+#: The program that the description names: its tilesets may be replaced.
+GENERATOR = "normalmesh"
 #: Bits of a position in single precision.
 BITS = 24
 
@@ -71,9 +73,6 @@ def _is_ours(path: Path) -> bool:
         return bool(json.loads(path.read_bytes())["asset"]["generator"] == GENERATOR)
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-GENERATOR = "normalmesh"
 
 
 def write_tileset(surface: Surface, folder: Path, image: Image | None = None, max_faces: int = MAX_FACES) -> None:
@@ -135,54 +134,51 @@ class _Writer:
             by_depth.setdefault(tile.depth, []).append(tile)
         below: dict[Tile, _Level] = {}
         for depth in sorted(by_depth, reverse=True):
-            tiles = by_depth[depth]
-            levels: list[_Level | None] = [None] * len(tiles)
+            below = self._write_row(by_depth[depth], below)
+        return below[self.tree.root].entry
 
-            def work(
-                first: int,
-                last: int,
-                tiles: list[Tile] = tiles,
-                levels: list[_Level | None] = levels,
-                below: dict[Tile, _Level] = below,
-            ) -> None:
-                for k in range(first, last):
-                    levels[k] = self._write(tiles[k], [below[child] for child in tiles[k].children])
+    def _write_row(self, tiles: list[Tile], below: dict[Tile, _Level]) -> dict[Tile, _Level]:
+        """Write all tiles of one depth, once those below are written."""
+        levels: dict[Tile, _Level] = {}
 
-            in_parallel(work, len(tiles), grain=1)
-            below = {tile: level for tile, level in zip(tiles, levels, strict=True) if level is not None}
-        (root,) = below.values()
-        return root.entry
+        def work(first: int, last: int) -> None:
+            for tile in tiles[first:last]:
+                levels[tile] = self._write(tile, [below[child] for child in tile.children])
+
+        in_parallel(work, len(tiles), grain=1)
+        return levels
 
     def _write(self, tile: Tile, children: list[_Level]) -> _Level:
         """Write a tile once its children are written."""
-        surface, tree = self.surface, self.tree
-        is_shared = partial(tree.shared, tile)
-        if children:
-            parts = [
-                level.part or Part.of_faces(surface, tree.faces(child, surface), partial(tree.shared, child))
-                for child, level in zip(tile.children, children, strict=True)
-            ]
-            part = Part.joined(parts).thinned(surface, is_shared)
-            faces, error = part.faces, part.error
-            low = np.min([level.low for level in children], axis=0)
-            high = np.max([level.high for level in children], axis=0)
-        else:
-            part, faces, error = None, tree.faces(tile, surface), 0.0
-            positions = self._rounded(surface.vertices[np.unique(faces)])
-            low, high = positions.min(axis=0), positions.max(axis=0)
-        content, texture_error = self._content(tile, faces)
+        part = self._thinned(tile, children) if children else None
+        faces = self.tree.faces(tile, self.surface) if part is None else part.faces
+        content, error = self._content(tile, faces)
         name = f"{CONTENTS}/{tile.name}.glb"
         write_new(self.folder / name, content)
+        if part is None:
+            positions = self._rounded(self.surface.vertices[np.unique(faces)])
+            low, high, error = positions.min(axis=0), positions.max(axis=0), 0.0
+        else:
+            low = np.min([level.low for level in children], axis=0)
+            high = np.max([level.high for level in children], axis=0)
+            error = max(error, part.error, *(level.entry["geometricError"] for level in children))
         entry: dict[str, Any] = {
             "boundingVolume": {"box": _box(low, high)},
-            "geometricError": max([error, texture_error, *(level.entry["geometricError"] for level in children)])
-            if children
-            else 0.0,
+            "geometricError": error,
             "content": {"uri": name},
         }
         if children:
             entry["children"] = [level.entry for level in children]
         return _Level(part, entry, low, high)
+
+    def _thinned(self, tile: Tile, children: list[_Level]) -> Part:
+        """Return what thinning leaves of the children of a tile."""
+        surface, tree = self.surface, self.tree
+        parts = [
+            level.part or Part.of_faces(surface, tree.faces(child, surface), partial(tree.shared, child))
+            for child, level in zip(tile.children, children, strict=True)
+        ]
+        return Part.joined(parts).thinned(surface, partial(tree.shared, tile))
 
     def _rounded(self, vertices: Float) -> Float:
         rounded: Float = np.round(vertices / self.grid) * self.grid
