@@ -42,7 +42,7 @@ def deadly(number, folder, deaths):
     """Kill the worker that begins with the number 2, so many times."""
     if number == 2 and len(list(Path(folder).iterdir())) < deaths:
         (Path(folder) / os.urandom(4).hex()).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
     return {"number": np.arange(number)}
 
 

@@ -154,7 +154,6 @@ def test_an_error_of_the_callback_cancels_the_rest(folder, workers, notes):
     with pytest.raises(KeyboardInterrupt):
         Engine(folder, workers, Monitor(stop)).run("count", tile_tasks.counted, {n: (n, str(notes)) for n in range(99)})
     assert 2 <= len(list(notes.iterdir())) <= 2 + 2 * workers_module.AHEAD + 2
-    assert not list(folder.path.rglob("*.part"))
 
 
 def test_a_worker_with_other_code_is_refused(folder, cluster, monkeypatch):
@@ -172,7 +171,7 @@ def test_clusters_that_exist(folder, cluster):
     assert client.status == "running"
 
 
-@pytest.mark.parametrize("given", ["nowhere", "tcp://127.0.0.1:1", 3])
+@pytest.mark.parametrize("given", ["tcp://127.0.0.1:1", "tpc://127.0.0.1:1", 3])
 def test_clusters_that_do_not(given, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(workers_module, "CONNECTING", 0.3)

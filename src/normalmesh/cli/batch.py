@@ -14,9 +14,9 @@ from normalmesh.cli.console import Console, compilation_announced, progress_line
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
-from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
+from normalmesh.cli.tiling import open_normal_map
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
@@ -75,8 +75,6 @@ class _Batch:
 
     def _run(self, task: Task, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
-        from normalmesh import read_normal_map
-        from normalmesh.decimation.mask_counts import MaskCounts
         from normalmesh.files.jump_lines import read_jump_lines
         from normalmesh.files.mesh_writing import check_texture
         from normalmesh.files.priors import read_control_points
@@ -86,19 +84,13 @@ class _Batch:
         check_targets(task, settings)
         prior = None if task.prior is None else read_control_points(task.prior)
         jumps = None if task.jump_lines is None else read_jump_lines(task.jump_lines)
-        normal_map = read_normal_map(
-            task.source, task.mask, settings.camera_of(), settings.convention, alpha=settings.alpha
-        )
+        normal_map = open_normal_map(task, settings)
         summary.add_normal_map(normal_map)
         if task.texture is not None:
             check_texture(task.texture, normal_map.shape)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.detail if self.several else console.notice
-        if tiling is None:
-            notify(f"needs        {needs_text(settings.estimate(MaskCounts.of(normal_map.mask)))}")
-        else:
-            estimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
-            notify(f"needs        {tiling.needs_text(estimate, settings.memory_limit, settings.threads)}")
+        notify(f"needs        {settings.needs_text(normal_map)}")
         with nullcontext() if tiling is None else tiling.work_kept(task.output, console):
             surfaces = settings.surfaces(normal_map, task.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)

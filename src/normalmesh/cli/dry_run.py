@@ -47,10 +47,9 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
 def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]:
     """Return the estimate of a task as lines of text and as a dictionary for JSON."""
     from normalmesh.decimation.mask_counts import MaskCounts
-    from normalmesh.files.normal_maps import read_foreground
     from normalmesh.runtime.memory import available_memory, bytes_text
 
-    foreground, known = read_foreground(task.source, task.mask, settings.alpha, most=EXACT_PIXELS)
+    foreground, known = _foreground(task, settings)
     bound = "" if known else "at most "
     if settings.tiling is not None:
         return _tiled(task, settings, settings.tiling, foreground, known)
@@ -76,6 +75,18 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, obje
         "error": None,
     }
     return lines, content
+
+
+def _foreground(task: Task, settings: Settings) -> tuple[NDArray[np.bool_], bool]:
+    """Return the foreground (H, W) of the map of a task, and whether it is known."""
+    import numpy as np
+
+    from normalmesh.files.normal_maps import read_foreground
+    from normalmesh.files.windowed_arrays import open_array
+
+    if settings.tiling is not None and task.source.is_dir():
+        return np.broadcast_to(np.bool_(True), open_array(task.source).size), False
+    return read_foreground(task.source, task.mask, settings.alpha, most=EXACT_PIXELS)
 
 
 def _tiled(

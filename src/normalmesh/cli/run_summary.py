@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
+    from normalmesh.files.maps_on_disk import MapOnDisk
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
 
@@ -28,7 +29,7 @@ class RunSummary:
         Columns and rows.
     levels
         Vertices, the number of them that was asked for, faces, compression, mean angle to the normals and coverage of
-        each surface, finest first.
+        each surface, finest first. The angle is None for a map that stays on disk.
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
@@ -45,12 +46,12 @@ class RunSummary:
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
 
-    def add_normal_map(self, normal_map: NormalMap) -> None:
+    def add_normal_map(self, normal_map: NormalMap | MapOnDisk) -> None:
         """Record the size of the normal map."""
         rows, columns = normal_map.shape
         self.size, self.foreground = (columns, rows), normal_map.foreground
 
-    def add_figures(self, surfaces: Sequence[Surface], normal_map: NormalMap) -> None:
+    def add_figures(self, surfaces: Sequence[Surface], normal_map: NormalMap | MapOnDisk) -> None:
         """Measure the surfaces, and record the figures."""
         self.levels = [_figures(surface, normal_map) for surface in surfaces]
 
@@ -84,13 +85,13 @@ class RunSummary:
         counts = ", ".join(str(level["vertices"]) for level in self.levels)
         wanted = ", ".join(str(level["requested"]) for level in self.levels)
         asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
-        angles = ", ".join(f"{level['mae']:.2f}°" for level in self.levels)
-        lines = [
-            f"vertices     {counts} for {self.foreground} pixels{asked}",
-            f"angle        {angles} to the normals (mean)",
-            f"coverage     {_shares('covered', self.levels)} of the foreground, "
-            f"{_shares('spilled', self.levels)} outside it",
-        ]
+        lines = [f"vertices     {counts} for {self.foreground} pixels{asked}"]
+        if any(level["mae"] is not None for level in self.levels):
+            angles = ", ".join(_angle("", level) for level in self.levels)
+            lines.append(f"angle        {angles} to the normals (mean)")
+        if any(level["coverage"] is not None for level in self.levels):
+            covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
+            lines.append(f"coverage     {covered} of the foreground, {spilled} outside it")
         if self.jumps_text is not None:
             hint = (
                 "; --jumps FILE shows them, --continuous switches them off"
@@ -102,8 +103,13 @@ class RunSummary:
 
     def line(self) -> str:
         """Return the line for one of several inputs."""
-        levels = "; ".join(f"{level['vertices']} vertices, {level['mae']:.2f}°" for level in self.levels)
+        levels = "; ".join(f"{level['vertices']} vertices{_angle(', ', level)}" for level in self.levels)
         return f"{path_text(self.source)}: {levels}; wrote {', '.join(path_text(path.name) for path in self.outputs)}"
+
+
+def _angle(before: str, level: dict[str, Any]) -> str:
+    """Return the mean angle of a level as text; empty if it was not measured, as of maps that stay on disk."""
+    return "" if level["mae"] is None else f"{before}{level['mae']:.2f}°"
 
 
 def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
@@ -111,18 +117,20 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{100 * level['coverage'][name]:.2f} %" for level in levels)
 
 
-def _figures(surface: Surface, normal_map: NormalMap) -> dict[str, Any]:
+def _figures(surface: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:
     from normalmesh.evaluation.metrics import mean_angle
+    from normalmesh.normals.normal_map import NormalMap
 
     vertices, coverage = len(surface.vertices), surface.coverage
-    assert coverage is not None
     return {
         "vertices": vertices,
         "requested": getattr(surface.decimation, "target", None),
         "faces": len(surface.faces),
         "compression": 1 - vertices / normal_map.foreground,
-        "mae": mean_angle(surface, normal_map),
-        "coverage": {
+        "mae": mean_angle(surface, normal_map) if isinstance(normal_map, NormalMap) else None,
+        "coverage": None
+        if coverage is None
+        else {
             "covered": 1 - coverage.uncovered_share,
             "spilled": coverage.spilled_share,
             "lost_components": coverage.lost_components,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from normalmesh.cli.tiling import Tiling
     from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.alpha import Alpha
+    from normalmesh.files.maps_on_disk import MapOnDisk
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.camera import Camera
     from normalmesh.normals.normal_map import NormalMap
@@ -113,6 +114,16 @@ class Settings:
         side = checked_tile(self.tiling.side, "--tile-size")
         return TiledEstimate(shape, foreground, StoppingRule(**self.rule).expected_vertices(foreground), side)
 
+    def needs_text(self, normal_map: NormalMap | MapOnDisk) -> str:
+        """Return what a reconstruction of a map takes, as text."""
+        from normalmesh.cli.resource_estimate import needs_text
+        from normalmesh.decimation.mask_counts import MaskCounts
+
+        if self.tiling is None:
+            return needs_text(self.estimate(MaskCounts.of(normal_map.mask_window(slice(None), slice(None)))))
+        estimate = self.tiled_estimate(normal_map.shape, normal_map.foreground)
+        return self.tiling.needs_text(estimate, self.memory_limit, self.threads)
+
     def levels(self, foreground: int) -> list[int]:
         """Return the vertices of the levels of detail for a number of foreground pixels, finest first."""
         shares = self.lod or ()
@@ -120,10 +131,11 @@ class Settings:
         return sorted(counts, reverse=True)
 
     def surfaces(
-        self, normal_map: NormalMap, output: Path, prior: Any, jumps: Any, progress: OnProgress
+        self, normal_map: NormalMap | MapOnDisk, output: Path, prior: Any, jumps: Any, progress: OnProgress
     ) -> list[Surface]:
         """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
         import normalmesh as nm
+        from normalmesh.files.maps_on_disk import MapOnDisk
 
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
@@ -132,11 +144,12 @@ class Settings:
             "progress": progress,
             "prior": prior,
             "jumps": jumps,
-            "units": self.units,
+            "units": normal_map.units if isinstance(normal_map, MapOnDisk) and normal_map.georeference else self.units,
             **self._chosen("distance"),
         }
         if self.tiling is not None:
             return [nm.reconstruct_tiled(normal_map, **self.rule, **options, **self.tiling.arguments(output))]
+        assert isinstance(normal_map, nm.NormalMap)
         if self.lod is not None:
             return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.max_angle is not None or self.max_error is not None:

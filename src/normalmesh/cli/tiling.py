@@ -16,6 +16,10 @@ from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     from normalmesh.cli.console import Console
+    from normalmesh.cli.inputs import Task
+    from normalmesh.cli.settings import Settings
+    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.normals.normal_map import NormalMap
     from normalmesh.tiles.tiled_estimate import TiledEstimate
 
 #: Default side of a tile in pixels.
@@ -40,6 +44,17 @@ def tiling_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def open_normal_map(task: Task, settings: Settings) -> NormalMap | MapOnDisk:
+    """Return the normal map of a task: in tiles, one that stays on disk, if its format can be read in windows."""
+    from normalmesh.files.normal_maps import read_normal_map
+    from normalmesh.files.windowed_arrays import can_be_opened
+    from normalmesh.normals.normal_map import NormalMap
+
+    stays = settings.tiling is not None and can_be_opened(task.source)
+    read = NormalMap.open if stays else read_normal_map
+    return read(task.source, task.mask, settings.camera_of(), settings.convention, alpha=settings.alpha)
 
 
 @dataclass(frozen=True)

@@ -201,6 +201,8 @@ def _description(
 @contextmanager
 def _work_path(given: object, keep: bool) -> Iterator[Path]:
     """Yield the path of the work folder. It is removed at the end, unless it is to be kept or work has failed."""
+    if isinstance(given, str) and not given:
+        raise NormalMeshError("work must be the path of a folder, not empty")
     path = Path(tempfile.mkdtemp(prefix="normalmesh-")) if given is None else checked_path(given, "work")
     if not path.parent.is_dir():
         raise NormalMeshError(

@@ -15,6 +15,9 @@ from numbers import Real
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.runtime.memory import available_memory, bytes_text
 
+#: Bytes that no machine has.
+UNLIMITED = 2.0**60
+
 
 @dataclass
 class _Budget:
@@ -65,7 +68,7 @@ def hold_memory(count: float) -> None:
 def memory_left() -> float | None:
     """Return the bytes that work may still use: within the limit, without one those available; None if unknown."""
     budget = _budget.get() or _Budget(available_memory(), False)
-    return None if budget.limit is None else max(budget.limit - budget.held, 0.0)
+    return None if budget.limit is None else max(min(budget.limit, UNLIMITED) - budget.held, 0.0)
 
 
 def require_memory(count: float, task: str, remedy: str) -> None:

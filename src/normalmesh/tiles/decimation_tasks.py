@@ -30,14 +30,13 @@ from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.tiles.tile_grid import COLLAR, Rectangle, TileGrid
+from normalmesh.tiles.map_windows import Arrays, Window, WindowedMap, filled_window, window_around
+from normalmesh.tiles.tile_grid import COLLAR, TileGrid
 from normalmesh.tiles.whole_mesh import Piece
-from normalmesh.tiles.windows import Windows, around
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
-Arrays = dict[str, NDArray[Any]]
 
 #: Left, top, right and bottom of the part of a tile that no seam disturbs, relative to its corner.
 Inside = tuple[int, int, int, int]
@@ -79,12 +78,12 @@ class DecimationPlan:
     density: float
     lines: tuple[JumpLine, ...] = ()
 
-    def lines_in(self, area: Rectangle) -> tuple[JumpLine, ...]:
+    def lines_in(self, area: Window) -> tuple[JumpLine, ...]:
         """Return the lines as far as they lie in a rectangle, relative to its corner."""
         return tuple(part for line in self.lines for part in _clipped(line, area))
 
 
-def _clipped(line: JumpLine, area: Rectangle) -> list[JumpLine]:
+def _clipped(line: JumpLine, area: Window) -> list[JumpLine]:
     """Return the parts of a line in a rectangle, its sides included, relative to its corner."""
     path = line.path - area.corner
     rows, columns = area.shape
@@ -96,9 +95,9 @@ def _clipped(line: JumpLine, area: Rectangle) -> list[JumpLine]:
     return [replace(line, path=path[run]) for run in runs]
 
 
-def tile_histogram(windows: Windows, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan) -> Arrays:
+def tile_histogram(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan) -> Arrays:
     """Count the pixel corners of a tile by their error in the hierarchy, and its foreground pixels."""
-    made = _tile_hierarchy(windows, grid, key, plan)
+    made = _tile_hierarchy(clean, grid, key, plan)
     if made is None:
         return {"counts": np.zeros(0, np.int64), "foreground": np.array(0)}
     hierarchy, normal_map = made
@@ -108,13 +107,13 @@ def tile_histogram(windows: Windows, grid: TileGrid, key: tuple[int, int], plan:
     return {"counts": hierarchy.histogram(rows, columns), "foreground": np.array(normal_map.foreground)}
 
 
-def begin_tile(windows: Windows, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, rungs: Float) -> Arrays:
+def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, rungs: Float) -> Arrays:
     """Run all rounds but the last on a tile, up to the collars along its seams; return its state.
 
     ``counts`` are the vertices that would be left, far from seams, for each of the limits ``rungs`` of the last round,
     and ``undisturbed`` the foreground pixels there.
     """
-    decimator = _tile_decimator(windows, grid, key, plan)
+    decimator = _tile_decimator(clean, grid, key, plan)
     if decimator is None:
         return {"counts": np.zeros(len(rungs), np.int64), "undisturbed": np.array(0)}
     _run(decimator, plan, plan.limits[:-1], last=False)
@@ -129,34 +128,34 @@ def begin_tile(windows: Windows, grid: TileGrid, key: tuple[int, int], plan: Dec
 
 
 def finish_tile(
-    windows: Windows, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, state: Mapping[str, Any]
+    clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, state: Mapping[str, Any]
 ) -> Arrays:
     """Run the last round on a tile; return its mesh, in which the vertices of collars wait."""
     if "vertices" not in state:
         return _no_mesh()
     tile = grid.tile(key)
-    decimator = _restored(state, windows.filled(tile), plan)
+    decimator = _restored(state, filled_window(clean, tile), plan)
     seams = _run(decimator, plan, plan.limits[-1:], last=True)
-    result = _result(decimator, seams, tile, windows.shape[1], windows.mask(tile))
+    result = _result(decimator, seams, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
     result["waiting"] = grid.in_collar(result["vertices"])
     return result
 
 
-def decimate_piece(windows: Windows, piece: Piece, plan: DecimationPlan, flipped: Int) -> Arrays:
+def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipped: Int) -> Arrays:
     """Decimate the free vertices of a piece; all others stay.
 
     ``flipped`` (K,) are pixels of the background that the mesh covers, and of the foreground that it does not cover.
     """
-    area = around(piece.vertices).grown(0, windows.image)
-    normal_map = windows.filled(area)
+    area = window_around(piece.vertices, clean.shape)
+    normal_map = filled_window(clean, area)
     coverage = normal_map.mask * np.uint8(COVERED)
-    row, column = np.divmod(flipped, windows.shape[1])
+    row, column = np.divmod(flipped, clean.shape[1])
     row, column = row - area.top, column - area.left
     there = (row >= 0) & (row < area.shape[0]) & (column >= 0) & (column < area.shape[1])
     coverage[row[there], column[there]] ^= COVERED
     covered = coverage.astype(np.bool_)
     if plan.options.keep_thin:
-        coverage[_thin(windows, area)] |= FIXED
+        coverage[_thin(clean, area)] |= FIXED
     mesh = ScreenMesh(piece.vertices - area.corner, piece.faces)
     closed = ClosedMesh.from_screen(mesh, area.shape, ~piece.free, coverage)
     on_line = np.zeros(len(piece.free), np.bool_)
@@ -166,16 +165,16 @@ def decimate_piece(windows: Windows, piece: Piece, plan: DecimationPlan, flipped
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     decimator.renew_records()
     seams = _run(decimator, plan, plan.limits, last=True)
-    result = _result(decimator, seams, area, windows.shape[1], covered)
+    result = _result(decimator, seams, area, clean.shape[1], covered)
     result["origin"] = _origin(decimator.mesh, mesh, ~piece.free)
     return result
 
 
 def pilot(
-    windows: Windows, grid: TileGrid, keys: list[tuple[int, int]], plan: DecimationPlan, densities: list[float]
+    clean: WindowedMap, grid: TileGrid, keys: list[tuple[int, int]], plan: DecimationPlan, densities: list[float]
 ) -> Arrays:
     """Find the limits (R,) of cost at which sample tiles have so many vertices for each pixel after each round."""
-    made = [(_tile_decimator(windows, grid, key, plan), _undisturbed(grid, key)) for key in keys]
+    made = [(_tile_decimator(clean, grid, key, plan), _undisturbed(grid, key)) for key in keys]
     samples = [(decimator, inside) for decimator, inside in made if decimator is not None]
     limits: list[float] = []
     for density in densities:
@@ -221,24 +220,24 @@ def _run(decimator: Decimator, plan: DecimationPlan, limits: tuple[float, ...], 
 
 
 def _tile_hierarchy(
-    windows: Windows, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan
+    clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan
 ) -> tuple[Hierarchy, NormalMap] | None:
     """Return the hierarchy of a tile, and its pixels; None without foreground."""
     tile = grid.tile(key)
     area = tile.grown(PERIOD, grid.area)
-    wide = windows.window(area)
-    normal_map = windows.window(tile)
+    wide = clean.window(area.rows, area.columns)
+    normal_map = None if wide is None else wide.window(*tile.place_in(area))
     if wide is None or normal_map is None:
         return None
     locked = KeptCorners.of(None, plan.lines_in(area), wide).pixels()
-    region = Region(0, 0, *area.shape, (area.top, area.left), windows.camera)
-    hierarchy = Hierarchy.of(wide, locked, plan.even, region).part(*area.part(tile))
+    region = Region(0, 0, *area.shape, (area.top, area.left), clean.camera)
+    hierarchy = Hierarchy.of(wide, locked, plan.even, region).part(*tile.place_in(area))
     return replace(hierarchy, mask=normal_map.mask, corner=(0, 0)), normal_map
 
 
-def _tile_decimator(windows: Windows, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan) -> Decimator | None:
+def _tile_decimator(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan) -> Decimator | None:
     """Return the start mesh of a tile, whose collars along seams are locked; None without foreground."""
-    made = _tile_hierarchy(windows, grid, key, plan)
+    made = _tile_hierarchy(clean, grid, key, plan)
     if made is None:
         return None
     hierarchy, normal_map = made
@@ -246,7 +245,7 @@ def _tile_decimator(windows: Windows, grid: TileGrid, key: tuple[int, int], plan
     mesh = hierarchy.mesh(plan.level)
     coverage = normal_map.mask * np.uint8(COVERED)
     if plan.options.keep_thin:
-        coverage[_thin(windows, tile)] |= FIXED
+        coverage[_thin(clean, tile)] |= FIXED
     closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage)
     lines = plan.lines_in(tile)
     KeptCorners.of(None, lines, normal_map).flag(closed)
@@ -277,13 +276,13 @@ def _undisturbed(grid: TileGrid, key: tuple[int, int]) -> Inside:
     )
 
 
-def _thin(windows: Windows, area: Rectangle) -> Bool:
+def _thin(clean: WindowedMap, area: Window) -> Bool:
     """Return the pixels (H, W) of a rectangle of which the outline must not cross the centres."""
-    wide = area.grown(REACH, windows.image)
-    return thin_pixels(windows.mask(wide))[wide.part(area)]
+    wide = area.grown(REACH, Window.whole(clean.shape))
+    return thin_pixels(clean.mask_window(wide.rows, wide.columns))[area.place_in(wide)]
 
 
-def _result(decimator: Decimator, seams: NDArray[np.int32], area: Rectangle, width: int, covered: Bool) -> Arrays:
+def _result(decimator: Decimator, seams: NDArray[np.int32], area: Window, width: int, covered: Bool) -> Arrays:
     """Return a decimated piece in the image, and the pixels, numbered in it, that are not ``covered`` as before."""
     mesh = decimator.mesh
     row, column = np.nonzero(mesh.covered != covered)

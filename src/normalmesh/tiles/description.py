@@ -18,6 +18,8 @@ from normalmesh.errors import shape_text
 
 #: Number of digits of a hash.
 DIGITS = 16
+#: Largest number that is described by its digits.
+MAX_INT = 1 << 64
 #: Largest number of items of a list that are described one by one.
 FEW = 8
 
@@ -29,10 +31,13 @@ def description_of(name: str, value: object) -> dict[str, object]:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and abs(value) > MAX_INT:  # Python does not write out endless numbers
+        return {name: f"a number of {value.bit_length()} bits"}
     if value is None or isinstance(value, bool | int | float | str):
         return {name: value}
     if isinstance(value, np.ndarray):
-        return {name: f"{value.dtype} {shape_text(value.shape)}, hash {array_hash(value)}"}
+        content = "objects" if value.dtype.hasobject else f"hash {array_hash(value)}"
+        return {name: f"{value.dtype} {shape_text(value.shape)}, {content}"}
     if isinstance(value, bytes):
         return {name: f"hash {_hash(value)}"}
     if isinstance(value, Path):
@@ -45,7 +50,8 @@ def description_of(name: str, value: object) -> dict[str, object]:
     if isinstance(value, list | tuple):
         items = _described(name, dict(enumerate(value)))
         return items if len(value) <= FEW else {name: f"{len(value)} items, hash {_hash(json.dumps(items).encode())}"}
-    return {name: str(value)}
+    text = str(value)
+    return {name: type(value).__name__ if " at 0x" in text else text}  # addresses differ each time
 
 
 def _described(name: str, parts: Mapping[Any, object]) -> dict[str, object]:

@@ -97,6 +97,8 @@ class TiledSystem:
         NormalMeshError
             The matrix is not positive definite, or the residual of 1e-8 is not reached.
         """
+        if right_side is not None:
+            right_side = self._partition.gauge.centred(right_side)
         rights = {
             tile: None if right_side is None else self._partition.local(tile, right_side) for tile in self._partition
         }
@@ -116,7 +118,8 @@ class TiledSystem:
     def _condense(self, rights: Mapping[int, Float | None]) -> dict[int, Arrays]:
         """Eliminate everything; return what each node left of the right-hand side, for back substitution."""
         first = not self._passes
-        tiles = LazyArguments(rights, lambda tile: (self._systems[tile], rights[tile], first))
+        shared = {tile: border for tile, border in self._partition.borders.items() if len(border)}
+        tiles = LazyArguments(shared, lambda tile: (self._systems[tile], rights[tile], first))
         results = dict(self._staged("condense", condense_tile, tiles))
         if not first:
             return self._forward(self._summed(results, "right"))
@@ -162,14 +165,15 @@ class TiledSystem:
     def _staged(
         self, name: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]
     ) -> Mapping[int, Arrays]:
-        return self._run(f"{name}-{self._passes}", function, arguments)
+        return self._run(f"{name}-{self._passes}", function, arguments) if arguments else {}
 
     def _summed(self, results: Mapping[int, Arrays], name: str) -> Float:
-        """Return the sums (S,) over all tiles of what they have for their borders."""
-        shape = next(iter(results.values()))[name].shape[:-1]
-        total = np.zeros((*shape, len(self._partition.separators)))
+        """Return the sums (S,) or (3, S) over all tiles of what they have for their borders."""
+        count = len(self._partition.separators)
+        total = np.zeros((3, count) if name == "border" else count)
         for tile, border in self._partition.borders.items():
-            total[..., border] += results[tile][name]
+            if len(border):
+                total[..., border] += results[tile][name]
         return total
 
     def _solution(self, border: Float, expanded: Mapping[int, Arrays], error: float, steps: int) -> Solution:
@@ -179,7 +183,7 @@ class TiledSystem:
         x[partition.separators] = border
         for tile in partition:
             x[partition.interior(tile)] = expanded[tile]["values"]
-        within = sum(each["squares"] for each in expanded.values())
+        within = sum(expanded[tile]["squares"] for tile in partition)
         size, scale, rounded = np.sqrt(within + (self._summed(expanded, "border") ** 2).sum(axis=1))
         residual = float(size / (scale or 1.0))
         if not (residual <= TOLERANCE or size <= ROUNDING * rounded):

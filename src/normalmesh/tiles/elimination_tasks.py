@@ -1,14 +1,13 @@
 """Tasks of the elimination by tiles: plain functions of arrays, which may run in any process.
 
-The *system* of a tile, as :class:`.Partition` makes it, and results of earlier tasks are mappings from names to arrays:
-dictionaries, or whatever loads arrays when they are asked for. Dense symmetric matrices are upper triangles, row by
-row.
+The *system* of a tile, as :class:`.Partition` makes it, and results of earlier tasks are :class:`Arrays`: dictionaries,
+or handles that load arrays when they are asked for. Dense symmetric matrices are upper triangles, row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,12 @@ from normalmesh.tiles.tile_elements import TileSystem
 
 Float = NDArray[np.float64]
 Index = NDArray[np.integer]
-Arrays = Mapping[str, NDArray[Any]]
+
+
+class Arrays(Protocol):
+    """Arrays by name."""
+
+    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
 
 
 def condense_tile(system: Arrays, right_side: Float | None, with_matrix: bool = True) -> dict[str, Float]:

@@ -42,8 +42,8 @@ class Run(Protocol):
     """Does tasks, each a function of some arguments; results are kept by the name of their stage and their key."""
 
     def __call__(
-        self, stage: str, function: Callable[..., Arrays], arguments: Mapping[str, tuple[Any, ...]]
-    ) -> Mapping[str, Arrays]:
+        self, stage: str, function: Callable[..., Arrays], arguments: Mapping[Any, tuple[Any, ...]]
+    ) -> Mapping[Any, Mapping[str, NDArray[Any]]]:
         """Call a function with all arguments; return the results by the same keys."""
         ...
 
@@ -78,6 +78,11 @@ class Window:
         return self.bottom - self.top, self.right - self.left
 
     @property
+    def corner(self) -> NDArray[np.int64]:
+        """The upper left corner as u, v."""
+        return np.array([self.left, self.top])
+
+    @property
     def pixels(self) -> int:
         """Number of pixels; 0 for a window of another one that it does not meet."""
         height, width = self.shape
@@ -106,3 +111,16 @@ def tiles_of(window: Window, side: int) -> dict[str, Window]:
         for i, top in enumerate(range(window.top, window.bottom, side))
         for j, left in enumerate(range(window.left, window.right, side))
     }
+
+
+def filled_window(normal_map: WindowedMap, window: Window) -> NormalMap:
+    """Return the pixels of a window in which there is foreground."""
+    pixels = normal_map.window(window.rows, window.columns)
+    assert pixels is not None, f"no foreground in {window}"
+    return pixels
+
+
+def window_around(points: NDArray[np.float64], shape: tuple[int, int]) -> Window:
+    """Return the pixels around points (K, 2) as u, v, with a margin of two, as far as an image reaches."""
+    (left, top), (right, bottom) = np.floor(points.min(axis=0)), np.ceil(points.max(axis=0))
+    return Window(int(top), int(left), int(bottom), int(right)).grown(2, Window.whole(shape))

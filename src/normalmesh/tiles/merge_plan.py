@@ -45,7 +45,7 @@ def plan_merges(
     Parameters
     ----------
     tree
-        Nodes with a single child that has faces are left out.
+        Nodes are left out that have fewer than two children which hand on separators.
     borders
         Separators of each tile that has faces, ascending.
     floating
@@ -56,7 +56,7 @@ def plan_merges(
     """
     counts = np.bincount(np.concatenate([np.empty(0, np.int64), *borders.values()]), minlength=len(floating))
     # What each tile or node hands on, and in how many tiles below it each of these occurs.
-    handed = {tile: (border, np.ones(len(border), np.int64)) for tile, border in borders.items()}
+    handed = {tile: (border, np.ones(len(border), np.int64)) for tile, border in borders.items() if len(border)}
     stands_for: dict[int, int] = {}
     levels: list[dict[int, MergeNode]] = []
     for level in tree.levels:
@@ -69,7 +69,8 @@ def plan_merges(
             unknowns, inverse = np.unique(np.concatenate([handed[c][0] for c in children]), return_inverse=True)
             below = np.bincount(inverse, np.concatenate([handed[c][1] for c in children]), len(unknowns))
             done = below == counts[unknowns]
-            handed[number] = unknowns[~done], below[~done].astype(np.int64)
+            if not done.all():
+                handed[number] = unknowns[~done], below[~done].astype(np.int64)
             place = np.where(done, np.cumsum(done) - 1, np.count_nonzero(done) + np.cumsum(~done) - 1)
             places = np.split(place[inverse], [len(handed[children[0]][0])])
             nodes[number] = MergeNode(tuple(children), tuple(places), unknowns[done], unknowns[~done], np.empty(0))

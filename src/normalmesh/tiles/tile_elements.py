@@ -8,7 +8,7 @@ its *border* are all separators among them, its *interior* all others, which occ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,22 @@ class Elements:
         """Return the elements of a facet system: those of its inner edges."""
         return cls.of_edges(facets.pairs, facets.weights, facets.steps, len(facets.means.mesh.faces))
 
+    def holding(self, held: Float, values: Float) -> Elements:
+        """Return the elements with weights and values (M,) that hold faces."""
+        return replace(self, held=held, values=values)
+
+    @classmethod
+    def of_matrix(cls, matrix: csr_matrix, gauge: Gauge) -> Elements:
+        """Return elements with a symmetric matrix (n, n), for right-hand sides that are given.
+
+        Row sums of floating components are rounding errors, and become zero.
+        """
+        row = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
+        above = (matrix.indices > row) & (matrix.data != 0)
+        pairs, weights = np.stack([row[above], matrix.indices[above]], axis=1), -matrix.data[above]
+        held = np.where(gauge.floating[gauge.component], 0.0, np.asarray(matrix.sum(axis=1)).ravel())
+        return replace(cls.of_edges(pairs, weights, np.zeros(len(pairs)), matrix.shape[0]), held=held)
+
     def diagonal(self) -> Float:
         """Return the diagonal (M,) of the matrix."""
         count = len(self.held)
@@ -76,7 +92,7 @@ class Elements:
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         same = row[1:] == row[:-1]
         within = np.stack([rows.indices[:-1][same], rows.indices[1:][same]], axis=1)
-        joined = self.weights > 0
+        joined = self.weights != 0
         pairs = self.pairs if joined.all() else self.pairs[joined]
         component = components(np.concatenate([pairs, within]) if len(within) else pairs, len(self.held))
         tied = self.held > 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.tiles.tile_grid import TileGrid
 
@@ -34,6 +37,8 @@ class TileFaces:
         Faces within some rings of faces of another tile.
     owner : (N,) int64
         Lowest tile of the faces at each vertex.
+    on_boundary : (N,) bool
+        Vertices at the boundary.
     """
 
     mesh: ScreenMesh
@@ -42,6 +47,7 @@ class TileFaces:
     starts: Int
     near_seams: Int
     owner: Int
+    on_boundary: Bool
 
     @classmethod
     def of(cls, mesh: ScreenMesh, grid: TileGrid) -> TileFaces:
@@ -60,7 +66,25 @@ class TileFaces:
         for _ in range(RINGS):
             chosen = marked[mesh.faces].any(axis=1)
             marked[mesh.faces[chosen]] = True
-        return cls(mesh, tile, order, starts, np.flatnonzero(chosen), lowest)
+        return cls(mesh, tile, order, starts, np.flatnonzero(chosen), lowest, boundary_vertices(mesh))
+
+    @property
+    def tiles(self) -> list[int]:
+        """The tiles that have faces."""
+        return np.flatnonzero(np.diff(self.starts)).tolist()
+
+    def gathered(self, results: Mapping[int, Mapping[str, Any]], *names: str) -> Iterator[Any]:
+        """Yield arrays (M, …) of all faces from those that the tiles have for their own, None for names they lack."""
+        for name in names:
+            if name not in results[self.tiles[0]]:
+                yield None
+                continue
+            parts = {tile: results[tile][name] for tile in self.tiles}
+            first = parts[self.tiles[0]]
+            whole = np.empty((len(self.tile), *first.shape[1:]), first.dtype)
+            for tile, part in parts.items():
+                whole[self.own(tile)] = part
+            yield whole
 
     def own(self, tile: int) -> Int:
         """Return the faces of a tile."""

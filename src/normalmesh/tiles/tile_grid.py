@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_int
 from normalmesh.decimation.hierarchy import PERIOD
+from normalmesh.tiles.map_windows import Window
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -23,64 +23,20 @@ CROSSING = 64
 LEAST_SIDE = 2 * PERIOD
 
 
-class Rectangle(NamedTuple):
-    """Rows top … bottom − 1 and columns left … right − 1 of an image."""
-
-    top: int
-    left: int
-    bottom: int
-    right: int
-
-    @property
-    def rows(self) -> slice:
-        """The rows."""
-        return slice(self.top, self.bottom)
-
-    @property
-    def columns(self) -> slice:
-        """The columns."""
-        return slice(self.left, self.right)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        return self.bottom - self.top, self.right - self.left
-
-    @property
-    def corner(self) -> Int:
-        """The upper left corner as u, v."""
-        return np.array([self.left, self.top])
-
-    def grown(self, margin: int, within: Rectangle) -> Rectangle:
-        """Return the rectangle with a margin (px) around it, as far as it lies within another one."""
-        return Rectangle(
-            max(self.top - margin, within.top),
-            max(self.left - margin, within.left),
-            min(self.bottom + margin, within.bottom),
-            min(self.right + margin, within.right),
-        )
-
-    def part(self, inner: Rectangle) -> tuple[slice, slice]:
-        """Return the rows and columns of a rectangle inside this one, counted from the corner of this one."""
-        top, left = inner.top - self.top, inner.left - self.left
-        rows, columns = inner.shape
-        return slice(top, top + rows), slice(left, left + columns)
-
-
 @dataclass(frozen=True)
 class TileGrid:
     """Square tiles of the rectangle around the foreground of an image.
 
     Attributes
     ----------
-    area : Rectangle
+    area : Window
         The rectangle around the foreground. Tiles begin at its upper left corner, as squares of a
         :class:`.hierarchy.Hierarchy` do; the last ones may be smaller.
     side
         Side of a tile in px, a multiple of :data:`.hierarchy.PERIOD`.
     """
 
-    area: Rectangle
+    area: Window
     side: int
 
     def __post_init__(self) -> None:
@@ -97,10 +53,10 @@ class TileGrid:
         rows, columns = self.counts
         yield from ((row, column) for row in range(rows) for column in range(columns))
 
-    def tile(self, key: tuple[int, int]) -> Rectangle:
+    def tile(self, key: tuple[int, int]) -> Window:
         """Return the pixels of a tile."""
         top, left = self.area.top + key[0] * self.side, self.area.left + key[1] * self.side
-        return Rectangle(top, left, min(top + self.side, self.area.bottom), min(left + self.side, self.area.right))
+        return Window(top, left, min(top + self.side, self.area.bottom), min(left + self.side, self.area.right))
 
     def in_collar(self, points: Float) -> NDArray[np.bool_]:
         """Return which of the points (K, 2), as u, v, lie at a seam."""

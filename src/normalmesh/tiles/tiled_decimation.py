@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,9 @@ from normalmesh.tiles.decimation_tasks import (
     pilot,
     tile_histogram,
 )
+from normalmesh.tiles.map_windows import Run, WindowedMap
 from normalmesh.tiles.tile_grid import TileGrid
-from normalmesh.tiles.whole_mesh import Piece, WholeMesh
-from normalmesh.tiles.windows import Windows
+from normalmesh.tiles.whole_mesh import WholeMesh
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -45,15 +45,8 @@ RUNGS = 1.1 ** np.arange(-6, 7)
 FAIR = 0.05
 
 
-class Run(Protocol):
-    """Runs tasks of one stage, and returns their results by key."""
-
-    def __call__(self, stage: str, function: Any, arguments: Mapping[Any, tuple[Any, ...]]) -> dict[Any, Any]:
-        """Call the function with the arguments of each key."""
-
-
 def decimate_in_pieces(
-    windows: Windows,
+    clean: WindowedMap,
     grid: TileGrid,
     rule: StoppingRule,
     options: DecimationOptions,
@@ -66,25 +59,25 @@ def decimate_in_pieces(
     even = 0.0 if target_given else regularisation
     plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines)
     keys = list(grid.keys())
-    found = run("histogram", tile_histogram, {key: (windows, grid, key, plan) for key in keys})
+    found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys})
     areas = {key: int(result["foreground"]) for key, result in found.items()}
     foreground = sum(areas.values())
     histogram = sum(result["counts"] for result in found.values() if len(result["counts"]))
     plan = _started(plan, histogram, rule, foreground)
     if target_given:
-        plan = _piloted(plan, windows, grid, areas, rule.target(foreground) or 3, run)
+        plan = _piloted(plan, clean, grid, areas, rule.target(foreground) or 3, run)
         rungs = plan.limits[-1] * RUNGS
     else:
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
         rungs = np.empty(0)
     filled = [key for key in keys if areas[key]]
-    begun = run("begin", begin_tile, {key: (windows, grid, key, plan, rungs) for key in filled})
+    begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled})
     if target_given:
         plan = _with_last_limit(plan, rungs, list(begun.values()), foreground)
-    done = run("finish", finish_tile, {key: (windows, grid, key, plan, begun[key]) for key in filled})
+    done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled})
     mesh = WholeMesh.joined([done[key] for key in filled])
     for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
-        _decimate_zones(mesh, windows, grid, plan, run, stage, zone)
+        _decimate_zones(mesh, clean, grid, plan, run, stage, zone)
     return mesh
 
 
@@ -102,20 +95,25 @@ def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foregroun
 
 
 def _piloted(
-    plan: DecimationPlan, windows: Windows, grid: TileGrid, areas: Mapping[tuple[int, int], int], target: int, run: Run
+    plan: DecimationPlan,
+    clean: WindowedMap,
+    grid: TileGrid,
+    areas: Mapping[tuple[int, int], int],
+    target: int,
+    run: Run,
 ) -> DecimationPlan:
     """Return the plan with the limits of cost that sample tiles lead to."""
     foreground, options = sum(areas.values()), plan.options
     goals = falling_targets(target, foreground, options.rounds, FIRST_TARGET[options.start])
     densities = [goal.target / foreground for goal in goals]
     small = replace(grid, side=min(SAMPLE_SIDE, grid.side))
-    keys = _samples(windows, grid, small, areas)
-    found = run("pilot", pilot, {0: (windows, small, keys, replace(plan, lines=()), densities)})
+    keys = _samples(clean, grid, small, areas)
+    found = run("pilot", pilot, {0: (clean, small, keys, replace(plan, lines=()), densities)})
     return replace(plan, limits=tuple(found[0]["limits"].tolist()))
 
 
 def _samples(
-    windows: Windows, grid: TileGrid, small: TileGrid, areas: Mapping[tuple[int, int], int]
+    clean: WindowedMap, grid: TileGrid, small: TileGrid, areas: Mapping[tuple[int, int], int]
 ) -> list[tuple[int, int]]:
     """Choose small tiles, spread evenly over the foreground: the keys in a grid of small ones."""
     keys = list(areas)
@@ -124,7 +122,7 @@ def _samples(
     ratio = grid.side // small.side
     for sample in range(SAMPLES):
         key = keys[int(np.searchsorted(total, (sample + 0.5) / SAMPLES * total[-1]))]
-        mask = windows.mask(grid.tile(key))
+        mask = clean.mask_window(grid.tile(key).rows, grid.tile(key).columns)
         rows, columns = (np.arange(0, length, small.side) for length in mask.shape)
         counts = np.add.reduceat(np.add.reduceat(mask, rows, axis=0, dtype=np.int64), columns, axis=1)
         # Golden-section steps through the foreground of the tile never repeat.
@@ -147,7 +145,7 @@ def _with_last_limit(
 
 
 def _decimate_zones(
-    mesh: WholeMesh, windows: Windows, grid: TileGrid, plan: DecimationPlan, run: Run, stage: str, zone_of: Any
+    mesh: WholeMesh, clean: WindowedMap, grid: TileGrid, plan: DecimationPlan, run: Run, stage: str, zone_of: Any
 ) -> None:
     """Decimate the vertices that wait, zone by zone, and the vertices around them once more, but for the outline."""
     zone = np.full(len(mesh.vertices), -1)
@@ -160,7 +158,7 @@ def _decimate_zones(
     _spread(zone, mesh.faces, around)
     pieces = dict(mesh.pieces(zone))
     flipped = mesh.flipped
-    found = run(stage, decimate_piece, {name: (windows, piece, plan, flipped) for name, piece in pieces.items()})
+    found = run(stage, decimate_piece, {name: (clean, piece, plan, flipped) for name, piece in pieces.items()})
     mesh.replace([(pieces[name], found[name]) for name in pieces])
 
 
@@ -171,6 +169,3 @@ def _spread(zone: Int, faces: NDArray[np.int32], around: Bool) -> None:
     spread = np.full(len(zone), -1)
     np.maximum.at(spread, chosen, largest[:, None])
     zone[around] = spread[around]
-
-
-__all__ = ["Piece", "Run", "decimate_in_pieces"]

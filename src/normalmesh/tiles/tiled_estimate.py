@@ -83,7 +83,7 @@ class TiledEstimate:
     def fitting_workers(self) -> int:
         """Return the number of workers that there is memory and work for, at least one."""
         left = memory_left()
-        fitting = self.tiles if left is None else (left - self.leader_memory) // self.worker_memory
+        fitting = self.tiles if left is None else (left - self.leader_memory) / self.worker_memory
         return int(max(min(fitting, self.tiles), 1))
 
     def check(self, folder: Path, workers: int | None, elsewhere: bool) -> None:

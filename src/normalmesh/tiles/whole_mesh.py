@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Faces = NDArray[np.int32]
-Arrays = Mapping[str, NDArray[np.generic]]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class Piece:
         Edges of the piece along which depth jumps.
     unknown : (n,)
         Unknown of the camera at the vertices; empty if it is not known.
+    component : (n,) int32
+        Component of each vertex before the mesh was cut; empty if it was not.
     """
 
     numbers: Int
@@ -45,6 +48,7 @@ class Piece:
     free: Bool
     seams: Faces
     unknown: Float
+    component: NDArray[np.int32]
 
 
 @dataclass(eq=False)
@@ -68,6 +72,10 @@ class WholeMesh:
         Component of each vertex before the mesh was cut; empty if it was not.
     fixed : (N,) bool
         Vertices that are never free; empty while all may be.
+    rounds : (R, 2) int64
+        Numbers of flips and moves in the rounds of refinement so far.
+    error : () float64
+        Estimated error of the unknown, in px.
     """
 
     vertices: Float
@@ -78,6 +86,8 @@ class WholeMesh:
     unknown: Float = field(default_factory=lambda: np.empty(0))
     component: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
+    rounds: Int = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    error: NDArray[np.float64] = field(default_factory=lambda: np.array(0.0))
 
     @classmethod
     def joined(cls, tiles: list[Arrays]) -> WholeMesh:
@@ -116,6 +126,25 @@ class WholeMesh:
             fixed=fixed[cut.origin],
         )
 
+    def cut_again(self, edges: NDArray[np.integer]) -> None:
+        """Cut the mesh along more edges (E, 2), whose vertices are fixed from now on, in place."""
+        if len(edges) == 0:
+            return
+        cut = CutMesh.along(self.screen(), edges)
+        self.fixed[edges] = True
+        self.vertices, self.faces = cut.mesh.vertices, cut.mesh.faces
+        for name in ("waiting", "unknown", "component", "fixed"):
+            setattr(self, name, getattr(self, name)[cut.origin])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the mesh as arrays, for :meth:`from_arrays`."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> WholeMesh:
+        """Return the mesh of :meth:`arrays`."""
+        return cls(**arrays)
+
     def screen(self) -> ScreenMesh:
         """Return the mesh on the screen."""
         return ScreenMesh(self.vertices, self.faces)
@@ -152,8 +181,8 @@ class WholeMesh:
         seams = _edges_among(self.seams, numbers, faces) if has_seams else np.empty((0, 2), np.int32)
         cut = CutMesh.at_corners(ScreenMesh(self.vertices[numbers], faces))
         numbers = numbers[cut.origin]
-        unknown = self.unknown[numbers] if len(self.unknown) else self.unknown
-        return Piece(numbers, self.vertices[numbers], cut.mesh.faces, free[numbers], seams, unknown)
+        known = (each[numbers] if len(each) else each for each in (self.unknown, self.component))
+        return Piece(numbers, self.vertices[numbers], cut.mesh.faces, free[numbers], seams, *known)
 
     def _seam_faces(self) -> Bool:
         """Return the faces (M,) with a vertex on a seam."""
@@ -164,8 +193,9 @@ class WholeMesh:
     def replace(self, changed: list[tuple[Piece, Arrays]]) -> None:
         """Put pieces back that were changed; their free vertices no longer wait.
 
-        Each has ``vertices``, ``faces``, ``seams``, ``flipped``, ``unknown`` if it is known, and ``origin`` (n,): the
-        vertex of the piece that each vertex was, −1 for new ones. Vertices that were not free stay where they are.
+        Each has ``vertices``, ``faces``, ``seams``, ``flipped``, ``unknown`` and ``component`` if they are known, and
+        ``origin`` (n,): the vertex of the piece that each vertex was, −1 for new ones. Vertices that were not free stay
+        where they are.
         """
         if not changed:
             return
@@ -189,7 +219,7 @@ class WholeMesh:
             vertices.append(result["vertices"][fresh])
             if len(self.unknown):
                 unknown.append(result["unknown"][fresh])
-                component.append(self.component[piece.numbers[origin[fresh]]])
+                component.append(result["component"][fresh])
             faces.append(number[result["faces"]].astype(np.int32))
             seams.append(number[result["seams"]].astype(np.int32))
         flipped = np.concatenate([result["flipped"] for _, result in changed])

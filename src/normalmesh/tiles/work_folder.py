@@ -6,11 +6,13 @@ are the results. A process that is killed leaves whole results only, and files o
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import socket
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,13 +21,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, path_text, repr_for_error
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error
 from normalmesh.runtime.file_lock import FileLock
 from normalmesh.runtime.temporary_files import replace_content
 from normalmesh.tiles.array_file import PARTIAL, ArrayFile
 
 #: Number of the format of folders, and the files that describe one.
 FORMAT, ABOUT, LOCK = 1, "folder.json", "lock"
+#: Errors of disks that know no locks, as some of clusters.
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 #: Suffix of results.
 SUFFIX = ".arrays"
 #: Seconds after which a file that a process of another machine was writing is taken to be abandoned.
@@ -101,7 +105,18 @@ class WorkFolder:
         shutil.rmtree(self.path / stage, ignore_errors=True)
 
     def _take_lock(self) -> None:
-        if not self._lock.take():
+        try:
+            taken = self._lock.take()
+        except OSError as error:
+            if error.errno not in WITHOUT_LOCKS:
+                raise
+            warnings.warn(
+                f"the disk of {path_text(self.path)} knows no locks: make sure that no other process uses the folder",
+                NormalMeshWarning,
+                stacklevel=3,
+            )
+            return
+        if not taken:
             holder = ""
             with suppress(OSError):
                 holder = f" ({self._lock.path.read_text()})"

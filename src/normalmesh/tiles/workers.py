@@ -90,8 +90,8 @@ class DaskWorkers:
         if self._memory is None:
             self._check_memory(memory)
         threads = sum(map(int, self._client.nthreads().values()))
-        fitting = threads if self._memory is None or not memory else int(self._memory // memory)
-        return max(min(threads, fitting), 1)
+        fitting = threads if self._memory is None or not memory else self._memory / memory
+        return max(int(min(threads, fitting)), 1)
 
     def sharing(self, jobs: int) -> int:
         by_host: Counter[str] = Counter()
