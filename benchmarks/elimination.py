@@ -18,7 +18,7 @@ from normalmesh.runtime.threads import limited_threads
 from normalmesh.solvers.sparse_system import PreparedSystem
 from normalmesh.tiles.elimination_tasks import Arrays
 from normalmesh.tiles.tile_elements import Elements
-from normalmesh.tiles.tiling import Tiling
+from normalmesh.tiles.tiled_solver import TiledSolver
 
 Float = NDArray[np.float64]
 
@@ -42,8 +42,8 @@ def main() -> None:
         for count in options.tiles:
             engine = _Engine()
             start = time.process_time()
-            tiling = Tiling((0.0, 0.0), CELL * options.cells / count, count, count, engine)
-            found = tiling.system(elements, places).solve(max_error=1e-7)
+            solver = TiledSolver((0.0, 0.0), CELL * options.cells / count, count, count, engine)
+            found = solver.system(elements, places).solve(max_error=1e-7)
             seconds = time.process_time() - start
             difference = np.abs(found.x - expected).max()
             print(
