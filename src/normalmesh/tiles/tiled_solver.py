@@ -22,7 +22,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TiledSolver:
-    """A grid of square tiles, and the engine that works on them, to solve systems of equations over points in the plane.
+    """A grid of square tiles, and the engine that works on them, to solve systems over points in the plane.
 
     Attributes
     ----------
