@@ -5,7 +5,7 @@ BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test longrun lint ruff mypy imports codespell format docs wheel oldest fuzz bench scoreboard \
+.PHONY: help demo test npm longrun lint ruff mypy imports codespell format docs wheel oldest fuzz bench scoreboard \
         recompile clean
 
 help:  ## list the targets
@@ -16,6 +16,11 @@ demo: $(READY)  ## make a normal map and reconstruct it, in demo/
 
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest
+
+npm:  ## install in build/npm the programs from npm that test 3D Tiles, which needs node
+	mkdir -p build/npm
+	cp tests/npm/package.json build/npm
+	npm install --prefix build/npm --no-audit --no-fund
 
 longrun: $(READY)  ## test that memory does not grow over 200 reconstructions in one process
 	NORMALMESH_LONG_RUN=200 $(BIN)/python -m pytest -s tests/robustness/test_long_run.py

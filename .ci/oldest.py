@@ -16,7 +16,7 @@ from pathlib import Path
 from environments import ROOT, environment, run, the_wheel
 
 #: Extras whose lower bounds are tested beside those of the hard dependencies, and tools that tests need.
-EXTRAS = ("cluster", "exr", "plots", "render")
+EXTRAS = ("cluster", "exr", "plots", "render", "zarr")
 TOOLS = ("hypothesis", "pytest")
 
 #: Tests that call each dependency, and compile most kernels.
@@ -32,6 +32,8 @@ TESTS = (
     "test_read_masks",
     "test_read_refused",
     "test_kernel_cache",
+    "test_maps_on_disk",
+    "test_zarr_windows",
 )
 
 

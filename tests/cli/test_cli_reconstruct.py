@@ -1,6 +1,7 @@
 """Test the options of ``normalmesh reconstruct``."""
 
 import json
+import os
 import struct
 import sys
 import types
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
+import tifffile
 import trimesh
 from click.testing import CliRunner
 
@@ -188,6 +190,38 @@ def test_options_that_exclude_each_other(options, message, medallion):
     result = reconstruct(medallion, *options)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_a_name_that_ends_with_a_separator_is_for_tiles(medallion, photo):
+    found = figures(medallion, "-o", "tiles/", "--vertices", 60, "--preview", "--depth", "d.tif", "--texture", photo)
+    assert found["outputs"] == [str(Path("tiles/tileset.json")), "d.tif", "tiles.preview.png"]
+    assert sorted(path.name for path in Path("tiles").iterdir()) == ["tiles", "tileset.json"]
+    figures(medallion, "-o", "tiles", "--vertices", 50)  # a tileset by now
+    assert sorted(path.name for path in Path("tiles").iterdir()) == ["tiles", "tileset.json"]
+    batch = reconstruct("m*.png", "-o", "meshes/", "--vertices", 60)
+    assert batch.exit_code == 0, batch.output
+    assert [path.name for path in Path("meshes").iterdir()] == ["m.glb"]
+    refused = reconstruct(medallion, "-o", "meshes/")
+    assert refused.stderr.startswith("normalmesh: error: cannot write 3D Tiles to meshes: the folder has other files")
+    levels = reconstruct(medallion, "-o", "tiles/", "--lod", "2%,1%")
+    assert levels.stderr == "normalmesh: error: 3D Tiles have levels of detail already: leave out --lod\n"
+    plain = reconstruct(medallion, "-o", "folder")
+    assert plain.stderr.endswith(f"; the name of a folder of 3D Tiles must end with {os.sep}\n")
+
+
+def test_depth_maps_are_written(medallion, photo):
+    figures(medallion, "-o", "d.tif", "--vertices", 60)
+    figures(medallion, "-o", "d.npy", "--vertices", 60)
+    np.testing.assert_array_equal(tifffile.imread("d.tif"), np.load("d.npy"))
+    assert not Path("m.glb").exists()
+    textured = reconstruct(medallion, "-o", "d.tif", "--texture", photo)
+    assert textured.stderr == (
+        "normalmesh: error: d.tif cannot have a texture: a depth map has no colours; write GLB or OBJ instead\n"
+    )
+    other = reconstruct(medallion, "-o", "m.glb", "--depth", "d.png")
+    assert "the suffix of depths must be one of" in other.stderr
+    several = reconstruct(medallion, photo, "-o", "out", "--depth", "d.tif")
+    assert "--depth must contain {stem} if there are several inputs" in several.stderr
 
 
 def test_formats_are_checked_before_work_begins(medallion):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from meshes import bumpy_map, disc
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, decimate, evaluate, integrate
 from normalmesh.decimation._hierarchy import MIN_COSINE
-from normalmesh.decimation.hierarchy import BLOCK, Hierarchy
+from normalmesh.decimation.hierarchy import BLOCK, PERIOD, Hierarchy, Region
 from normalmesh.decimation.near_cells import NearCells
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.decimation.start_mesh import KeptCorners, start_mesh
@@ -271,3 +273,34 @@ def test_mixed_meshes_are_fine_near_points_and_coarse_elsewhere(corner):
         found = hierarchy.mixed_mesh(near, level, level)
         assert np.array_equal(found.vertices, expected.vertices)
         assert np.array_equal(found.faces, expected.faces)
+
+
+@pytest.mark.parametrize("camera", [Orthographic(), Perspective(700.0, 700.0, 170.0, 190.0)])
+def test_a_window_with_a_halo_has_the_errors_and_the_mesh_of_the_whole(camera):
+    whole = bumpy_map((400, 400), mask=disc(400, 190.0), camera=camera)
+    hierarchy = Hierarchy.of(whole)
+    top, left = hierarchy.corner
+    height, width = (length - 1 for length in hierarchy.errors.shape)
+    level = hierarchy.level(2000)
+    side, counts, faces = PERIOD, 0, 0
+    for row in range(0, height, side):
+        for column in range(0, width, side):
+            first, end = (max(row - PERIOD, 0), max(column - PERIOD, 0)), (row + 2 * side, column + 2 * side)
+            rows = slice(top + first[0], top + min(end[0], height))
+            columns = slice(left + first[1], left + min(end[1], width))
+            # Normals that were cleaned already must not be cleaned again, which would round them.
+            window = copy(whole)
+            object.__setattr__(window, "normals", np.ascontiguousarray(whole.normals[rows, columns]))
+            object.__setattr__(window, "mask", np.ascontiguousarray(whole.mask[rows, columns]))
+            size = rows.stop - rows.start, columns.stop - columns.start
+            region = Region(0, 0, *size, (rows.start, columns.start), whole.camera)
+            own = slice(row - first[0], min(row + side, height) - first[0])
+            own_columns = slice(column - first[1], min(column + side, width) - first[1])
+            part = Hierarchy.of(window, region=region).part(own, own_columns)
+            expected = hierarchy.errors[row : row + side + 1, column : column + side + 1]
+            np.testing.assert_array_equal(part.errors, expected)
+            last = row + side >= height, column + side >= width
+            counts = counts + part.histogram(None if last[0] else -1, None if last[1] else -1)
+            faces += len(part.mesh(level).faces)
+    np.testing.assert_array_equal(counts, hierarchy.histogram())
+    assert faces == len(hierarchy.mesh(level).faces)

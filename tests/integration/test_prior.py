@@ -27,7 +27,7 @@ from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, Prior
 from normalmesh.integration.prior_faces import face_labels
 from normalmesh.jumps.finding import jumps_along
-from normalmesh.jumps.given_lines import given_paths
+from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.solvers import multigrid, sparse_system
 from surfaces import centres, flap, grid_mesh, plane_map, rmse, sphere, wave_height, waves
 
@@ -245,7 +245,7 @@ def test_pixels_beside_a_jump_stay_on_their_side():
     normals = np.where(inside[..., None], np.stack([u - 32, 32 - v, dome], axis=-1) / 40, [0.0, 0.0, 1.0])
     normal_map = NormalMap(normals)
     edge = inside & ~ndimage.binary_erosion(inside)
-    jumps = jumps_along(given_paths(edge, normal_map), normal_map)
+    jumps = jumps_along(edge, PixelsInMemory(normal_map))
     parts = pixel_parts(normal_map.mask, jumps.lines)
     truth = np.where(parts == parts[32, 32], dome, 0.0)
     assert np.count_nonzero((truth > 0) ^ inside) < 20

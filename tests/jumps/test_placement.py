@@ -69,6 +69,26 @@ def test_nothing_holds_faces_beside_the_placement():
     assert (areas[means.centroids[:, 0] > 27] == 0).all()
 
 
+@pytest.mark.parametrize("camera", CAMERAS, ids=["orthographic", "perspective"])
+@pytest.mark.parametrize("fine", [300, 20], ids=["fine", "coarse"])
+def test_faces_of_a_window_are_placed_as_in_the_whole_image(camera, fine):
+    normal_map = plane_map((0.4, -0.3, 0.9), SHAPE, camera)
+    placement = placement_of(point_mesh(SHAPE, fine), normal_map)
+    mesh = point_mesh(SHAPE, 200, seed=1)
+    offsets, areas = placed_offsets(placement, FaceMeans.of(mesh, normal_map), SHAPE)
+    corners = mesh.vertices[mesh.faces]
+    inside = ((corners >= [6, 11]) & (corners <= [29, 40])).all(axis=(1, 2))
+    rows, columns = slice(11, 40), slice(6, 29)
+    own = ScreenMesh(mesh.vertices - [columns.start, rows.start], mesh.faces[inside])
+    means = FaceMeans.of(own, normal_map.window(rows, columns))
+    part = placement.window(rows, columns)
+    assert len(part.offsets) < len(placement.offsets)
+    found, found_areas = placed_offsets(part, means, (29, 23))
+    np.testing.assert_allclose(found, offsets[inside], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found_areas, areas[inside], rtol=1e-12)
+    assert 0 < np.count_nonzero(inside) < len(inside)
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-5, 5), st.integers(1, 6)), max_size=25))
 def test_medians_have_half_of_the_weight_at_or_below_them(rows):
     group, values, weights = np.array(rows, float).reshape(-1, 3).T

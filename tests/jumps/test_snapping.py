@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from normalmesh import NormalMap
 from normalmesh.jumps._snapping import unit_steps
-from normalmesh.jumps.snapping import MIN_LENGTH, WIDTH, Snapper, long_enough
+from normalmesh.jumps.snapping import MIN_LENGTH, WIDTH, Snapper, cells_of, long_enough
 
 
 def two_planes(boundary, rows=40, columns=50, tilt=0.8, mask=None):
@@ -36,7 +36,7 @@ def test_the_path_along_a_contrast_is_found_exactly(reverse):
     expected = staircase(boundary)
     guess = np.array([[25, 0], [25, 20], [24, 30], [25, 40]])
     assert np.abs(boundary - 25).max() <= WIDTH
-    snapper = Snapper(two_planes(boundary))
+    snapper = Snapper(cells_of(two_planes(boundary)))
     for _ in range(2):  # the work arrays are clean again
         (path,) = snapper.paths(guess[::-1] if reverse else guess)
         assert np.array_equal(path[::-1] if reverse else path, expected)
@@ -44,9 +44,9 @@ def test_the_path_along_a_contrast_is_found_exactly(reverse):
 
 def test_a_path_stays_near_its_line():
     guess = np.array([[20, 0], [20, 40]])
-    (path,) = Snapper(two_planes(np.full(40, 20 + WIDTH))).paths(guess)
+    (path,) = Snapper(cells_of(two_planes(np.full(40, 20 + WIDTH)))).paths(guess)
     assert np.count_nonzero(path[:, 0] == 20 + WIDTH) > 30
-    (path,) = Snapper(two_planes(np.full(40, 20 + WIDTH + 1))).paths(guess)
+    (path,) = Snapper(cells_of(two_planes(np.full(40, 20 + WIDTH + 1)))).paths(guess)
     assert (path[:, 0] == 20).all()
     assert np.array_equal(path[[0, -1]], guess)
 
@@ -54,12 +54,12 @@ def test_a_path_stays_near_its_line():
 def test_background_bars_the_way():
     mask = np.ones((40, 50), bool)
     mask[18:22, 15:35] = False
-    snapper = Snapper(two_planes(np.full(40, 25), mask=mask))
+    snapper = Snapper(cells_of(two_planes(np.full(40, 25), mask=mask)))
     assert list(snapper.paths(np.array([[25, 0], [25, 40]]))) == []
     # A way around a hole is taken if it is near enough.
     mask[:, :] = True
     mask[18:22, 24:26] = False
-    (path,) = Snapper(two_planes(np.full(40, 25), mask=mask)).paths(np.array([[25, 0], [25, 40]]))
+    (path,) = Snapper(cells_of(two_planes(np.full(40, 25), mask=mask))).paths(np.array([[25, 0], [25, 40]]))
     beside = path[(path[:, 1] > 18) & (path[:, 1] < 22)]
     assert (np.abs(beside[:, 0] - 25) == 2).all()
 
@@ -69,7 +69,7 @@ def test_a_loop_becomes_two_paths():
     inside[10:30, 15:35] = True
     normals = np.where(inside[..., None], [0.6, 0.0, 0.8], [-0.6, 0.0, 0.8])
     loop = np.array([[15, 10], [35, 10], [35, 30], [15, 30], [15, 10]])
-    paths = list(Snapper(NormalMap(normals)).paths(loop))
+    paths = list(Snapper(cells_of(NormalMap(normals))).paths(loop))
     assert len(paths) == 2
     around = np.concatenate([paths[0], paths[1][1:]])
     assert np.array_equal(around, unit_steps(loop))
@@ -95,10 +95,10 @@ def test_clear_lines_separate_different_normals():
     for tilt in (0.05, 0.1, 0.14, 0.17, 0.5):
         normal_map = two_planes(np.full(40, 25), tilt=tilt)
         contrast = np.linalg.norm(normal_map.normals[0, 20] - normal_map.normals[0, 30])
-        assert Snapper(normal_map).contrast(path) == pytest.approx(contrast, abs=1e-6)
+        assert Snapper(cells_of(normal_map)).contrast(path) == pytest.approx(contrast, abs=1e-6)
     # Without a pixel on both sides, nothing can be said against a line.
     mask = np.arange(50) < 25
-    assert Snapper(two_planes(np.full(40, 25), tilt=0.01, mask=np.tile(mask, (40, 1)))).contrast(path) == 2.0
+    assert Snapper(cells_of(two_planes(np.full(40, 25), tilt=0.01, mask=np.tile(mask, (40, 1))))).contrast(path) == 2.0
 
 
 def test_connected_paths_are_long_enough_together():

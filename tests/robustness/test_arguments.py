@@ -117,7 +117,7 @@ def calls(surface, mesh, tmp_path_factory):
     np.savetxt(folder / "lights.txt", LIGHTS)
     np.savetxt(folder / "K.txt", np.diag([9.0, 9.0, 1.0]))
     camera, record = nm.Orthographic(), {}
-    on_map = {"normal_map": NORMAL_MAP}
+    on_map, window = {"normal_map": NORMAL_MAP}, {"rows": slice(0, 4), "columns": slice(2, 9)}
     points = {"screen": np.zeros((3, 2)), "unknown": np.zeros(3)}
     corners = {"vertices": mesh.vertices, "faces": mesh.faces}
     decimating = {
@@ -147,11 +147,26 @@ def calls(surface, mesh, tmp_path_factory):
         "Coverage": record,
         "Discontinuities": record,
         "Evaluation": record,
+        "GeoReference": record,
         "Integration": record,
         "Looks": record,
         "IsotropicMesh": [(nm.IsotropicMesh, {**corners, "report": None})],
+        "MapOnDisk": [
+            (nm.MapOnDisk.of, {**on_map, "folder": folder / "map"}),
+            (nm.MapOnDisk.of(NORMAL_MAP, folder / "opened").window, window),
+            (nm.MapOnDisk.of(NORMAL_MAP, folder / "opened").mask_window, window),
+        ],
         "MeshCheck": record,
-        "NormalMap": [(nm.NormalMap, {"normals": NORMALS, "mask": None, "camera": camera})],
+        "NormalMap": [
+            (nm.NormalMap, {"normals": NORMALS, "mask": None, "camera": camera}),
+            (
+                nm.NormalMap.open,
+                {"path": folder / "normals.npy", "mask": None, "camera": None, "convention": "opengl",
+                 "alpha": "auto", "variable": None, "max_pixels": None},
+            ),
+            (NORMAL_MAP.window, window),
+            (NORMAL_MAP.mask_window, window),
+        ],
         "NormalMeshError": record,
         "NormalMeshWarning": record,
         "Orthographic": [(nm.Orthographic, {"pixel_size": 1.0})],

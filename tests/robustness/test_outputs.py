@@ -286,7 +286,8 @@ COMMANDS = {
     "inspect n.png --json": set(),
     "reconstruct n.png --dry-run": set(),
     "reconstruct n.png": {"n.glb"},
-    "reconstruct n.png -o out/": {"out", "out/n.glb"},
+    "reconstruct n.png -o out/": {"out", "out/tileset.json", "out/tiles", "out/tiles/0_0_0.glb"},
+    "reconstruct *.png -o out/": {"out", "out/n.glb"},
     "reconstruct n.png -o m.obj --texture n.png --preview --report --jumps j.png": {
         "m.obj",
         "m.mtl",

@@ -83,6 +83,21 @@ def test_many_callers_at_once(four_threads):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_loops_may_run_inside_loops(four_threads):
+    filled = np.zeros((50, 200), np.int64)
+
+    def rows(first, last):
+        for row in filled[first:last]:
+            in_parallel(squares, len(row), row, grain=1)
+
+    # A daemon, so that a deadlock is a failure instead of a test that never ends.
+    caller = threading.Thread(target=in_parallel, args=(rows, len(filled)), kwargs={"grain": 1}, daemon=True)
+    caller.start()
+    caller.join(60)
+    assert not caller.is_alive()
+    assert np.array_equal(filled, np.broadcast_to(np.arange(200) ** 2, filled.shape))
+
+
 def test_a_forked_process_has_threads_of_its_own(four_threads):
     filled = np.zeros(1000, np.int64)
     in_parallel(squares, 1000, filled, grain=10)

@@ -29,6 +29,7 @@ class Task:
     texture: Path | None = None
     prior: Path | None = None
     jump_lines: Path | None = None
+    depth: Path | None = None
     jumps: Path | None = None
 
 
@@ -40,20 +41,23 @@ def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str
     names
         Files and file patterns.
     output
-        A mesh file, or a folder if there are several inputs; None: next to each input.
+        A mesh file, the folder of 3D Tiles, or a folder for the meshes of several inputs; None: next to each input.
     companions
-        Mask, texture, prior, lines and picture of jumps, by field of `Task`; ``{stem}`` in them is replaced by the
-        stem of the input.
+        Mask, texture, prior, depth, lines and picture of jumps, by field of `Task`; ``{stem}`` in them is replaced by
+        the stem of the input.
     """
     sources = _sources(names)
-    folder = _folder(output, len(sources))
-    if len(sources) > 1 and companions.get("jumps") and STEM not in str(companions["jumps"]):
-        raise click.UsageError(f"--jumps must contain {STEM} if there are several inputs")
+    single = sources if [str(source) for source in sources] == [str(Path(name)) for name in names] else []
+    tileset = _tileset(output) if len(single) == 1 else None
+    folder = None if tileset else _folder(output, len(sources))
+    for option in ("depth", "jumps"):
+        if len(sources) > 1 and companions.get(option) and STEM not in str(companions[option]):
+            raise click.UsageError(f"--{option} must contain {STEM} if there are several inputs")
     tasks = []
     for source in sources:
         target = source.with_suffix(".glb") if folder is None else folder / f"{source.stem}.glb"
         if folder is None and output is not None:
-            target = Path(output)
+            target = tileset or Path(output)
         tasks.append(_task(source, target, folder is not None, companions))
     return tasks
 
@@ -92,6 +96,15 @@ def _is_zarr(folder: Path) -> bool:
     from normalmesh.files.zarr_windows import SIGNS
 
     return any((folder / sign).is_file() for sign in SIGNS)
+
+
+def _tileset(output: str | None) -> Path | None:
+    """Return the description of 3D Tiles if the output is their folder: it ends with a separator, or has them now."""
+    from normalmesh.files.tileset import TILESET, is_tileset_folder
+
+    if not output or not (output.endswith(("/", os.sep)) or is_tileset_folder(Path(output))):
+        return None
+    return Path(output) / TILESET
 
 
 def _folder(output: str | None, count: int) -> Path | None:

@@ -42,22 +42,42 @@ def reject_clashes(tasks: Sequence[Task], settings: Settings) -> None:
 
 def check_targets(task: Task, settings: Settings) -> None:
     """Raise an error if an output file of a task cannot be written, before the reconstruction starts."""
-    from normalmesh.files.atomic import check_target
-    from normalmesh.files.encoding import checked_suffix
-    from normalmesh.files.mesh_formats import written_format
+    from normalmesh.files.encoding import DEPTH_SUFFIXES, checked_suffix
+    from normalmesh.files.mesh_writing import check_surface_target
 
-    mesh_format = written_format(task.output)
-    if task.texture is not None and not mesh_format.holds_colours:
-        raise NormalMeshError(
-            f"{path_text(task.output)} cannot have a texture: {mesh_format.name} has no colours; "
-            "write GLB or OBJ instead"
-        )
+    _check_format(task, settings)
     if task.make_folder:
         task.output.parent.mkdir(parents=True, exist_ok=True)
     if task.jumps is not None:
         checked_suffix(task.jumps, (".png",), "pictures")
+    if task.depth is not None:
+        checked_suffix(task.depth, DEPTH_SUFFIXES, "depths")
     for target in _all_targets(task, settings):
-        check_target(target)
+        check_surface_target(target)
+
+
+def _check_format(task: Task, settings: Settings) -> None:
+    """Raise an error if the format of a task's output cannot hold what is to be written."""
+    from normalmesh.files.mesh_formats import TILES_3D, written_format
+
+    if _is_depth(task.output):
+        format_name, holds_colours = "a depth map", False
+    else:
+        mesh_format = written_format(task.output)
+        format_name, holds_colours = mesh_format.name, mesh_format.holds_colours
+        if settings.lod is not None and mesh_format is TILES_3D:
+            raise NormalMeshError("3D Tiles have levels of detail already: leave out --lod")
+    if task.texture is not None and not holds_colours:
+        raise NormalMeshError(
+            f"{path_text(task.output)} cannot have a texture: {format_name} has no colours; write GLB or OBJ instead"
+        )
+
+
+def _is_depth(path: Path) -> bool:
+    """Check whether an output is a depth map."""
+    from normalmesh.files.encoding import DEPTH_SUFFIXES
+
+    return path.suffix.lower() in DEPTH_SUFFIXES
 
 
 def _inputs(task: Task, settings: Settings) -> list[Path | str | None]:
@@ -74,12 +94,15 @@ def _all_targets(task: Task, settings: Settings) -> list[Path]:
 
 
 def _targets(task: Task, settings: Settings) -> list[Path]:
-    """Return the meshes that a task writes, then its pictures and report."""
+    """Return the meshes that a task writes, then its pictures and report, which are beside a folder of 3D Tiles."""
+    from normalmesh.files.tileset import TILESET
+
     output = task.output
     meshes = [output] if settings.lod is None else [_level(output, k) for k in range(len(settings.lod))]
-    extras = [task.jumps] if task.jumps is not None else []
-    extras += [output.with_suffix(PREVIEW)] if settings.preview else []
-    extras += [output.with_suffix(".html")] if settings.report else []
+    beside = output.parent if output.name == TILESET else output
+    extras = [path for path in (task.depth, task.jumps) if path is not None]
+    extras += [beside.with_suffix(PREVIEW)] if settings.preview else []
+    extras += [beside.with_suffix(".html")] if settings.report else []
     return [*meshes, *extras]
 
 
@@ -94,15 +117,16 @@ def write_outputs(
 
     Meshes of a map that stays on disk have no normals of vertices, which take the whole map.
     """
-    from normalmesh.files.mesh_formats import written_format
     from normalmesh.normals.normal_map import NormalMap
     from normalmesh.pictures import panels
 
     targets = iter(_targets(task, settings))
     normal_map = opened if isinstance(opened, NormalMap) else None
-    normals = normal_map if written_format(task.output).holds_normals else None
     for surface in surfaces:
-        surface.save(path := next(targets), texture=task.texture, normals=normals)
+        _write_surface(path := next(targets), surface, task, normal_map)
+        yield path
+    if task.depth is not None:
+        surfaces[0].save_depth(path := next(targets))
         yield path
     if task.jumps is not None:
         _write_picture(path := next(targets), panels.jumps(surfaces[0]))
@@ -125,6 +149,17 @@ def write_outputs(
             texture=task.texture,
         )
         yield path
+
+
+def _write_surface(path: Path, surface: Surface, task: Task, normal_map: NormalMap | None) -> None:
+    """Write a surface as a mesh, or its depth map, by the suffix of the path."""
+    from normalmesh.files.mesh_formats import written_format
+
+    if _is_depth(path):
+        surface.save_depth(path)
+        return
+    normals = normal_map if written_format(path).holds_normals else None
+    surface.save(path, texture=task.texture, normals=normals)
 
 
 def _write_picture(path: Path, image: NDArray[np.uint8]) -> None:

@@ -24,7 +24,8 @@ POSITIVE = Positive()
     "--output",
     "-o",
     type=click.Path(),
-    help="Mesh file (PLY, OBJ, GLB, STL), or folder for several inputs; default: GLB next to NORMALS.",
+    help="Mesh file (PLY, OBJ, GLB, STL), depth map (TIFF, NPY, EXR), folder/ for 3D Tiles, or folder for several "
+    "inputs; default: GLB next to NORMALS.",
 )
 @reading_options
 @stopping_options
@@ -37,6 +38,7 @@ POSITIVE = Positive()
 @click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
 )
+@click.option("--depth", type=click.Path(), help="Write the depth map, too, as TIFF, NPY or EXR.")
 @click.option("--jumps", type=click.Path(), help="Write a PNG of the edges along which the surface is cut.")
 @click.option("--preview", is_flag=True, help="Write a preview picture, OUT.preview.png.")
 @click.option("--report", is_flag=True, help="Write an HTML report, OUT.html.")
@@ -63,6 +65,7 @@ def reconstruct(
     prior: str | None,
     texture: str | None,
     jump_lines: str | None,
+    depth: str | None,
     jumps: str | None,
     dry_run: bool,
     as_json: bool,
@@ -79,8 +82,8 @@ def reconstruct(
     """Reconstruct surfaces from normal maps, and print their figures.
 
     NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in --mask, --texture, --prior,
-    --jump-lines and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails does not
-    stop the others.
+    --jump-lines, --depth and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails
+    does not stop the others.
 
     Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
     --max-error or --lod.
@@ -89,7 +92,8 @@ def reconstruct(
         raise click.UsageError("give only one of --verbose, --quiet")
     tiling = Tiling.of(tiles, tile_size, scheduler=scheduler, workers=workers, work=work, keep_work=keep_work)
     settings = Settings(**options, tiling=tiling)
-    companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines, "jumps": jumps}
+    companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines}
+    companions |= {"depth": depth, "jumps": jumps}
     tasks = tasks_of(normals, output, companions)
     if len(tasks) > 1 and work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")

@@ -48,7 +48,9 @@ class Foreground(NamedTuple):
     kept : (H, W) bool
         Pixels that belong to no flat triangle.
     top, left : int
-        Row and column where the foreground begins.
+        Row and column where the first square begins.
+    place : (int, int)
+        Row and column of the first pixel in the image of the camera.
     camera : CameraArrays
     regularisation : float32
         λ, which is added to the deviations.
@@ -58,6 +60,7 @@ class Foreground(NamedTuple):
     kept: NDArray[np.bool_]
     top: int
     left: int
+    place: tuple[int, int]
     camera: CameraArrays
     regularisation: np.float32
 
@@ -170,7 +173,8 @@ def merge_squares(top_row, bottom_row, side, foreground, finer, halves, costs):
                 continue
             # Squared deviations of the normals, times the squared distance from the centroid along one direction, a
             # ninth of the area in the mean over a right triangle: for an area of a quarter, and of half a square.
-            u, v = foreground.left + (j + 0.5) * side, foreground.top + (i + 0.5) * side
+            u = foreground.place[1] + foreground.left + (j + 0.5) * side
+            v = foreground.place[0] + foreground.top + (i + 0.5) * side
             quarter = stretch(together(upper, lower), u, v, foreground.camera) * side**4 / 144.0
             even = foreground.regularisation
             costs[i, j, NORTH] = (north.deviation + even) * quarter
@@ -344,7 +348,8 @@ def collect_faces(first_block, last_block, block, corners, before, faces):
     for b in range(first_block, last_block):
         count = before[b] if faces.shape[0] > 0 else 0
         waiting[0, 0], waiting[0, 1], waiting[0, 2] = b // across, b % across, block
-        size = 1
+        # The last corners may be alone in a block, which then has no faces.
+        size = 1 if b // across * block < rows - 1 and b % across * block < columns - 1 else 0
         while size > 0:
             size -= 1
             i, j, side = waiting[size, 0], waiting[size, 1], waiting[size, 2]

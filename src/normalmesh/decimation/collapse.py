@@ -80,13 +80,7 @@ def collapse(
     progress
         Called periodically with the number of vertices left.
     """
-    # There are two faces for each pixel on the pixel grid.
-    coarse_start = records is None and mesh.real_faces < 2 * pixels.normal_map.foreground
-    if coarse_start:
-        quadrics = start_quadrics(mesh, pixels, OUTLINE_WEIGHT)
-    else:
-        quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
-    collapser = Collapser(mesh, pixels.normal_map.mask, quadrics, in_plane, progress)
+    collapser = Collapser.of(mesh, pixels, records, in_plane, progress)
     count = collapser.alive
     if collapser.alive > max(MARGIN * target, TILE):
         collapser.collapse_in_tiles(target, limit)
@@ -94,6 +88,28 @@ def collapse(
         collapser.collapse_in_order(target, limit)
     mesh.compact()
     return Collapsed(count - collapser.alive, collapser.largest)
+
+
+def counting_collapser(
+    mesh: ClosedMesh, pixels: Pixels, records: FaceRecords | None, in_plane: bool = False
+) -> Callable[[float, tuple[float, float, float, float]], int]:
+    """Return a function that counts the vertices that :func:`collapse` would leave for a limit of cost (px⁴).
+
+    Its second argument are left, top, right and bottom of the part of the screen in which vertices count. From call to
+    call, limits must not fall. The mesh is not changed.
+    """
+    mesh = mesh.copy()
+    collapser = Collapser.of(mesh, pixels, records, in_plane)
+
+    def count(limit: float, inside: tuple[float, float, float, float]) -> int:
+        if collapser.alive > TILE:
+            collapser.collapse_in_tiles(0, limit)
+        collapser.collapse_in_order(0, limit)
+        left, top, right, bottom = inside
+        u, v = mesh.vertices[mesh.corner_of[:-1] >= 0].T
+        return int(np.count_nonzero((u >= left) & (u <= right) & (v >= top) & (v <= bottom)))
+
+    return count
 
 
 class Collapser:
@@ -121,7 +137,7 @@ class Collapser:
         mask: NDArray[np.bool_],
         quadrics: NDArray[np.float64],
         in_plane: bool,
-        progress: Callable[[int], None] | None,
+        progress: Callable[[int], None] | None = None,
     ) -> None:
         self.mesh, self.quadrics = mesh, quadrics
         self.mask, self.in_plane = mask, in_plane
@@ -135,6 +151,23 @@ class Collapser:
         spans = [(column.min(), column.max()) for column in mesh.vertices.T]
         self.origin = np.floor([low for low, _ in spans])
         self.extent = np.array([high - low for low, high in spans])
+
+    @classmethod
+    def of(
+        cls,
+        mesh: ClosedMesh,
+        pixels: Pixels,
+        records: FaceRecords | None,
+        in_plane: bool,
+        progress: Callable[[int], None] | None = None,
+    ) -> Collapser:
+        """Return a collapser with quadrics from the pixels; the arguments are those of :func:`collapse`."""
+        # There are two faces for each pixel on the pixel grid.
+        if records is None and mesh.real_faces < 2 * pixels.normal_map.foreground:
+            quadrics = start_quadrics(mesh, pixels, OUTLINE_WEIGHT)
+        else:
+            quadrics = vertex_quadrics(mesh, pixels, records, OUTLINE_WEIGHT)
+        return cls(mesh, pixels.normal_map.mask, quadrics, in_plane, progress)
 
     @property
     def _costs(self) -> CostArrays:

@@ -83,6 +83,12 @@ class DecimationOptions:
         follow = (self.flips or self.moves) and (last_round or self.align == "each")
         return self.passes if follow else 0
 
+    def regularisation_for(self, counted: bool) -> float:
+        """Return λ: for a result with a number of vertices, or for one with a threshold."""
+        if self.regularisation is not None:
+            return self.regularisation
+        return REGULARISATION if counted else THRESHOLD_REGULARISATION
+
     @property
     def total_passes(self) -> int:
         """The number of passes in all rounds."""

@@ -18,6 +18,7 @@ from normalmesh.decimation import _hierarchy
 from normalmesh.decimation._hierarchy import COSTS, PART, Corners, Foreground
 from normalmesh.decimation.near_cells import SIZE, NearCells
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
@@ -27,6 +28,38 @@ HIERARCHY_BYTES, ERROR_BYTES = 20, 4
 BLOCK = 64
 #: Rows of squares, and blocks, at least, that a thread works on at once.
 ROWS, BLOCKS = 16, 8
+#: Side (px) of the grid on which regions begin: the triangles in two adjacent blocks mirror each other.
+PERIOD = 2 * BLOCK
+#: Level of the meshes of mixed hierarchies: corners that stay have the error 1, or infinite if they must.
+MIXED_LEVEL = 0.5
+
+
+@dataclass(frozen=True)
+class Region:
+    """The part of an image of which a hierarchy is made.
+
+    Attributes
+    ----------
+    top, left, height, width
+        Rectangle of pixels, in the window that is given. It begins at a multiple of :data:`PERIOD` px from the upper
+        left corner of the rectangle of the whole image.
+    place : (int, int)
+        Row and column of the window in the image.
+    camera : Camera
+        Camera of the whole image: with it, costs do not depend on the window.
+    """
+
+    top: int
+    left: int
+    height: int
+    width: int
+    place: tuple[int, int]
+    camera: Camera
+
+    @classmethod
+    def around(cls, normal_map: NormalMap) -> Region:
+        """Return the rectangle around the foreground of a whole map."""
+        return cls(*_rectangle(normal_map.mask), (0, 0), normal_map.camera)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,18 +82,31 @@ class Hierarchy:
 
     @classmethod
     def of(
-        cls, normal_map: NormalMap, locked: NDArray[np.bool_] | None = None, regularisation: float = 0.0
+        cls,
+        normal_map: NormalMap,
+        locked: NDArray[np.bool_] | None = None,
+        regularisation: float = 0.0,
+        region: Region | None = None,
     ) -> Hierarchy:
         """Sum up the pixels of a map; ``locked`` (H, W) pixels keep their two triangles.
 
         ``regularisation`` is λ of eq. (13): with it, corners cost something also where the normals are constant.
+        ``region`` is the part of an image that the map is a window of. Its corners have the same errors as in the
+        whole image, but for those within :data:`PERIOD` px of sides inside it.
         """
-        mask = normal_map.mask
+        mask, region = normal_map.mask, region or Region.around(normal_map)
         kept = ~mask if locked is None else ~mask | locked
-        top, left, height, width = _rectangle(mask)
+        height, width = region.height, region.width
         errors = np.full((height + 1, width + 1), np.inf, np.float32)
-        even = np.float32(regularisation)
-        foreground = Foreground(normal_map.normals, kept, top, left, normal_map.camera.arrays, even)
+        foreground = Foreground(
+            normal_map.normals,
+            kept,
+            region.top,
+            region.left,
+            region.place,
+            region.camera.arrays,
+            np.float32(regularisation),
+        )
         halves = np.empty((0, 0, 2, PART), np.float32)
         side = 2
         while side <= BLOCK:
@@ -71,16 +117,23 @@ class Hierarchy:
             in_parallel(_hierarchy.side_errors, squares[0], side, costs, errors, grain=ROWS)
             in_parallel(_hierarchy.middle_errors, squares[0], side, costs, errors, grain=ROWS)
             side *= 2
-        return cls(mask, (top, left), errors)
+        return cls(mask, (region.top, region.left), errors)
+
+    def part(self, rows: slice, columns: slice) -> Hierarchy:
+        """Return the hierarchy of some rows and columns of squares, which begin at multiples of :data:`PERIOD` px."""
+        top, left = self.corner[0] + rows.start, self.corner[1] + columns.start
+        errors = self.errors[rows.start : rows.stop + 1, columns.start : columns.stop + 1]
+        return Hierarchy(self.mask, (top, left), np.ascontiguousarray(errors))
+
+    def histogram(self, rows: int | None = None, columns: int | None = None) -> NDArray[np.int64]:
+        """Count the corners by their error, in all or in the first rows and columns: the sum of parts is the whole."""
+        counts = np.zeros(_hierarchy.BINS, np.int64)
+        _hierarchy.count_errors(np.ascontiguousarray(self.errors[:rows, :columns]).view(np.int32), counts)
+        return counts
 
     def level(self, vertices: int) -> float:
         """Return the error (px⁴) that about ``vertices`` corners exceed, without those that must stay."""
-        counts = np.zeros(_hierarchy.BINS, np.int64)
-        _hierarchy.count_errors(self.errors.view(np.int32), counts)
-        infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
-        above = np.cumsum(counts[:infinite][::-1])[::-1]
-        lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
-        return float(np.nextafter(lowest, np.float32(-1)))
+        return level_of(self.histogram(), vertices)
 
     def count(self, level: float) -> int:
         """Count the corners, also of the background, whose error exceeds a level (px⁴)."""
@@ -98,14 +151,23 @@ class Hierarchy:
         faces = self._in_blocks(_hierarchy.collect_faces, corners, np.empty((0, 3), np.int32))
         return ScreenMesh(vertices, faces)
 
-    def mixed_mesh(self, near: NearCells, fine: float, coarse: float) -> ScreenMesh:
-        """Make the mesh of all corners whose error exceeds ``fine`` (px⁴) in near cells, and ``coarse`` elsewhere."""
+    def mixed(self, near: NearCells, fine: float, coarse: float) -> Hierarchy:
+        """Return a hierarchy whose mesh has the corners above ``fine`` (px⁴) in near cells, above ``coarse`` elsewhere.
+
+        It is the mesh of the level :data:`MIXED_LEVEL`. Whether a corner stays depends on errors within a block of it.
+        """
         kept = np.empty_like(self.errors)
         levels = (np.float32(fine), np.float32(coarse))
-        arguments = (levels, near.cells, SIZE, self.corner, self.errors, kept)
-        in_parallel(_hierarchy.choose_corners, len(kept), *arguments, grain=ROWS)
+        place = self.corner[0] + near.inset[0], self.corner[1] + near.inset[1]
+        in_parallel(
+            _hierarchy.choose_corners, len(kept), levels, near.cells, SIZE, place, self.errors, kept, grain=ROWS
+        )
         _hierarchy.keep_parents(kept, BLOCK)
-        return replace(self, errors=kept).mesh(0.5)
+        return replace(self, errors=kept)
+
+    def mixed_mesh(self, near: NearCells, fine: float, coarse: float) -> ScreenMesh:
+        """Make the mesh of all corners whose error exceeds ``fine`` (px⁴) in near cells, and ``coarse`` elsewhere."""
+        return self.mixed(near, fine, coarse).mesh(MIXED_LEVEL)
 
     def _in_blocks(self, kernel: Callable[..., None], corners: Corners, rows: NDArray[Any]) -> NDArray[Any]:
         """Count the rows that a kernel gives for each block, then fill as many rows like those of an empty array."""
@@ -116,6 +178,14 @@ class Hierarchy:
         filled = np.empty((before[-1], rows.shape[1]), rows.dtype)
         in_parallel(kernel, blocks, BLOCK, corners, before, filled, grain=BLOCKS)
         return filled
+
+
+def level_of(histogram: NDArray[np.int64], vertices: int) -> float:
+    """Return the error (px⁴) that about ``vertices`` corners of a histogram exceed, without those that must stay."""
+    infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
+    above = np.cumsum(histogram[:infinite][::-1])[::-1]
+    lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
+    return float(np.nextafter(lowest, np.float32(-1)))
 
 
 def foreground_window(mask: NDArray[np.bool_]) -> tuple[slice, slice]:

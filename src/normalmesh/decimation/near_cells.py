@@ -23,9 +23,12 @@ class NearCells:
     ----------
     cells : (R, C) bool
         Cells in rows and columns from the upper left corner of the screen.
+    inset : (int, int)
+        Row and column, in px, of the screen in the first cell.
     """
 
     cells: NDArray[np.bool_]
+    inset: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(cls, points: Float, reach: float, shape: tuple[int, int]) -> NearCells:
@@ -34,8 +37,14 @@ class NearCells:
         mark_cells(points, SIZE, int(reach / SIZE), cells)
         return cls(cells)
 
+    def window(self, rows: slice, columns: slice) -> NearCells:
+        """Return the cells of a window of the screen, with the pixel corners at its end."""
+        inset = rows.start % SIZE, columns.start % SIZE
+        part = self.cells[rows.start // SIZE : rows.stop // SIZE + 1, columns.start // SIZE : columns.stop // SIZE + 1]
+        return NearCells(np.ascontiguousarray(part), inset)
+
     def at(self, points: Float) -> NDArray[np.bool_]:
         """Return whether the cells of points (K, 2) are marked."""
-        column, row = (points / SIZE).astype(np.int64).T
+        column, row = ((points + self.inset[::-1]) / SIZE).astype(np.int64).T
         marked: NDArray[np.bool_] = self.cells[row, column]
         return marked

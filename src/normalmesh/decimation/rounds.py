@@ -14,12 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance, checked_int
 from normalmesh.decimation.collapse import Collapsed, collapse
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
-from normalmesh.decimation.decimation_options import (
-    REGULARISATION,
-    THRESHOLD_REGULARISATION,
-    DecimationKeywords,
-    DecimationOptions,
-)
+from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.move import move
@@ -31,6 +26,7 @@ from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
 from normalmesh.mesh._outline import FIXED
+from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.normals.normal_map import NormalMap
@@ -49,6 +45,9 @@ RECORD_BYTES = 450
 
 #: Work of the stages, in passes of flips and moves, for the progress.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
+
+#: The stages whose time is measured.
+STAGES = ("start", "collapse", "evaluate", "flip", "move", "lines")
 
 
 def decimate(
@@ -144,7 +143,7 @@ def decimate_with(
     hierarchy: Hierarchy | None = None,
 ) -> DecimatedMesh:
     """Decimate as :func:`decimate` does, with options that have been checked, and with a hierarchy if it is known."""
-    decimator = Decimator(normal_map, rule, options, on_progress, lines, hierarchy)
+    decimator = _begun(normal_map, rule, options, on_progress, lines, hierarchy)
     mesh = decimator.run(rule)
     decimator.monitor.finish()
     return mesh
@@ -184,7 +183,7 @@ def decimate_levels_with(
 ) -> Iterator[DecimatedMesh]:
     """Decimate as :func:`decimate_levels` does, with arguments that have been checked."""
     rules = [StoppingRule(vertices=target) for target in targets]
-    decimator = Decimator(normal_map, rules[0], options, on_progress, lines, levels=len(targets))
+    decimator = _begun(normal_map, rules[0], options, on_progress, lines, levels=len(targets))
     for rule in rules:
         yield decimator.run(rule)
     decimator.monitor.finish()
@@ -201,53 +200,61 @@ def checked_levels(vertices: Sequence[int]) -> list[int]:
     return targets
 
 
+def _begun(
+    normal_map: NormalMap,
+    rule: StoppingRule,
+    options: DecimationOptions,
+    on_progress: OnProgress | None,
+    lines: tuple[JumpLine, ...] = (),
+    hierarchy: Hierarchy | None = None,
+    levels: int = 1,
+) -> Decimator:
+    """Make the start mesh for a rule; the hierarchy is used if it is known, and there will be so many levels."""
+    work = _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
+    monitor = Monitor(on_progress, work, STAGES)
+    target = rule.target(normal_map.foreground) or 0
+    pixels = Pixels(normal_map, options.regularisation_for(target > 0))
+    with monitor.stage("start", _START):
+        kept = KeptCorners.of(options.locked, lines, normal_map)
+        fixed = thin_pixels(normal_map.mask) if options.keep_thin else None
+        mesh, coarse = start_mesh(pixels, options.start, target, rule.max_cost, kept, hierarchy, fixed)
+    monitor.advance(0.0, len(mesh.vertices))
+    decimator = Decimator(mesh, pixels, options, Segments.of(lines) if lines else None, monitor)
+    # Only the order of costs matters for a target: new quadrics then give slightly better meshes.
+    if coarse and target:
+        decimator.renew_records()
+    return decimator
+
+
 class Decimator:
-    """A mesh under decimation.
+    """A mesh under decimation: its vertices that are not locked.
 
     Parameters
     ----------
-    normal_map
-    rule
-        Where the first run ends: the start mesh depends on it.
-    options, on_progress
-    lines
-        Lines of jumps that the mesh keeps as polylines.
-    hierarchy
-        The hierarchy of the map, if it is known.
-    levels
-        Number of runs to come.
+    mesh
+    pixels
+        The pixels that it covers.
+    options
+    segments
+        Segments of lines of jumps that the mesh keeps as polylines.
+    monitor
+        Measures :data:`STAGES`.
     """
 
     def __init__(
         self,
-        normal_map: NormalMap,
-        rule: StoppingRule,
+        mesh: ClosedMesh,
+        pixels: Pixels,
         options: DecimationOptions,
-        on_progress: OnProgress | None,
-        lines: tuple[JumpLine, ...] = (),
-        hierarchy: Hierarchy | None = None,
-        levels: int = 1,
+        segments: Segments | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
-        self.options, self.foreground = options, normal_map.foreground
-        work = _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
-        self.monitor = Monitor(on_progress, work, ("start", "collapse", "evaluate", "flip", "move", "lines"))
-        target = rule.target(self.foreground) or 0
-        regularisation = options.regularisation
-        if regularisation is None:
-            regularisation = REGULARISATION if target else THRESHOLD_REGULARISATION
-        self.pixels = Pixels(normal_map, regularisation)
-        with self.monitor.stage("start", _START):
-            kept = KeptCorners.of(options.locked, lines, normal_map)
-            fixed = thin_pixels(normal_map.mask) if options.keep_thin else None
-            self.mesh, coarse = start_mesh(self.pixels, options.start, target, rule.max_cost, kept, hierarchy, fixed)
-        self.monitor.advance(0.0, len(self.mesh.vertices))
-        self.segments = Segments.of(lines) if lines else None
+        self.mesh, self.pixels, self.options, self.segments = mesh, pixels, options, segments
+        self.monitor = monitor or Monitor(stages=STAGES)
+        self.foreground = pixels.normal_map.foreground
         self.is_smooth = False
         self.dropped_lines = 0
         self.records: FaceRecords | None = None
-        # Only the order of costs matters for a target: new quadrics then give slightly better meshes.
-        if coarse and target:
-            self.renew_records()
 
     def renew_records(self) -> None:
         """Evaluate all faces from their pixels."""
@@ -264,7 +271,9 @@ class Decimator:
         """Run the rounds of the paper until the rule is met, and return the mesh."""
         asked = rule.target(self.foreground)
         if self.segments is not None:
-            self._make_room_for_lines(rule)
+            goal = self._goals(asked, rule.max_cost)[0]
+            room = ROOM_FOR_LINES * len(self.segments.places)
+            self.make_room_for_lines(Goal(max(goal.target, room)) if goal.target else goal)
         rounds: list[Round] = []
         for number in range(self.options.rounds):
             target = self._straighten(rule, may_drop=number == 0)
@@ -276,7 +285,7 @@ class Decimator:
             rounds += self._collapse_rest(goal)
         met = target in (None, len(self.mesh.vertices))
         reason = "" if met else self._why_missed(target or 0)
-        seams = self._polish()
+        seams = self.polish_lines()
         seconds, cpu_seconds = dict(self.monitor.seconds), dict(self.monitor.cpu_seconds)
         report = Decimation(tuple(rounds), asked, met, seconds, cpu_seconds, self.dropped_lines, reason)
         return DecimatedMesh.from_closed(self.mesh, report, seams)
@@ -306,12 +315,8 @@ class Decimator:
             return [Goal(max_cost=max_cost)] * self.options.rounds
         return falling_targets(target, self.foreground, self.options.rounds, FIRST_TARGET[self.options.start])
 
-    def _make_room_for_lines(self, rule: StoppingRule) -> None:
+    def make_room_for_lines(self, goal: Goal) -> None:
         """Collapse what is not on a line, so that vertices of lines can be collapsed along them."""
-        assert self.segments is not None
-        goal = self._goals(rule.target(self.foreground), rule.max_cost)[0]
-        if goal.target:
-            goal = Goal(max(goal.target, ROOM_FOR_LINES * len(self.segments.places)))
         if len(self.mesh.vertices) > goal.target:
             self._collapse(goal, exact=False)
             self.renew_records()
@@ -324,18 +329,23 @@ class Decimator:
         asked = rule.target(self.foreground)
         if self.segments is None:
             return asked
+        copied = self.straighten_lines(rule.expected_vertices(self.foreground), may_drop)
+        return None if asked is None else max(asked - copied - math.ceil(RESERVE * asked), 3)
+
+    def straighten_lines(self, expected: int, may_drop: bool) -> int:
+        """Turn lines into polylines for a result of ``expected`` vertices; return how many of them cuts will add."""
+        assert self.segments is not None
         with self.monitor.timed("lines"):
             normal_map = None if self.is_smooth else self.pixels.normal_map
-            expected = rule.expected_vertices(self.foreground)
             self.segments, dropped = straighten(self.mesh, self.segments, expected, normal_map, may_drop)
             self.dropped_lines += dropped
             self.is_smooth = True
             on_boundary = (self.mesh.flags & BOUNDARY).astype(np.bool_)
             copied = copies(find_edges(self.mesh, self.segments.places), on_boundary)
         self.renew_records()
-        return None if asked is None else max(asked - copied - math.ceil(RESERVE * asked), 3)
+        return copied
 
-    def _polish(self) -> NDArray[np.int32]:
+    def polish_lines(self) -> NDArray[np.int32]:
         """Move the vertices of polylines to better places; return the edges (S, 2) of the mesh along polylines."""
         if self.segments is None:
             return np.empty((0, 2), np.int32)

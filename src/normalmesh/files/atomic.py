@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.clashes import InputFiles, reject_clashes, reject_inputs
@@ -46,9 +46,8 @@ def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview])
                     shutil.copy2(target, old)
         with steps:
             _replace_all(writes)
-            for observer in observers:
-                for path in contents:
-                    observer(path)
+            for path in contents:
+                _notify(path)
 
 
 class _Write(NamedTuple):
@@ -61,10 +60,7 @@ class _Write(NamedTuple):
 
 
 def _write_beside(target: Path, new: Path, content: bytes | memoryview) -> None:
-    with new_file(new) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    write_new(new, content)
     with steps:
         if target.exists():
             shutil.copymode(target, new)
@@ -84,6 +80,68 @@ def _replace_all(writes: list[_Write]) -> None:
                 elif not new.exists():
                     target.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def file_written_aside(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """Yield a file for a content too large for memory; it takes the place of ``path`` when the block ends well."""
+    check_target(path)
+    reject_inputs([path])
+    target = Path(os.path.realpath(path))
+    with temporary_path(target.parent) as new, _readable_errors(path):
+        with new_file(new) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with steps:
+            if target.exists():
+                shutil.copymode(target, new)
+            os.replace(new, target)
+            _notify(path)
+
+
+@contextmanager
+def folder_written_aside(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder to fill; it takes the place of ``path`` as a whole when the block ends well.
+
+    A folder that is there already is removed: the caller has checked that it may be. Write files in the new folder by
+    :func:`write_new`.
+    """
+    target = Path(os.path.realpath(path))
+    with ExitStack() as stack:
+        new, old = (stack.enter_context(temporary_path(target.parent)) for _ in range(2))
+        stack.enter_context(_readable_errors(path))
+        with steps:
+            new.mkdir()
+        yield new
+        with steps:
+            _replace_folder(new, target, old)
+            _notify(path)
+
+
+def write_new(path: Path, content: bytes | memoryview) -> None:
+    """Write a file where none is, onto the disk."""
+    with new_file(path) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _replace_folder(new: Path, target: Path, old: Path) -> None:
+    """Move a new folder to its target and what was there aside, or put that back."""
+    if target.exists():
+        os.replace(target, old)
+    try:
+        os.replace(new, target)
+    except BaseException:
+        if old.exists() and not target.exists():
+            os.replace(old, target)
+        raise
+
+
+def _notify(path: str | PathLike[str]) -> None:
+    for observer in observers:
+        observer(path)
 
 
 def check_target(path: str | PathLike[str]) -> None:
@@ -117,6 +175,8 @@ def _readable_errors(path: str | PathLike[str]) -> Iterator[None]:
     """Turn an OSError into an error for the user that names the path and the reason."""
     try:
         yield
+    except NormalMeshError:
+        raise
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise NormalMeshError(f"cannot write {path_text(path)}: {reason}") from error

@@ -146,6 +146,7 @@ _DEPTH_ENCODERS: dict[str, Callable[[Floats, Path], bytes]] = {
     ".tiff": _depth_tiff,
     ".npy": _depth_npy,
 }
-#: Suffixes of files of normals, and of files of depths, that can be written.
+#: Suffixes of TIFF files, and of files of normals and of depths that can be written.
+TIFF_SUFFIXES = (".tif", ".tiff")
 NORMALS_SUFFIXES = tuple(_NORMAL_ENCODERS)
 DEPTH_SUFFIXES = tuple(_DEPTH_ENCODERS)

@@ -73,7 +73,7 @@ def _first_bytes(path: Path) -> bytes:
     try:
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
-            raise unusable(path, "is a folder, not a file")
+            raise unusable(path, "is a folder, not a file; NormalMap.open reads folders of Zarr")
         # Opening a pipe may wait forever, and a device never ends.
         if not stat.S_ISREG(kind):
             raise unusable(path, "is not an ordinary file; save what it holds to one first")

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: Grey and roughness of a surface without texture: matt, so that shape shows.
+GREY = 0.8
+ROUGHNESS = 0.8
+
 _FLOAT, _UNSIGNED = 5126, 5125
 _ARRAY_BUFFER, _ELEMENT_ARRAY_BUFFER = 34962, 34963
 _LINEAR, _TRILINEAR, _CLAMP = 9729, 9987, 33071

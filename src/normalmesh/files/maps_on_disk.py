@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -15,7 +16,7 @@ from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_
 from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.decoding import no_foreground
 from normalmesh.files.formats import unusable
-from normalmesh.files.georeference import camera_of
+from normalmesh.files.geotiff_reading import camera_of
 from normalmesh.files.map_facts import find_source
 from normalmesh.files.normal_maps import camera_from
 from normalmesh.files.packed_masks import PackedMask
@@ -34,9 +35,12 @@ from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.repairs import Repairs, counted_repairs, is_flattened, refuse_unusable, report_repairs
 from normalmesh.normals.windows import Rectangle, centre_of, checked_window, padded_window
+from normalmesh.runtime.temporary_files import new_file, temporary_path
 
-#: Names of the files that :meth:`MapOnDisk.of` writes.
-NORMALS_FILE, MASK_FILE = "normals.npy", "mask.npy"
+#: Name of the file that :meth:`MapOnDisk.of` writes.
+NORMALS_FILE = "normals.npy"
+#: Unit of lengths where a file tells the size of a pixel, but not in which unit.
+UNKNOWN_UNITS = "units"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,8 @@ class MapOnDisk:
     georeference : GeoReference or None
         Where a GeoTIFF lies on the ground.
     units : str
-        Unit of lengths: that of a GeoTIFF, else ``"px"``, or ``"units"`` for a perspective camera.
+        Unit of lengths: that of a GeoTIFF whose pixel size the camera has; else ``"px"``, or ``"units"`` if it is not
+        known or the camera is perspective.
     """
 
     path: Path
@@ -74,15 +79,17 @@ class MapOnDisk:
 
     @classmethod
     def of(cls, normal_map: NormalMap, folder: str | PathLike[str]) -> MapOnDisk:
-        """Write a map in memory to a folder, as NPY files, and open it; its windows are bit for bit the same."""
+        """Write a map in memory to a folder, as an NPY file, and open it; its windows are bit for bit the same."""
         normal_map = checked_instance(normal_map, NormalMap, "normal_map")
         path = checked_path(folder, "folder")
         try:
             path.mkdir(parents=True, exist_ok=True)
-            np.save(path / NORMALS_FILE, normal_map.normals)
-            np.save(path / MASK_FILE, normal_map.mask)
+            with temporary_path(path) as new:
+                with new_file(new) as file:
+                    np.save(file, normal_map.normals)
+                os.replace(new, path / NORMALS_FILE)
         except OSError as error:
-            raise unusable(path, f"cannot be written: {error.strerror or error}") from error
+            raise unusable(path, f"the folder cannot be written: {error.strerror or error}") from error
         return cls(
             path,
             normal_map.camera,
@@ -194,20 +201,21 @@ def open_map(
     with limited_pixels(max_pixels):
         array = _checked_array(open_array(path, variable))
         georeference = array.georeference if isinstance(array, TiffWindows) else None
+        units = None
         if callable(camera):
             ready = camera_from(camera(array.size))
-        elif ready is None:
-            ready = camera_from(None) if georeference is None else camera_of(path, georeference)
+        elif ready is None and georeference is not None:
+            ready, units = camera_of(path, georeference), georeference.units or UNKNOWN_UNITS
+        ready = ready or camera_from(None)
         source = find_source(array, _given_mask(array, mask), ready, stated, alpha)
-    return _opened(path, source, georeference)
+    return _opened(path, source, georeference, units or ready.default_units)
 
 
-def _opened(path: Path, source: CleanWindows, georeference: GeoReference | None) -> MapOnDisk:
+def _opened(path: Path, source: CleanWindows, georeference: GeoReference | None, units: str) -> MapOnDisk:
     """Find foreground and repairs, and warn about them."""
     facts, masked = find_clean_facts(source), source.windows.mask is not None
-    _refuse_empty(path, facts, masked)
+    _refuse_empty(path, facts)
     assert facts.rectangle is not None
-    units = georeference.units if georeference is not None else None
     repairs = counted_repairs(facts.totals, facts.extended, masked)
     opened = MapOnDisk(
         path,
@@ -215,7 +223,7 @@ def _opened(path: Path, source: CleanWindows, georeference: GeoReference | None)
         repairs,
         facts.foreground,
         georeference,
-        units or source.camera.default_units,
+        units,
         source,
         facts.mask,
         facts.rectangle,
@@ -224,7 +232,8 @@ def _opened(path: Path, source: CleanWindows, georeference: GeoReference | None)
     return opened
 
 
-def _refuse_empty(path: Path, facts: CleanFacts, masked: bool) -> None:
+def _refuse_empty(path: Path, facts: CleanFacts) -> None:
+    """Raise :class:`NormalMeshError` if no pixel of a map holds a normal."""
     try:
         refuse_unusable(facts.totals, facts.given)
     except NormalMeshError as error:

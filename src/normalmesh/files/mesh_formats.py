@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +21,11 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.glb import GlbFile
+from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.files.textures import JPEG
+from normalmesh.files.tileset import TILESET
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,10 +33,6 @@ if TYPE_CHECKING:
 
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
-
-#: Grey and roughness of a surface without texture: matt, so that shape shows.
-GREY = 0.8
-ROUGHNESS = 0.8
 
 #: Bytes of the numbers of PLY.
 PLY_BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "double": 8}
@@ -93,10 +91,13 @@ class MeshFormat:
 
 
 def written_format(path: Path) -> MeshFormat:
-    """Return the format of a file to be written, by its suffix, or raise :class:`NormalMeshError`."""
+    """Return the format of a file to be written, by its suffix or name, or raise :class:`NormalMeshError`."""
+    if path.name == TILESET:
+        return TILES_3D
     if path.suffix.lower() not in WRITTEN_SUFFIXES:
         raise NormalMeshError(
             f"cannot write {path_text(path)}: the suffix must be one of {', '.join(WRITTEN_SUFFIXES)}"
+            + ("" if path.suffix else f"; the name of a folder of 3D Tiles must end with {os.sep}")
         )
     return MESH_FORMATS[path.suffix.lower()]
 
@@ -317,6 +318,9 @@ MESH_FORMATS = {
     ".gltf": MeshFormat("glTF", check_content=_check_gltf),
     ".off": MeshFormat("OFF"),
 }
+
+#: A folder of many files, which :mod:`normalmesh.files.tileset` writes.
+TILES_3D = MeshFormat("3D Tiles", is_written=True)
 
 #: Suffixes of the files that can be read, and of those that can be written.
 MESH_SUFFIXES = tuple(MESH_FORMATS)

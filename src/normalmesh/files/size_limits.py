@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.files.formats import unusable
 from normalmesh.runtime.memory import available_memory, bytes_text
 
@@ -49,10 +49,10 @@ def pixel_limit() -> float:
 def _checked(value: object, name: str) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not number > 0 or isinstance(value, bool):
-        raise NormalMeshError(f"{name} must be a positive number of pixels, such as 5e8, not {value!r}")
+        raise NormalMeshError(f"{name} must be a positive number of pixels, such as 5e8, not {repr_for_error(value)}")
     return number
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning, path_text
 from normalmesh.files.formats import reading
-from normalmesh.files.georeference import read_georeference
+from normalmesh.files.geotiff_reading import read_georeference
 from normalmesh.files.images import TiffHeader, only_image, opened_tiff
 from normalmesh.files.size_limits import refuse_beyond_memory
 from normalmesh.files.windowed_arrays import MappedArray, WindowedArray, check_stored_size

@@ -114,7 +114,7 @@ def open_array(path: Path, variable: str | None = None) -> WindowedArray:
     from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
 
     if is_zarr(path):
-        return ZarrWindows.chosen(path, variable)
+        return ZarrWindows.of_normals(path, variable)
     name = file_format(path)
     if variable is not None and name in ("TIFF", "NPY"):
         raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
@@ -150,13 +150,13 @@ def integer_maximum(dtype: np.dtype[np.generic]) -> int | None:
     return None
 
 
-def pass_windows(array: WindowedArray, pixels: int = PASS_PIXELS) -> Iterator[Window]:
-    """Yield windows of whole chunks that cover an array, of about this many pixels, row by row from the left."""
+def pass_windows(array: WindowedArray) -> Iterator[Window]:
+    """Yield windows of whole chunks that cover an array, of about :data:`PASS_PIXELS`, row by row from the left."""
     (rows, columns), (height, width) = array.size, array.chunks
     if width >= columns:
-        width, height = columns, _multiple(height, pixels // columns)
+        width, height = columns, _multiple(height, PASS_PIXELS // columns)
     else:
-        side = math.isqrt(pixels)
+        side = math.isqrt(PASS_PIXELS)
         height, width = _multiple(height, side), _multiple(width, side)
     for top in range(0, rows, height):
         for left in range(0, columns, width):

@@ -18,7 +18,7 @@ from normalmesh.files.packed_masks import LEVEL, MaskPacker, PackedMask
 from normalmesh.files.window_labels import WindowLabels, labelled
 from normalmesh.files.windowed_arrays import Window, pass_windows
 from normalmesh.normals._extension import MISSING
-from normalmesh.normals._normal_map import GivenVectors, NormalMapArrays
+from normalmesh.normals._normal_map import MaskWindow, NormalMapArrays
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.extension import Reach, extend_rings
 from normalmesh.normals.normal_map import clean, missing_of
@@ -54,7 +54,7 @@ class CleanWindows:
         mask = self.windows.mask
         given = np.ones(vectors.shape[:2], np.bool_) if mask is None else mask.window(*window)
         rows, columns = window
-        normals, counts = clean(GivenVectors(vectors, given, rows.start, columns.start), self.camera, self.shortest)
+        normals, counts = clean(vectors, MaskWindow(given, rows.start, columns.start), self.camera, self.shortest)
         return NormalMapArrays(normals, given, self.camera.arrays), counts
 
     def extended(self, window: Window) -> tuple[NormalMapArrays, NDArray[np.uint8]]:

@@ -25,7 +25,7 @@ from normalmesh.files.masks import (
 )
 from normalmesh.files.packed_masks import MaskPacker, PackedMask
 from normalmesh.files.windowed_arrays import Window, WindowedArray, open_array, pass_windows
-from normalmesh.files.zarr_windows import is_zarr
+from normalmesh.files.zarr_windows import ZarrWindows, is_zarr
 from normalmesh.normals.normal_map import checked_mask
 
 Bool = NDArray[np.bool_]
@@ -33,7 +33,9 @@ Bool = NDArray[np.bool_]
 
 def mask_of_file(path: Path, shape: tuple[int, int]) -> PackedMask:
     """Read the mask of a file of any format; only formats that cannot be read in windows are read whole."""
-    if is_zarr(path) or file_format(path) in ("TIFF", "NPY"):
+    if is_zarr(path):
+        return mask_of_array(ZarrWindows.of_mask(path), shape)
+    if file_format(path) in ("TIFF", "NPY"):
         return mask_of_array(open_array(path), shape)
     try:
         return PackedMask.of(checked_mask(read_mask(path), shape))

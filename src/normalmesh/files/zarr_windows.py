@@ -66,20 +66,40 @@ class ZarrWindows(WindowedArray):
             self.chunks = (min(height, self.shape[0]), min(width, self.shape[1]))
 
     @classmethod
-    def chosen(cls, path: Path, variable: str | None = None) -> ZarrWindows:
+    def of_normals(cls, path: Path, variable: str | None = None) -> ZarrWindows:
         """Open the array of a folder, the full resolution of an OME-Zarr image, or the normals of a group."""
         with reading(path, "Zarr"):
             node = _opened(path)
-            if hasattr(node, "shape"):
-                if variable is not None:
-                    raise unusable(path, f"is a single array: variable={variable!r} cannot be chosen from it")
-                return cls(path, "", _plain_axes(path, node))
-            if (scales := _multiscales(node.attrs.asdict())) and variable is None:
-                name = str(scales["datasets"][0]["path"])
-                return cls(path, name, _named_axes(path, scales, node[name]))
+            if variable is None and (image := cls._image(path, node)):
+                return image
+            if _is_array(node):
+                raise unusable(path, f"is a single array: variable={variable!r} cannot be chosen from it")
             arrays = dict(node.arrays())
             name = chosen_normals(path, {name: tuple(array.shape) for name, array in arrays.items()}, variable)
             return cls(path, name, _plain_axes(path, arrays[name]))
+
+    @classmethod
+    def of_mask(cls, path: Path) -> ZarrWindows:
+        """Open the array of a folder, the full resolution of an OME-Zarr image, or the mask of a group."""
+        with reading(path, "Zarr"):
+            node = _opened(path)
+            if image := cls._image(path, node):
+                return image
+            planes = [name for name, array in node.arrays() if array.ndim == 2]
+            chosen = [name for name in planes if is_mask_name(name)] or planes
+            if len(chosen) != 1:
+                raise unusable(path, f"expected one array (rows, columns), or one named mask; found {len(planes)}")
+            return cls(path, chosen[0], (0, 1, None))
+
+    @classmethod
+    def _image(cls, path: Path, node: Any) -> ZarrWindows | None:
+        """Return the image of a folder that holds a single one; None if it is a group of arrays."""
+        if _is_array(node):
+            return cls(path, "", _plain_axes(path, node))
+        if scales := _multiscales(node.attrs.asdict()):
+            name = str(scales["datasets"][0]["path"])
+            return cls(path, name, _named_axes(path, scales, node[name]))
+        return None
 
     def own_mask(self) -> ZarrWindows | None:
         """Return the array named ``mask`` of the same group, if there is one."""
@@ -103,6 +123,10 @@ class ZarrWindows(WindowedArray):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.path, self._name, self._axes)
+
+
+def _is_array(node: Any) -> bool:
+    return hasattr(node, "shape")
 
 
 def _opened(path: Path) -> Any:

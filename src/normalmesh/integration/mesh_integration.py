@@ -28,6 +28,7 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.component_maps import component_labels
 from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -167,7 +168,7 @@ def integrate_with(
     final = solved.mesh.to_screen()
     solver.find_fixed(final)
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
-    _check_range(unknown, normal_map)
+    check_range(unknown, normal_map.camera)
     found = None
     if options.cuts:
         found = find_discontinuities(jumps, final, unknown, normal_map.camera, solved.component, solver.fixed)
@@ -278,9 +279,9 @@ def _check_mesh(mesh: ScreenMesh) -> None:
         raise NormalMeshError(f"the mesh cannot be integrated: {', '.join(faults) or 'it has no faces'}")
 
 
-def _check_range(unknown: Float, normal_map: NormalMap) -> None:
+def check_range(unknown: Float, camera: Camera) -> None:
     """Raise an error if points would not be finite: a contradictory prior can lead to any depth."""
-    if not np.abs(unknown).max() < normal_map.camera.max_unknown:
+    if not np.abs(unknown).max() < camera.max_unknown:
         raise NormalMeshError(
             "the depths would exceed the range of numbers: the points of the prior contradict each other, or the "
             "normals; check their depths and units, or lower prior_weight"
@@ -307,26 +308,37 @@ def _warn_of_doubts(solver: MeshSolver) -> None:
 def _gauge(solved: SolvedMesh, mesh: ScreenMesh, distance: float) -> Float:
     """Return the shift (C,) of the unknown of each component that gives it its documented mean.
 
-    Components are those of the mesh before it was cut. A component that a prior fixes gets its level back.
+    A component that a prior fixes gets its level back.
     """
-    camera, component = solved.normal_map.camera, solved.component
+    shift = mean_levels(solved.unknown, solved.component, mesh, solved.normal_map.camera, distance)
+    solver = solved.solver
+    if solver.fixed is not None and solver.levels is not None:
+        fixed = solved.component[mesh.faces[solver.fixed, 0]]
+        shift[fixed] = -solver.levels[fixed]
+    return shift
+
+
+def mean_levels(
+    unknown: Float, component: NDArray[np.integer], mesh: ScreenMesh, camera: Camera, distance: float
+) -> Float:
+    """Return the mean (C,) of the unknown (N,) over each component, relative to what it should be.
+
+    ``component`` (N,) is that of each vertex before the mesh was cut. Means are over the area on the screen.
+    """
     count = int(component.max()) + 1
     of_face = component[mesh.faces[:, 0]]
-    area = np.bincount(of_face, mesh.areas, count)
+    areas = mesh.areas
+    area = np.bincount(of_face, areas, count)
     # A vertex without faces is a component without area; its value becomes the mean itself.
     bare = area == 0
 
     def means(values: Float) -> Float:
-        total = np.bincount(of_face, mesh.areas * values[mesh.faces].mean(axis=1), count)
-        return total / np.where(bare, 1.0, area)
+        corners = sum(values[mesh.faces[:, k]] for k in range(3))
+        return np.bincount(of_face, areas * corners / 3, count) / np.where(bare, 1.0, area)
 
     # Logarithms are centred first, so that their exponentials stay in range.
-    shift = means(solved.unknown)
+    shift = means(unknown)
     if camera.is_central:
-        centred = camera.depth_of_unknown(solved.unknown - shift[component])
+        centred = camera.depth_of_unknown(unknown - shift[component])
         shift += camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
-    solver = solved.solver
-    if solver.fixed is not None and solver.levels is not None:
-        fixed = of_face[solver.fixed]
-        shift[fixed] = -solver.levels[fixed]
     return shift

@@ -22,7 +22,7 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.gauge import Gauge
-from normalmesh.solvers.sparse_system import PreparedSystem
+from normalmesh.solvers.sparse_system import LinearSystem, Prepare, PreparedSystem
 
 Float = NDArray[np.float64]
 
@@ -52,6 +52,8 @@ class MeshSolver:
         Where jumps place the parts of the surface, or None for a continuous surface.
     prior
         Depths to respect, or None.
+    prepare
+        Function that prepares a system of equations to be solved.
     on_solve
         Called after each solve.
     method, error
@@ -68,6 +70,7 @@ class MeshSolver:
     vertex_system: Callable[[FaceMeans], CotangentSystem] | None
     placement: Placement | None
     prior: Prior | None
+    prepare: Prepare = PreparedSystem
     on_solve: Callable[[], None] = lambda: None
     method: str = ""
     error: float = 0.0
@@ -149,15 +152,18 @@ class MeshSolver:
         freed = np.full(int(equations.part.max()) + 1, self.placement is not None)
         terms = terms.lowered(self.levels[of_point])
         scale = self.normal_map.camera.pixel_length
-        found = corrected(x, equations, terms, freed, MAX_ERROR * scale, self._workspace)
+        found = corrected(x, equations, terms, freed, MAX_ERROR * scale, self._prepared)
         self.error = max(self.error, found.error / scale)
         if self.prior.weights.max() > STIFF:
             change = (system.at_vertices(found.x) - system.at_vertices(x)) / scale
             self.bent = _steep_share(system.means.mesh, change, component)
         return found.x
 
+    def _prepared(self, matrix: csr_matrix, coordinates: Float, gauge: Gauge | None) -> LinearSystem:
+        return self.prepare(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace)
+
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
-        system = PreparedSystem(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace)
+        system = self._prepared(matrix, coordinates, gauge)
         scale = self.normal_map.camera.pixel_length
         solution = system.solve(right, max_error=MAX_ERROR * scale)
         self.method, self.error = solution.method, solution.error / scale

@@ -36,19 +36,29 @@ def with_jumps(
 
 def cut_across(line: JumpLine, top: int, left: int, edges: EdgeWeights) -> None:
     """Set the weights of edges across a line to zero; the first pixel has the row ``top`` and the column ``left``."""
-    u, v = np.minimum(line.path[:-1], line.path[1:]).T
-    along_row = line.path[:-1, 1] == line.path[1:, 1]
-    edges.down[v[along_row] - 1 - top, u[along_row] - left] = 0
-    edges.right[v[~along_row] - top, u[~along_row] - 1 - left] = 0
+    _cut_sides(np.stack([line.path[:-1], line.path[1:]], axis=1) - np.array([left, top]), edges)
+
+
+def _cut_sides(sides: NDArray[np.int64], edges: EdgeWeights) -> None:
+    """Set the weights of edges across pixel sides, given as both ends (S, 2, 2), to zero."""
+    u, v = sides.min(axis=1).T
+    along_row = sides[:, 0, 1] == sides[:, 1, 1]
+    edges.down[v[along_row] - 1, u[along_row]] = 0
+    edges.right[v[~along_row], u[~along_row] - 1] = 0
 
 
 def pixel_parts(mask: NDArray[np.bool_], lines: tuple[JumpLine, ...]) -> NDArray[np.int32]:
     """Return the labels (H, W), from 1, of the parts of a mask that lines separate; 0 outside."""
+    sides = [np.stack([line.path[:-1], line.path[1:]], axis=1) for line in lines]
+    return parts_between(mask, np.concatenate([np.empty((0, 2, 2), np.int64), *sides]))
+
+
+def parts_between(mask: NDArray[np.bool_], sides: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the labels (H, W), from 1, of the parts of a mask that pixel sides (S, 2, 2) separate; 0 outside."""
     # Pixels at the last row and column have no neighbour beyond.
     right, down = ((mask & np.roll(mask, -1, axis=axis)).astype(np.float32) for axis in (1, 0))
     right[:, -1], down[-1] = 0, 0
-    for line in lines:
-        cut_across(line, 0, 0, EdgeWeights(right, down, np.zeros((0, 0), np.float32)))
+    _cut_sides(sides, EdgeWeights(right, down, np.zeros((0, 0), np.float32)))
     steps = ((np.flatnonzero(right), 1), (np.flatnonzero(down), mask.shape[1]))
     pairs = [np.stack([first, first + step], axis=1) for first, step in steps]
     part = components(np.concatenate(pairs), mask.size).reshape(mask.shape)

@@ -8,20 +8,22 @@ computed from the points and from the normals separately.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm
 from normalmesh.solvers.gauge import Gauge
-from normalmesh.solvers.sparse_system import PreparedSystem
+from normalmesh.solvers.sparse_system import LinearSystem
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Index = NDArray[np.integer]
+Prepared: TypeAlias = Callable[[csr_matrix, Float, Gauge], LinearSystem]
 
 #: Maximum number of corrections; two or three are usual.
 MAX_CORRECTIONS = 12
@@ -105,7 +107,7 @@ def weighted_means(values: Float, weights: Float, group: Index, count: int) -> F
 
 
 def corrected(
-    x: Float, equations: Equations, terms: PriorTerms, freed: Bool, tolerance: float, workspace: Workspace
+    x: Float, equations: Equations, terms: PriorTerms, freed: Bool, tolerance: float, prepared: Prepared
 ) -> Corrected:
     """Return unknowns that satisfy the equations and the terms of a prior.
 
@@ -118,8 +120,8 @@ def corrected(
         (P,) parts on which x solves other equations, unless they have several points.
     tolerance
         Largest correction that is small enough.
-    workspace
-        Memory of the solver.
+    prepared
+        Function that prepares a system from its matrix (n, n), coordinates (n, 2) and gauge.
 
     Returns
     -------
@@ -142,15 +144,15 @@ def corrected(
     )
     rows = terms.rows[points][:, chosen]
     few = PriorTerms(rows, terms.values[points], terms.weights[points], terms.part[points])
-    found = _bent(x[chosen], some, few, tolerance, workspace)
+    found = _bent(x[chosen], some, few, tolerance, prepared)
     x[chosen] = found.x
     return Corrected(x, found.error)
 
 
-def _bent(x: Float, equations: Equations, terms: PriorTerms, tolerance: float, workspace: Workspace) -> Corrected:
+def _bent(x: Float, equations: Equations, terms: PriorTerms, tolerance: float, prepared: Prepared) -> Corrected:
     """Correct the unknowns of parts that all have points, until corrections are small or do not get smaller."""
     count = int(equations.part.max()) + 1
-    weights, system = _system(equations, terms, workspace)
+    weights, system = _system(equations, terms, prepared)
     heavy = _HeavyPoints.of(terms, weights)
     stalled, last = 0, np.inf
     for _ in range(MAX_CORRECTIONS):
@@ -171,7 +173,7 @@ def _bent(x: Float, equations: Equations, terms: PriorTerms, tolerance: float, w
     return Corrected(x, size)
 
 
-def _system(equations: Equations, terms: PriorTerms, workspace: Workspace) -> tuple[Float, PreparedSystem]:
+def _system(equations: Equations, terms: PriorTerms, prepared: Prepared) -> tuple[Float, LinearSystem]:
     """Return weights of the points (K,), and the system with them.
 
     Weights beyond :data:`HEAVY` are cut off there: with them the normals would be lost, and forces hold the points
@@ -191,7 +193,7 @@ def _system(equations: Equations, terms: PriorTerms, workspace: Workspace) -> tu
     matrix.sum_duplicates()
     _, part = np.unique(equations.part, return_inverse=True)
     gauge = Gauge(part.astype(np.int32), np.zeros(int(part.max()) + 1, np.bool_))
-    return weights, PreparedSystem(matrix, coordinates=equations.coordinates, gauge=gauge, workspace=workspace)
+    return weights, prepared(matrix, equations.coordinates, gauge)
 
 
 @dataclass(eq=False)
@@ -217,7 +219,7 @@ class _HeavyPoints:
         pull: Float = self.rows.T @ self.forces
         return pull
 
-    def held(self, system: PreparedSystem, step: Float, misfits: Float) -> Float:
+    def held(self, system: LinearSystem, step: Float, misfits: Float) -> Float:
         """Change the forces so that they hold their points, and return by how much that changes the step (n,)."""
         missed = misfits[self.chosen] - self.forces / self.rest - self.rows @ step
         change = np.zeros(len(missed))

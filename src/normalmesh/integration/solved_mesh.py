@@ -139,15 +139,7 @@ class SolvedMesh:
             return False
         mesh = self.mesh.to_screen()
         system = FacetSystem.of(FaceMeans.of(mesh, self.normal_map, SAMPLES))
-        offsets, areas = placed_offsets(placement, system.means, self.normal_map.shape)
-        strain = RobustWeights(system).strain(offsets)
-        apart = (strain > DETACHED) & (areas > 0)[system.pairs].all(axis=1) & bad[system.pairs].any(axis=1)
-        apart &= boundary_vertices(mesh)[system.ends].any(axis=1)
-        # A face that would be cut off on all sides keeps its least strained edge.
-        edges, outer = system.face_edges, system.face_edges < 0
-        alone = np.flatnonzero((apart[edges] | outer).all(axis=1) & ~outer.all(axis=1))
-        least = np.where(outer, np.inf, strain[edges])[alone].argmin(axis=1)
-        apart[edges[alone, least]] = False
+        apart = edges_to_detach(system, bad, placement, self.normal_map.shape, boundary_vertices(mesh))
         if not apart.any():
             return False
         cut = CutMesh.along(mesh, system.ends[apart])
@@ -170,3 +162,19 @@ class SolvedMesh:
             return
         self.unknown, self.component = split_worst(self.mesh, self.unknown, self.normal_map, count, self.component, own)
         self.locked = np.append(self.locked, np.zeros(self.vertices - len(self.locked), np.bool_))
+
+
+def edges_to_detach(
+    system: FacetSystem, bad: Bool, placement: Placement, shape: tuple[int, int], on_boundary: Bool
+) -> Bool:
+    """Return the edges (E,) at the boundary (N,) between bad faces (M,) and what a placement holds apart from them."""
+    offsets, areas = placed_offsets(placement, system.means, shape)
+    strain = RobustWeights(system).strain(offsets)
+    apart: Bool = (strain > DETACHED) & (areas > 0)[system.pairs].all(axis=1) & bad[system.pairs].any(axis=1)
+    apart &= on_boundary[system.ends].any(axis=1)
+    # A face that would be cut off on all sides keeps its least strained edge.
+    edges, outer = system.face_edges, system.face_edges < 0
+    alone = np.flatnonzero((apart[edges] | outer).all(axis=1) & ~outer.all(axis=1))
+    least = np.where(outer, np.inf, strain[edges])[alone].argmin(axis=1)
+    apart[edges[alone, least]] = False
+    return apart

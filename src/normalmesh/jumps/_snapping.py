@@ -16,8 +16,31 @@ RIGHT, LEFT, DOWN, UP = range(4)
 STEPS = 4
 
 
+class Cells(NamedTuple):
+    """Pixels in some of the cells into which an image is divided.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns of the image.
+    side : (int, int)
+        Rows and columns of a cell.
+    table : (Y, X) int32
+        Number of each cell, −1 for those whose pixels are not known. It has cells for all pixel corners, too.
+    normals : (N, h, w, 3) float32
+    mask : (N, h, w) bool
+        Pixels of the cells, of those sides or less.
+    """
+
+    shape: tuple[int, int]
+    side: tuple[int, int]
+    table: NDArray[np.int32]
+    normals: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+
+
 class Grid(NamedTuple):
-    """Work arrays (H + 1, W + 1) over pixel corners.
+    """Work arrays (N, *side) over the pixel corners of cells.
 
     ``offset`` is the distance from the line in px, −1 outside the band around it; ``step`` the last step on the way to
     a corner, −1 for none; ``cost`` that of the way.
@@ -34,8 +57,15 @@ def corner_after(u, v, step):
     return u + (step == RIGHT) - (step == LEFT), v + (step == DOWN) - (step == UP)
 
 
+@inner(forceinline=True)
+def in_cell(row, column, cells):
+    """Return the cell of a pixel or pixel corner, and its row and column there."""
+    height, width = cells.side
+    return cells.table[row // height, column // width], row % height, column % width
+
+
 @inner
-def contrast_across(u, v, step, apart, normals, mask):
+def contrast_across(u, v, step, apart, cells):
     """Return the length of the difference of the normals on both sides of a pixel side; −1 if one is background.
 
     ``step`` leads along the side from the corner (u, v). The two pixels are ``apart`` pixels from the side: 0 for those
@@ -46,18 +76,22 @@ def contrast_across(u, v, step, apart, normals, mask):
         i, j, k, m = v - 1 - apart, min(u, x), v + apart, min(u, x)
     else:
         i, j, k, m = min(v, y), u - 1 - apart, min(v, y), u + apart
-    if i < 0 or j < 0 or k >= mask.shape[0] or m >= mask.shape[1] or not (mask[i, j] and mask[k, m]):
+    if i < 0 or j < 0 or k >= cells.shape[0] or m >= cells.shape[1]:
+        return -1.0
+    one, i, j = in_cell(i, j, cells)
+    other, k, m = in_cell(k, m, cells)
+    if not (cells.mask[one, i, j] and cells.mask[other, k, m]):
         return -1.0
     squared = 0.0
     for axis in range(3):
-        squared += (np.float64(normals[i, j, axis]) - np.float64(normals[k, m, axis])) ** 2
+        squared += (np.float64(cells.normals[one, i, j, axis]) - np.float64(cells.normals[other, k, m, axis])) ** 2
     return math.sqrt(squared)
 
 
 @inner(allocates=True)
-def mark_band(points, width, grid):
+def mark_band(points, width, cells, grid):
     """Mark the pixel corners within ``width`` px of points (K, 2); return them as a list of (u, v)."""
-    rows, columns = grid.offset.shape
+    rows, columns = cells.shape[0] + 1, cells.shape[1] + 1
     marked = [(np.int64(0), np.int64(0))]
     marked.pop()
     for k in range(points.shape[0]):
@@ -67,75 +101,81 @@ def mark_band(points, width, grid):
                 if not (0 <= u < columns and 0 <= v < rows):
                     continue
                 away = max(abs(du), abs(dv))
-                if grid.offset[v, u] < 0:
+                place = in_cell(v, u, cells)
+                if grid.offset[place] < 0:
                     marked.append((u, v))
-                    grid.cost[v, u], grid.step[v, u] = np.inf, -1
-                    grid.offset[v, u] = away
-                elif away < grid.offset[v, u]:
-                    grid.offset[v, u] = away
+                    grid.cost[place], grid.step[place] = np.inf, -1
+                    grid.offset[place] = away
+                elif away < grid.offset[place]:
+                    grid.offset[place] = away
     return marked
 
 
 @inner(allocates=True)
-def route(start, end, normals, mask, grid):
+def route(start, end, cells, grid):
     """Find the cheapest way over pixel sides in the marked band from one corner to another."""
-    grid.cost[start[1], start[0]] = 0.0
+    rows, columns = cells.shape[0] + 1, cells.shape[1] + 1
+    grid.cost[in_cell(start[1], start[0], cells)] = 0.0
     queue = [(0.0, start[0], start[1])]
     while len(queue) > 0:
         cost, u, v = heapq.heappop(queue)
-        if cost > grid.cost[v, u]:
+        if cost > grid.cost[in_cell(v, u, cells)]:
             continue
         if u == end[0] and v == end[1]:
             return
         for step in range(STEPS):
             x, y = corner_after(u, v, step)
-            if x < 0 or y < 0 or y >= grid.offset.shape[0] or x >= grid.offset.shape[1] or grid.offset[y, x] < 0:
+            if x < 0 or y < 0 or y >= rows or x >= columns:
                 continue
-            contrast = contrast_across(u, v, step, 0, normals, mask)
+            place = in_cell(y, x, cells)
+            if grid.offset[place] < 0:
+                continue
+            contrast = contrast_across(u, v, step, 0, cells)
             if contrast < 0.0:
                 continue
-            further = cost + (1.0 + OFFSET_COST * grid.offset[y, x]) / (MIN_CONTRAST + contrast)
-            if further < grid.cost[y, x] - 1e-9:
-                grid.cost[y, x], grid.step[y, x] = further, step
+            further = cost + (1.0 + OFFSET_COST * grid.offset[place]) / (MIN_CONTRAST + contrast)
+            if further < grid.cost[place] - 1e-9:
+                grid.cost[place], grid.step[place] = further, step
                 heapq.heappush(queue, (further, x, y))
 
 
 @kernel
-def snap_line(points, width, normals, mask, grid):
+def snap_line(points, width, cells, grid):
     """Return the cheapest path (P, 2) of pixel corners near a line of points (K, 2), from its first to its last one.
 
     It has at most ``width`` px from the line; it is empty if background bars the way. The arrays of the grid are −1
     before, and again afterwards; its costs are arbitrary.
     """
-    marked = mark_band(points, width, grid)
+    marked = mark_band(points, width, cells, grid)
     last = len(points) - 1
     start, end = (points[0, 0], points[0, 1]), (points[last, 0], points[last, 1])
-    route(start, end, normals, mask, grid)
+    route(start, end, cells, grid)
     path = np.empty((len(marked), 2), np.int64)
     count = 0
-    if grid.cost[end[1], end[0]] < np.inf:
+    if grid.cost[in_cell(end[1], end[0], cells)] < np.inf:
         u, v = end
         while True:
             path[count, 0], path[count, 1] = u, v
             count += 1
-            step = grid.step[v, u]
+            step = grid.step[in_cell(v, u, cells)]
             if step < 0:
                 break
             x, y = corner_after(0, 0, step)
             u, v = u - x, v - y
     for u, v in marked:
-        grid.offset[v, u] = grid.step[v, u] = -1
+        place = in_cell(v, u, cells)
+        grid.offset[place] = grid.step[place] = -1
     return path[:count][::-1].copy()
 
 
 @kernel
-def mean_contrast(path, apart, normals, mask):
+def mean_contrast(path, apart, cells):
     """Return the mean contrast across the sides of a path (P, 2), of pixels ``apart`` from them; −1 for none."""
     total, count = 0.0, 0
     for k in range(len(path) - 1):
         du, dv = path[k + 1, 0] - path[k, 0], path[k + 1, 1] - path[k, 1]
         step = RIGHT if du > 0 else LEFT if du < 0 else DOWN if dv > 0 else UP
-        contrast = contrast_across(path[k, 0], path[k, 1], step, apart, normals, mask)
+        contrast = contrast_across(path[k, 0], path[k, 1], step, apart, cells)
         if contrast >= 0.0:
             total += contrast
             count += 1

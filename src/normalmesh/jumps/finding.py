@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.hierarchy import Hierarchy
-from normalmesh.decimation.start_mesh import pixels_around
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps.given_lines import edges_on_paths, given_paths
+from normalmesh.jumps.jump_pixels import JumpPixels, PixelsInMemory
 from normalmesh.jumps.lines import LOW, RELEASE, StrainedEdges, choose_lines
 from normalmesh.jumps.robust_solver import TWISTED, RobustSolver
 from normalmesh.jumps.snapping import long_enough, snapped_lines
@@ -37,7 +37,6 @@ from normalmesh.runtime.workspace import Workspace
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
-Int = NDArray[np.int64]
 
 #: Pixels of a component from which on it is looked at.
 MIN_COMPONENT = 256
@@ -60,8 +59,6 @@ TURNS, FALSE_SHARE = 2, 0.3
 CONTRAST, NOISY, CLEAN_CONTRAST = 0.3, 0.02, 1 / 3
 #: Bytes for each inner edge of a mesh that is solved: once, and robustly.
 SOLVE_BYTES, ROBUST_BYTES = 870, 1100
-#: Samples along each side of a pixel, for the mean gradients of small faces.
-SAMPLES = 2
 #: What to do about a search that does not fit into memory.
 REMEDY = "mask what you do not need, or do without it: discontinuities=False (--continuous)"
 
@@ -97,7 +94,7 @@ def find_jumps(
     if chosen is False:
         raise NormalMeshError('discontinuities must be "auto" or True, not False')
     smooth = without_noise(normal_map, noise_of(normal_map, noise))
-    return jumps_of(smooth, chosen) if lines is None else jumps_along(given_paths(lines, smooth), smooth)
+    return jumps_of(smooth, chosen) if lines is None else jumps_along(lines, PixelsInMemory(smooth))
 
 
 def checked_discontinuities(value: object) -> bool | str:
@@ -109,29 +106,27 @@ def checked_discontinuities(value: object) -> bool | str:
     return bool(value)
 
 
-def jumps_along(paths: list[Int], normal_map: NormalMap) -> Jumps:
-    """Return jumps along given paths (P, 2) of pixel corners: the surface is continuous everywhere else."""
-    corners = np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_)
-    for path in paths:
-        corners[path[:, 1], path[:, 0]] = True
-    hierarchy = Hierarchy.of(normal_map, pixels_around(corners))
-    level = hierarchy.level(round(JUMP_VERTICES * math.sqrt(normal_map.foreground)))
-    solver = _solver(hierarchy.mesh(level), normal_map, Workspace(), ROBUST_BYTES)
+def jumps_along(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> Jumps:
+    """Return jumps along given lines, an edge image or polylines: the surface is continuous everywhere else."""
+    paths = given_paths(lines, pixels)
+    full = pixels.along(paths)
+    level = full.level(round(JUMP_VERTICES * math.sqrt(full.foreground)))
+    solver = _solver(full.means(level), Workspace(), ROBUST_BYTES)
     solver.solve_all()
     closed, system = solver.strain.copy(), solver.system
     on_paths = edges_on_paths(paths, system)
     cut = np.zeros(len(closed), np.bool_)
     cut[np.concatenate(on_paths)] = True
     solver.hold(cut, LOOSE)
-    full = solver.full_strain()
-    lines = []
+    strain = solver.full_strain()
+    found = []
     for path, edges in zip(paths, on_paths, strict=True):
-        height = float(full[edges].mean()) if len(edges) else 0.0
-        released = float((full * closed)[edges].mean()) if len(edges) else 0.0
-        lines.append(JumpLine(path, height, released / RELEASE))
+        height = float(strain[edges].mean()) if len(edges) else 0.0
+        released = float((strain * closed)[edges].mean()) if len(edges) else 0.0
+        found.append(JumpLine(path, height, released / RELEASE))
     touched = np.zeros(int(system.component.max()) + 1, np.bool_)
     touched[system.component[system.pairs[cut, 0]]] = True
-    return Jumps(tuple(lines), _placement(solver, touched[system.component]))
+    return Jumps(tuple(found), _placement(solver, touched[system.component]))
 
 
 def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hierarchy | None = None) -> Jumps:
@@ -142,50 +137,43 @@ def jumps_of(normal_map: NormalMap, discontinuities: bool | str, hierarchy: Hier
     if discontinuities is False or normal_map.foreground < MIN_COMPONENT:
         return Jumps()
     always = discontinuities is True
-    hierarchy = hierarchy or Hierarchy.of(normal_map)
-    first = _first_mesh(normal_map, hierarchy)
-    if len(np.unique(first.components[first.faces[:, 0]])) == 1:
-        return _jumps_of_component(normal_map, hierarchy, first, always)
-    return Jumps.joined(_shifted_jumps(each, always) for each in component_maps(normal_map, MIN_COMPONENT))
+    return Jumps.joined(
+        jumps_of_component(each, always, hierarchy if each.normal_map is normal_map else None)
+        for each in component_maps(normal_map, MIN_COMPONENT)
+    )
 
 
-def _shifted_jumps(component: ComponentMap, always: bool) -> Jumps:
-    """Return the jumps of a component of a map, as they lie in that map."""
-    hierarchy = Hierarchy.of(component.normal_map)
-    first = _first_mesh(component.normal_map, hierarchy)
-    return _jumps_of_component(component.normal_map, hierarchy, first, always).shifted(component.left, component.top)
+def jumps_of_component(component: ComponentMap, always: bool, hierarchy: Hierarchy | None = None) -> Jumps:
+    """Find the jumps of a component of a denoised map, as they lie in that map."""
+    found = jumps_of_pixels(PixelsInMemory.of(component.normal_map, hierarchy), always)
+    return found.shifted(component.left, component.top)
 
 
-def _first_mesh(normal_map: NormalMap, hierarchy: Hierarchy) -> ScreenMesh:
-    """Return the mesh on which the continuous surface is solved."""
-    return hierarchy.mesh(hierarchy.level(round(FIRST_VERTICES * math.sqrt(normal_map.foreground))))
-
-
-def _jumps_of_component(normal_map: NormalMap, hierarchy: Hierarchy, mesh: ScreenMesh, always: bool) -> Jumps:
-    """Find the jumps of a denoised map of one component; with ``always``, without an early exit."""
-    workspace, side = Workspace(), math.sqrt(normal_map.foreground)
-    first = _solver(mesh, normal_map, workspace, SOLVE_BYTES)
+def jumps_of_pixels(pixels: JumpPixels, always: bool) -> Jumps:
+    """Find the jumps of denoised pixels of one component; with ``always``, without an early exit."""
+    workspace, side = Workspace(), math.sqrt(pixels.foreground)
+    fine_level, coarse_level = (pixels.level(round(vertices * side)) for vertices in (JUMP_VERTICES, FIRST_VERTICES))
+    first = _solver(pixels.means(coarse_level), workspace, SOLVE_BYTES)
     first.solve_all()
     closed, noise = first.strain.copy(), closed_noise(first)
     if not always and not is_suspect(first):
         return Jumps()
     strained = np.hypot(closed, np.where(first.twist > TWISTED, first.twist, 0.0))
     fine = np.flatnonzero(strained > max(NEAR, NEAR_NOISE * noise))
-    levels = (hierarchy.level(round(vertices * side)) for vertices in (JUMP_VERTICES, FIRST_VERTICES))
-    mesh = hierarchy.mixed_mesh(near_edges(first, fine), *levels)
+    near = near_edges(first, fine)
     # Its memory is needed for the next system.
     del first, closed, strained
-    return _jumps(_solver(mesh, normal_map, workspace, ROBUST_BYTES), normal_map)
+    return _jumps(_solver(pixels.mixed_means(near, fine_level, coarse_level), workspace, ROBUST_BYTES), pixels)
 
 
-def _solver(mesh: ScreenMesh, normal_map: NormalMap, workspace: Workspace, edge_bytes: float) -> RobustSolver:
+def _solver(means: FaceMeans, workspace: Workspace, edge_bytes: float) -> RobustSolver:
     """Return the solver of a mesh, or raise an error if it would not fit into memory, with so many bytes per edge."""
-    edges = int(np.count_nonzero(mesh.opposite >= 0)) // 2
-    require_memory(edge_bytes * edges, f"the search for jumps on a mesh of {len(mesh.faces)} faces", REMEDY)
-    return RobustSolver(FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES)), workspace)
+    edges = int(np.count_nonzero(means.mesh.opposite >= 0)) // 2
+    require_memory(edge_bytes * edges, f"the search for jumps on a mesh of {len(means.mesh.faces)} faces", REMEDY)
+    return RobustSolver(FacetSystem.of(means), workspace)
 
 
-def _jumps(solver: RobustSolver, normal_map: NormalMap) -> Jumps:
+def _jumps(solver: RobustSolver, pixels: JumpPixels) -> Jumps:
     """Find jumps on the jump mesh, among its movable faces.
 
     Lines without contrast are false: there the solution tears a smooth surface open. If there are many, it is found
@@ -196,7 +184,7 @@ def _jumps(solver: RobustSolver, normal_map: NormalMap) -> Jumps:
     for turn in range(TURNS):
         noise, edges = _strained(solver, closed)
         cut = choose_lines(edges)
-        lines = snapped_lines(edges, cut, normal_map)
+        lines = snapped_lines(edges, cut, pixels.cells)
         false = [line for line in lines if line.contrast < CONTRAST]
         share = sum(line.length for line in false) / max(sum(line.length for line in lines), 1)
         if turn == TURNS - 1 or share <= FALSE_SHARE:

@@ -11,13 +11,12 @@ from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps._lines import Band, LineRule, centre_lines
+from normalmesh.jumps.jump_pixels import JumpPixels, Sides
 from normalmesh.jumps.lines import REACH
 from normalmesh.jumps.snapping import Snapper
 from normalmesh.mesh.chains import Chains
-from normalmesh.normals.normal_map import NormalMap
 
 Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 #: Length (px) of branches of lines in an edge image, at least.
 BRANCH = 3.0
@@ -25,38 +24,40 @@ BRANCH = 3.0
 MIN_CONTRAST = 0.05
 
 
-def given_paths(lines: ArrayLike | Sequence[ArrayLike], normal_map: NormalMap) -> list[Int]:
+def given_paths(lines: ArrayLike | Sequence[ArrayLike], pixels: JumpPixels) -> list[Int]:
     """Return the paths (P, 2) of pixel corners of given lines, one px apart.
 
     Parameters
     ----------
     lines
         An edge image (H, W), nonzero on the pixels beside a jump, or a sequence of polylines (K, 2) as u, v in px.
-    normal_map
-        Lines are moved by up to 2 px to where its normals differ most.
+    pixels
+        Lines are moved by up to 2 px to where their normals differ most.
 
     Raises
     ------
     NormalMeshError
         The lines are neither, or none of them runs through the foreground.
     """
-    if isinstance(lines, np.ndarray) and lines.ndim == 2 and lines.shape == normal_map.shape:
-        paths = _paths_of_image(checked_nonzero(lines, "jumps"), normal_map)
+    if isinstance(lines, np.ndarray) and lines.ndim == 2 and lines.shape == pixels.shape:
+        paths = _paths_of_sides(pixels.sides(checked_nonzero(lines, "jumps")))
     else:
-        paths = [path for points in _checked_polylines(lines, normal_map) for path in Snapper(normal_map).paths(points)]
+        polylines = _checked_polylines(lines, pixels.shape)
+        snapper = Snapper(pixels.cells(polylines)) if polylines else None
+        paths = [path for points in polylines for path in snapper.paths(points)] if snapper else []
     if not paths:
         raise NormalMeshError("no line of jumps runs through the foreground; are they u (right), v (down) in px?")
     return paths
 
 
-def _checked_polylines(lines: ArrayLike | Sequence[ArrayLike], normal_map: NormalMap) -> list[Int]:
+def _checked_polylines(lines: ArrayLike | Sequence[ArrayLike], shape: tuple[int, int]) -> list[Int]:
     """Return polylines (K, 2), rounded to pixel corners within the image, or raise an error."""
     if not isinstance(lines, list | tuple):
         raise NormalMeshError(
-            f"jumps must be an edge image of {shape_text(normal_map.shape)} or a list of polylines (number, 2), "
+            f"jumps must be an edge image of {shape_text(shape)} or a list of polylines (number, 2), "
             f"not {repr_for_error(lines)}"
         )
-    rows, columns = normal_map.shape
+    rows, columns = shape
     rounded = []
     for line in lines:
         points = np.asarray(checked_array(line, "jumps", "polylines (number, 2) as u, v"), np.float64)
@@ -68,36 +69,17 @@ def _checked_polylines(lines: ArrayLike | Sequence[ArrayLike], normal_map: Norma
     return rounded
 
 
-def _paths_of_image(image: Bool, normal_map: NormalMap) -> list[Int]:
-    """Return centre lines of the marked pixels (H, W), along pixel sides with the largest contrast."""
-    sides, contrast = _sides(image, normal_map)
-    corners, ends = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
+def _paths_of_sides(sides: Sides) -> list[Int]:
+    """Return centre lines of sides, along those with the largest contrast."""
+    corners, ends = np.unique(sides.ends.reshape(-1, 2), axis=0, return_inverse=True)
     ends = ends.reshape(-1, 2)
     lengths, chosen = np.ones(len(ends)), np.zeros(len(ends), np.bool_)
-    around = np.pad(normal_map.mask, 1)
-    u, v = corners.T
-    fixed = ~(around[v, u] & around[v, u + 1] & around[v + 1, u] & around[v + 1, u + 1])
-    band = Band(ends.astype(np.int64), lengths, 1 / (MIN_CONTRAST + contrast), lengths, lengths, fixed)
+    fixed = np.zeros(len(corners), np.bool_)
+    fixed[ends] = ~sides.inner
+    band = Band(ends.astype(np.int64), lengths, 1 / (MIN_CONTRAST + sides.contrast), lengths, lengths, fixed)
     centre_lines(band, LineRule(0.0, 0.0, BRANCH, REACH, np.inf, 1.0, 4 * REACH), chosen)
     chains = Chains.of(ends[chosen], fixed)
     return [corners[chains[chain]].astype(np.int64) for chain in range(len(chains))]
-
-
-def _sides(image: Bool, normal_map: NormalMap) -> tuple[Int, NDArray[np.float64]]:
-    """Return the ends (S, 2, 2) of sides between foreground pixels of which one is marked, and their contrast (S,)."""
-    normals, mask = normal_map.normals.astype(np.float64), normal_map.mask
-    marked = image & mask
-    found, contrasts = [], []
-    for axis in (0, 1):
-        first, second = np.delete(np.arange(mask.shape[axis]), -1), np.delete(np.arange(mask.shape[axis]), 0)
-        both = mask.take(first, axis) & mask.take(second, axis)
-        near = both & (marked.take(first, axis) | marked.take(second, axis))
-        row, column = np.nonzero(near)
-        after = (row + 1, column) if axis == 0 else (row, column + 1)
-        contrasts.append(np.linalg.norm(normals[row, column] - normals[after], axis=1))
-        start = np.stack([after[1], after[0]], axis=1)
-        found.append(np.stack([start, start + ([1, 0] if axis == 0 else [0, 1])], axis=1))
-    return np.concatenate(found).astype(np.int64), np.concatenate(contrasts)
 
 
 def edges_on_paths(paths: list[Int], system: FacetSystem) -> list[Int]:

@@ -22,11 +22,14 @@ def placed_offsets(placement: Placement, means: FaceMeans, shape: tuple[int, int
 
     A face takes the median of the offsets at which it passes through the centroids of the jump mesh in it, weighted by
     their areas; a face without any centroid takes the plane under its own. Areas are zero where nothing holds a face.
+
+    All may be in a window (:meth:`.Placement.window`) of the given shape that holds the faces.
     """
     count, central = len(means.mesh.faces), means.camera.is_central
-    owner = pixel_faces(means.mesh, shape)[_pixels(placement.centroids, shape)]
-    inside = np.flatnonzero(owner >= 0)
-    face, area = owner[inside], placement.areas[inside]
+    inside = np.flatnonzero(((placement.centroids >= 0) & (placement.centroids < shape[::-1])).all(axis=1))
+    owner = pixel_faces(means.mesh, shape)[_pixels(placement.centroids[inside], shape)]
+    inside, face = inside[owner >= 0], owner[owner >= 0]
+    area = placement.areas[inside]
     steps = placement.centroids[inside] - means.centroids[face]
     offsets = placement.offsets[inside] - rises(means.gradients[face], steps, central)
     values = _medians(offsets, area, face, count)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.jumps._snapping import Grid, mean_contrast, snap_line, unit_steps
+from normalmesh.jumps._snapping import Cells, Grid, mean_contrast, snap_line, unit_steps
 from normalmesh.jumps.lines import RELEASE, StrainedEdges
 from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.components import components
@@ -25,13 +25,22 @@ APART = 1
 MIN_LENGTH = 10
 
 
-class Snapper:
-    """Moves polylines onto the pixel sides of a normal map."""
+#: Pixels that are so near to a line, in px, are looked at while it is moved.
+NEAR = WIDTH + APART + 1
 
-    def __init__(self, normal_map: NormalMap) -> None:
-        self._normals, self._mask = normal_map.normals, normal_map.mask
-        corners = (self._mask.shape[0] + 1, self._mask.shape[1] + 1)
-        self._grid = Grid(np.full(corners, -1, np.int8), np.full(corners, -1, np.int8), np.empty(corners))
+
+class Snapper:
+    """Moves polylines onto the pixel sides of a normal map.
+
+    Parameters
+    ----------
+    cells
+        Pixels of the map, those within :data:`NEAR` px of the polylines at least; see :func:`cells_of`.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells, work = cells, (len(cells.mask), *cells.side)
+        self._grid = Grid(np.full(work, -1, np.int8), np.full(work, -1, np.int8), np.empty(work))
 
     def paths(self, points: Int) -> Iterator[Int]:
         """Yield the paths (P, 2) of pixel corners, one px apart, near a polyline of pixel corners (K, 2).
@@ -42,14 +51,32 @@ class Snapper:
         middle = len(line) // 2
         pieces = [line[: middle + 1], line[middle:]] if (line[0] == line[-1]).all() else [line]
         for piece in pieces:
-            path = snap_line(np.ascontiguousarray(piece), WIDTH, self._normals, self._mask, self._grid)
+            path = snap_line(np.ascontiguousarray(piece), WIDTH, self._cells, self._grid)
             if len(path) > 1:
                 yield path
 
     def contrast(self, path: Int) -> float:
         """Return the mean length of the difference of the normals on both sides of a path (P, 2); 2 without any."""
-        found = float(mean_contrast(path, APART, self._normals, self._mask))
+        found = float(mean_contrast(path, APART, self._cells))
         return found if found >= 0 else 2.0
+
+
+def cells_of(normal_map: NormalMap) -> Cells:
+    """Return all pixels of a map, as one cell."""
+    rows, columns = normal_map.shape
+    table = np.zeros((1, 1), np.int32)
+    return Cells((rows, columns), (rows + 1, columns + 1), table, normal_map.normals[None], normal_map.mask[None])
+
+
+def cells_near(lines: Sequence[Int], side: int) -> Int:
+    """Return row and column (K, 2) of the cells of a side (px) that hold the pixels that lines (K, 2) are moved over.
+
+    Cells above and left of the image are left out, those below and right of it are not.
+    """
+    points = np.concatenate([unit_steps(np.ascontiguousarray(line, np.int64)) for line in lines])
+    around = [points + np.array([du, dv]) for du in (-NEAR, NEAR) for dv in (-NEAR, NEAR)]
+    cells: Int = np.unique(np.concatenate(around) // side, axis=0)[:, ::-1]
+    return cells[(cells >= 0).all(axis=1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,24 +107,28 @@ class SnappedLine:
         return len(self.path) - 1
 
 
-def snapped_lines(edges: StrainedEdges, cut: NDArray[np.bool_], normal_map: NormalMap) -> list[SnappedLine]:
-    """Return the lines of the cut edges (E,) of a jump mesh, on pixel sides."""
+def snapped_lines(
+    edges: StrainedEdges, cut: NDArray[np.bool_], cells: Callable[[list[Int]], Cells]
+) -> list[SnappedLine]:
+    """Return the lines of the cut edges (E,) of a jump mesh, on pixel sides.
+
+    ``cells`` gives the pixels near polylines of pixel corners (K, 2).
+    """
     if not cut.any():
         return []
     system, chosen = edges.system, np.flatnonzero(cut)
     mesh = system.means.mesh
     chains = Chains.of(system.ends[chosen], boundary_vertices(mesh))
-    snapper, corners = Snapper(normal_map), np.rint(mesh.vertices).astype(np.int64)
+    corners = np.rint(mesh.vertices).astype(np.int64)
+    polylines = [corners[chains[chain]] for chain in range(len(chains))]
+    snapper = Snapper(cells(polylines))
     lines = []
-    for chain in range(len(chains)):
+    for chain, points in enumerate(polylines):
         steps = chosen[chains.edges[chains.starts[chain] + 1 : chains.starts[chain + 1]]]
         lengths = system.lengths[steps]
         height = float((lengths * edges.pixels[steps]).sum() / lengths.sum())
         certainty = float(edges.release[steps].sum() / (RELEASE * lengths.sum()))
-        lines += [
-            SnappedLine(path, steps, height, certainty, snapper.contrast(path))
-            for path in snapper.paths(corners[chains[chain]])
-        ]
+        lines += [SnappedLine(path, steps, height, certainty, snapper.contrast(path)) for path in snapper.paths(points)]
     return lines
 
 

@@ -37,7 +37,17 @@ class CutMesh:
             return cls(mesh, np.arange(count, dtype=np.int32), mesh.components)
         inner = np.flatnonzero(opposite > np.arange(len(opposite)))
         keys = np.sort(edge_ends(mesh, inner).astype(np.int64), axis=1) @ [count, 1]
-        uncut = inner[~np.isin(keys, np.sort(edges.astype(np.int64), axis=1) @ [count, 1])]
+        return cls._with_fans(mesh, inner[~np.isin(keys, np.sort(edges.astype(np.int64), axis=1) @ [count, 1])])
+
+    @classmethod
+    def at_corners(cls, mesh: ScreenMesh) -> CutMesh:
+        """Cut a mesh where faces touch only at a vertex, so that it is manifold if no edge has more than two faces."""
+        return cls._with_fans(mesh, np.flatnonzero(mesh.opposite > np.arange(len(mesh.opposite))))
+
+    @classmethod
+    def _with_fans(cls, mesh: ScreenMesh, uncut: NDArray[np.int64]) -> CutMesh:
+        """Cut a mesh along all inner edges but those across from the corners ``uncut``."""
+        count, opposite = len(mesh.vertices), mesh.opposite
         # Two corners of a vertex belong together if an uncut edge runs from it between their faces.
         across = opposite[uncut]
         first = np.concatenate([following(uncut), preceding(uncut)])

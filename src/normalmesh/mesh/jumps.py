@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 Float = NDArray[np.float64]
+
+#: Arrays of a placement beside its mesh.
+PLANES = ("centroids", "gradients", "areas", "offsets")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +77,33 @@ class Placement:
         first = np.cumsum([0, *(len(each.mesh.vertices) for each in parts)])
         faces = [each.mesh.faces + np.int32(start) for each, start in zip(parts, first[:-1], strict=True)]
         mesh = ScreenMesh(np.concatenate([each.mesh.vertices for each in parts]), np.concatenate(faces))
-        names = ("centroids", "gradients", "areas", "offsets")
-        return cls(mesh, *(np.concatenate([getattr(each, name) for each in parts]) for name in names))
+        return cls(mesh, *(np.concatenate([getattr(each, name) for each in parts]) for name in PLANES))
 
     def shifted(self, left: int, top: int) -> Placement:
         """Return the placement of a window as it lies in the image, in which it has this column and row."""
         by = np.array([left, top], np.float64)
         mesh = ScreenMesh(self.mesh.vertices + by, self.mesh.faces)
         return replace(self, mesh=mesh, centroids=self.centroids + by)
+
+    def part(self, faces: NDArray[np.integer]) -> Placement:
+        """Return the planes of some faces (K,)."""
+        used, corners = np.unique(self.mesh.faces[faces], return_inverse=True)
+        mesh = ScreenMesh(self.mesh.vertices[used], corners.reshape(-1, 3).astype(np.int32))
+        return Placement(mesh, self.centroids[faces], self.gradients[faces], self.areas[faces], self.offsets[faces])
+
+    def window(self, rows: slice, columns: slice) -> Placement:
+        """Return the planes of all faces that may reach into a window of the image, as they lie in the window."""
+        corners = self.mesh.vertices[self.mesh.faces]
+        low, high = corners.min(axis=1), corners.max(axis=1)
+        near = ((low <= [columns.stop, rows.stop]) & (high >= [columns.start, rows.start])).all(axis=1)
+        return self.part(np.flatnonzero(near)).shifted(-columns.start, -rows.start)
+
+
+#: A placement without planes.
+NOWHERE = Placement(
+    ScreenMesh(np.empty((0, 2)), np.empty((0, 3), np.int32)),
+    *(np.empty((0, 2)), np.empty((0, 2)), np.empty(0), np.empty(0)),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +138,31 @@ class Jumps:
         lines = tuple(replace(line, path=line.path + np.array([left, top])) for line in self.lines)
         placement = None if self.placement is None else self.placement.shifted(left, top)
         return replace(self, lines=lines, placement=placement)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the jumps as arrays, for :meth:`from_arrays`."""
+        found: dict[str, NDArray[Any]] = {
+            "paths": np.concatenate([np.empty((0, 2), np.int64), *(line.path for line in self.lines)]),
+            "points": np.array([len(line.path) for line in self.lines], np.int64),
+            "heights": np.array([line.height for line in self.lines], np.float64),
+            "certainties": np.array([line.certainty for line in self.lines], np.float64),
+            "noise": np.array([self.noise]),
+        }
+        placement = NOWHERE if self.placement is None else self.placement
+        found |= {"vertices": placement.mesh.vertices, "faces": placement.mesh.faces}
+        return found | {name: getattr(placement, name) for name in PLANES}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Jumps:
+        """Return the jumps of :meth:`arrays`."""
+        paths = np.split(arrays["paths"], np.cumsum(arrays["points"])[:-1]) if len(arrays["points"]) else []
+        heights, certainties = arrays["heights"].tolist(), arrays["certainties"].tolist()
+        lines = tuple(JumpLine(*each) for each in zip(paths, heights, certainties, strict=True))
+        placement = None
+        if len(arrays["faces"]):
+            mesh = ScreenMesh(arrays["vertices"], arrays["faces"])
+            placement = Placement(mesh, *(arrays[name] for name in PLANES))
+        return cls(lines, placement, float(arrays["noise"][0]))
 
     @property
     def length(self) -> int:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pyvista import Plotter
 
+    from normalmesh.files.depth_tiff import GeoReference
     from normalmesh.files.textures import Texture
 
 
@@ -228,7 +229,7 @@ class Surface:
         return screen, pixel_faces(ScreenMesh(screen, self.faces), (rows, columns))
 
     def save(self, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None) -> None:
-        """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``.
+        """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``, or as 3D Tiles to a folder.
 
         Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
         the surface: glTF readers interpret them as metres. All but STL carry texture coordinates. So far from the
@@ -239,15 +240,20 @@ class Surface:
         in the image: within a face a texture is off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels for an edge of L
         pixels between the depths d₁ and d₂. The normal texture accounts for this, colours do not.
 
-        No incomplete file is left behind: the file, and the MTL and PNG of an OBJ, replace old ones only when all of
-        them are complete.
+        A path that ends with a separator, or that is a folder without suffix, is for 3D Tiles 1.1: ``tileset.json`` and
+        GLB tiles of up to about 100 000 faces, with levels of detail that fit together without cracks, for surfaces too
+        large for one file. The coordinates of the tileset, whose z is up, are those of the surface, and its geometric
+        errors have the same unit. The folder must be new, empty, or a tileset of this function, which is replaced.
+
+        No incomplete file is left behind: the file, the MTL and PNG of an OBJ, or the folder, replace old ones only
+        when all of them are complete.
 
         Parameters
         ----------
         texture
             Colours of the image: a uint8 array (H', W', 3 or 4), or a file, of the map's aspect ratio. GLB embeds it,
             at most 8192 pixels wide and high; OBJ refers to ``<name>_texture.png`` in the same folder; PLY stores
-            its colours at the vertices.
+            its colours at the vertices; each 3D tile embeds its part, as JPEG unless it has alpha.
         normals
             For GLB: embedded as a normal texture, so that a coarse mesh is shaded like the full map. It must show the
             same image, at any resolution; it is reduced to 8192 pixels if it is larger.
@@ -255,7 +261,8 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The suffix is unknown, the texture unusable, or the path cannot be written; an old file stays.
+            The suffix is unknown, the texture unusable, the path cannot be written, or the folder has other files in
+            it; an old file stays.
 
         Warns
         -----
@@ -265,6 +272,32 @@ class Surface:
         from normalmesh.files.mesh_writing import write_surface
 
         write_surface(self, path, texture, normals)
+
+    def save_depth(self, path: str | PathLike[str], georeference: GeoReference | None = None) -> None:
+        """Write the :meth:`depth_map` as TIFF, EXR or NPY, by the suffix of ``path``.
+
+        TIFF files are cloud-optimised GeoTIFFs: tiles of 512² pixels, compressed without loss, with overviews, NaN as
+        the value of missing data. They are made row of tiles by row of tiles, so the image may be larger than memory.
+        Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
+
+        Parameters
+        ----------
+        georeference
+            For TIFF: where on a map the image lies.
+
+        Raises
+        ------
+        NormalMeshError
+            The suffix is unknown, or the path cannot be written; an old file stays.
+
+        Warns
+        -----
+        NormalMeshWarning
+            The format cannot hold the georeference, or rounds away the relief.
+        """
+        from normalmesh.files.mesh_writing import write_depth
+
+        write_depth(self, path, georeference)
 
     def plot(self) -> tuple[Axes, Axes]:
         """Plot the shaded surface and its wireframe side by side with matplotlib.

@@ -32,18 +32,16 @@ class NormalMapArrays(NamedTuple):
     camera: CameraArrays
 
 
-class GivenVectors(NamedTuple):
-    """Vectors of an image or of a window of one, before they are cleaned.
+class MaskWindow(NamedTuple):
+    """The mask of an image, or of a window of one.
 
     Attributes
     ----------
-    vectors : (H, W, 3) float32 or float64
     mask : (H, W) bool
     top, left : int
         Row and column of the first pixel in the image of the camera.
     """
 
-    vectors: NDArray[np.floating]
     mask: NDArray[np.bool_]
     top: int
     left: int
@@ -101,26 +99,26 @@ def _length(given, i, j):
 
 
 @kernel
-def clean_normals(first, last, given, camera, shortest, normals, counts):
+def clean_normals(first, last, given, window, camera, shortest, normals, counts):
     """Fill rows of ``normals`` (H, W, 3) with unit normals, clamped where they are grazing; zero where there is none.
 
     A vector that is not finite, not longer than ``shortest`` or turned away from the viewer is no measurement. Counts
     those that are (invalid, rescaled, back-facing, grazing, unresolved) in each row of the mask: ``counts`` (H, 5),
-    zero before. ``given``: :class:`GivenVectors`.
+    zero before. ``window``: :class:`MaskWindow`.
     """
-    vectors, mask = given.vectors, given.mask
+    mask = window.mask
     for i in range(first, last):
         for j in range(mask.shape[1]):
             normals[i, j, 0] = normals[i, j, 1] = normals[i, j, 2] = 0.0
             if not mask[i, j]:
                 continue
-            length = _length(vectors, i, j)
+            length = _length(given, i, j)
             if not shortest < length < np.inf:
                 counts[i, INVALID] += 1
                 continue
-            x, y, z = normal_at(vectors, i, j)
+            x, y, z = normal_at(given, i, j)
             x, y, z = x / length, y / length, z / length
-            u, v = given.left + j + 0.5, given.top + i + 0.5
+            u, v = window.left + j + 0.5, window.top + i + 0.5
             ray_x, ray_y, ray_z = to_viewer(u, v, camera.frame, camera.towards_viewer)
             cosine = x * ray_x + y * ray_y + z * ray_z
             if cosine <= 0.0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,21 +65,32 @@ def component_labels(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
 
 def component_maps(normal_map: NormalMap, min_area: int = 1) -> Iterator[ComponentMap]:
     """Yield the components of a map that have at least ``min_area`` pixels, from top to bottom."""
-    from scipy import ndimage
-
     labels, count = component_labels(normal_map.mask)
     if count == 1:
         del labels
         if normal_map.foreground >= min_area:
             yield ComponentMap(0, normal_map, 0, 0)
         return
-    for number, (rows, columns) in enumerate(ndimage.find_objects(labels)):
+    yield from labelled_maps(normal_map, labels, range(count), min_area)
+
+
+def labelled_maps(
+    normal_map: NormalMap, labels: NDArray[np.int32], numbers: Sequence[int], min_area: int = 1
+) -> Iterator[ComponentMap]:
+    """Yield the parts of a map with the labels (H, W) 1, 2, …, which are components with these numbers."""
+    from scipy import ndimage
+
+    for label, place in enumerate(ndimage.find_objects(labels), start=1):
+        if place is None:
+            continue
+        rows, columns = place
         top, left = rows.start - rows.start % ALIGNED, columns.start - columns.start % ALIGNED
         window = slice(top, rows.stop), slice(left, columns.stop)
-        mask = labels[window] == number + 1
+        mask = labels[window] == label
         if np.count_nonzero(mask) >= min_area:
             camera = window_camera(normal_map.camera, left, top)
-            yield ComponentMap(number, NormalMap.derived(normal_map.normals[window], mask, camera), top, left)
+            own = NormalMap.derived(normal_map.normals[window], mask, camera)
+            yield ComponentMap(int(numbers[label - 1]), own, top, left)
 
 
 def window_camera(camera: Camera, left: int, top: int) -> Camera:

@@ -11,7 +11,7 @@ Each component of the mask has its own noise: a clean one neither hides that of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,10 +21,15 @@ from numpy.typing import NDArray
 from normalmesh.arguments import checked_finite
 from normalmesh.errors import NormalMeshError
 from normalmesh.normals._noise import Sample, bilateral, loop_gaps
-from normalmesh.normals.component_maps import component_maps
+from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
+#: Closure error, least and mean cos² of the tilts of loops: (K, 3), in the unit of the camera.
+Loops = NDArray[np.float32]
+
+#: Pixels of a component that may show its noise.
+SMALLEST = 4
 #: Noise (degrees) below which normals are not filtered: the estimate is that large for clean maps of rough surfaces.
 NEGLIGIBLE = 1.0
 #: Standard deviation (px) of the window of the filter against white noise; against other noise it is the correlation.
@@ -111,32 +116,38 @@ def component_noise(normal_map: NormalMap) -> MapNoise:
     found: dict[int, tuple[Noise, int]] = {}
     for each in component_maps(normal_map):
         area = each.normal_map.foreground
-        found[each.number] = _estimated(each.normal_map) if area >= 4 else Noise(0.0), area
+        found[each.number] = noise_of_component(each.normal_map), area
     return MapNoise(*zip(*found.values(), strict=True))
 
 
-def _estimated(normal_map: NormalMap) -> Noise:
-    """Estimate the noise on the normals of one component.
+def noise_of_component(normal_map: NormalMap) -> Noise:
+    """Estimate the noise on the normals of a map of one component."""
+    if normal_map.foreground < SMALLEST:
+        return Noise(0.0)
+    return noise_from_loops(lambda side: _loops(normal_map, side), normal_map.camera.pixel_length)
+
+
+def noise_from_loops(loops: Callable[[int], Loops], pixel_length: float) -> Noise:
+    """Estimate the noise on the normals of one component, from a sample of loops of one and of four px.
 
     The curl of the gradients around 2×2 pixels vanishes for a smooth surface; white noise of deviation σ on the
     gradients gives it the deviation √2 σ. Correlated noise gives it less, and more to closure errors around 4×4 pixels:
     how they grow determines the correlation. Medians are robust to occlusions and creases.
     """
-    small, large = (_usual_deviation(normal_map, side) for side in (1, CORRELATED_LOOP))
+    small, large = (_usual_deviation(loops(side)) / pixel_length for side in (1, CORRELATED_LOOP))
     correlation = _correlation(large / small) if small > 0 else 0.0
     deviation = small / math.sqrt(_closure_variance(1, correlation))
     return Noise(math.degrees(deviation), correlation)
 
 
-def _usual_deviation(normal_map: NormalMap, side: int) -> float:
-    """Return the deviation of closure errors around loops (px) for slopes seen from the front.
+def _usual_deviation(loops: Loops) -> float:
+    """Return the deviation of closure errors around loops for slopes seen from the front.
 
     Noise of deviation σ on a normal that is tilted by θ gives slopes the deviation σ / cos² θ along the tilt, and
     σ / cos θ across.
     """
-    gaps, _, flat = _loops(normal_map, side)
-    known = np.abs(gaps) * flat * np.sqrt(2 / (1 + flat))
-    return 1.4826 * _median(known) / normal_map.camera.pixel_length
+    gaps, _, flat = loops.T
+    return 1.4826 * _median(np.abs(gaps) * flat * np.sqrt(2 / (1 + flat)))
 
 
 def closure_error(normal_map: NormalMap, noise: float | Noise | MapNoise) -> float:
@@ -149,7 +160,7 @@ def closure_error(normal_map: NormalMap, noise: float | Noise | MapNoise) -> flo
     known = noise_of(normal_map, noise)
     errors, areas = [], []
     for each in component_maps(normal_map):
-        gaps, least, _ = _loops(each.normal_map, LOOP)
+        gaps, least, _ = _loops(each.normal_map, LOOP).T
         usual = _median(np.abs(gaps) * least) / normal_map.camera.pixel_length
         by_noise = 0.6745 * math.sqrt(4 * LOOP) * math.radians(known.of(each.number).as_white)
         errors.append(math.sqrt(max(usual**2 - by_noise**2, 0.0)))
@@ -199,26 +210,33 @@ def _growths() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.array(factors), correlations
 
 
-def _loops(normal_map: NormalMap, side: int) -> tuple[NDArray[np.float32], ...]:
-    """Return closure errors of a sample of loops, in the unit of the camera; least and mean cos² of their tilts."""
+def _loops(normal_map: NormalMap, side: int) -> Loops:
+    """Return a sample of the loops of a map."""
     rows, columns, step = _rows_and_columns(normal_map, side)
-    known = _known_loops(normal_map, side, rows[::step], columns)
-    if step > 1 and len(known) < FAIR * normal_map.foreground / step:
+    foreground = normal_map.foreground
+    return sampled_loops(lambda chosen: loops_in_rows(normal_map, side, chosen, columns), rows, step, foreground)
+
+
+def sampled_loops(known: Callable[[NDArray[np.int64]], Loops], rows: NDArray[np.int64], step: int, area: int) -> Loops:
+    """Return the loops that begin in every ``step``-th of the rows of so many foreground pixels.
+
+    ``known`` gives all loops that begin in some rows (K,).
+    """
+    found = known(rows[::step])
+    if step > 1 and len(found) < FAIR * area / step:
         # Rows at equal distances may miss the loops of a mask that repeats itself.
         order = np.arange(len(rows) // step)
         uneven = order * step + ((order * GOLDEN % 1) * step).astype(np.int64)
-        known = max(known, _known_loops(normal_map, side, rows[uneven], columns), key=len)
-    return known[:, 0], known[:, 1], known[:, 2]
+        found = max(found, known(rows[uneven]), key=len)
+    return found
 
 
-def _known_loops(
-    normal_map: NormalMap, side: int, rows: NDArray[np.int64], columns: tuple[int, int]
-) -> NDArray[np.float32]:
-    """Return closure error, least and mean cos² of the tilts (K, 3) of all loops that begin in some rows."""
+def loops_in_rows(normal_map: NormalMap, side: int, rows: NDArray[np.int64], columns: tuple[int, int]) -> Loops:
+    """Return all loops, of a side in px, that begin in some rows and between two columns."""
     found = np.empty((len(rows), columns[1] - columns[0], 3), np.float32)
     arrays = (normal_map.normals, normal_map.mask, normal_map.camera.frame)
     in_parallel(loop_gaps, len(found), side, Sample(np.ascontiguousarray(rows), *columns), *arrays, found, grain=16)
-    known: NDArray[np.float32] = found[~np.isnan(found[..., 0])]
+    known: Loops = found[~np.isnan(found[..., 0])]
     return known
 
 
@@ -229,11 +247,11 @@ def _median(values: NDArray[np.float32]) -> float:
 
 def sample_bytes(foreground: int, rectangle: int) -> float:
     """Return the bytes that the sample needs on so many foreground pixels, in a rectangle of so many pixels."""
-    step = _sample_step(foreground, rectangle)
+    step = sample_step(foreground, rectangle)
     return (12 * rectangle + 34 * foreground) / step
 
 
-def _sample_step(foreground: int, rectangle: int) -> int:
+def sample_step(foreground: int, rectangle: int) -> int:
     """Return the distance of the rows of the sample."""
     return max(1, foreground // SAMPLED, rectangle // MOST_SAMPLED)
 
@@ -246,7 +264,7 @@ def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[NDArray[np.int
     mask = normal_map.mask
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     left, right = int(columns[0]), int(columns[-1]) + 1
-    step = _sample_step(normal_map.foreground, len(rows) * (right - left))
+    step = sample_step(normal_map.foreground, len(rows) * (right - left))
     return rows[rows < mask.shape[0] - reach], (left, right), step
 
 
@@ -269,16 +287,19 @@ def noise_of(normal_map: NormalMap, given: float | Noise | MapNoise | None) -> M
     return noise if isinstance(noise, MapNoise) else MapNoise((noise,), (normal_map.foreground,))
 
 
-def without_noise(normal_map: NormalMap, noise: float | Noise | MapNoise) -> NormalMap:
+def without_noise(
+    normal_map: NormalMap, noise: float | Noise | MapNoise, parts: Iterable[ComponentMap] | None = None
+) -> NormalMap:
     """Return the map after a bilateral filter against noise (degrees if white); the map itself if it is below 1°.
 
-    The window is just large enough for averages over it to be less noisy. Components are filtered one by one.
+    The window is just large enough for averages over it to be less noisy. Components are filtered one by one;
+    ``parts`` are those of a map that is a window of another one, whose numbers the noise belongs to.
     """
     known = noise_of(normal_map, noise)
     if known.largest.degrees < NEGLIGIBLE:
         return normal_map
     smooth = np.zeros(normal_map.normals.shape, np.float32)
-    for each in component_maps(normal_map):
+    for each in component_maps(normal_map) if parts is None else parts:
         own, mask = known.of(each.number), each.normal_map.mask
         filtered = _filtered(each.normal_map, own) if own.degrees >= NEGLIGIBLE else each.normal_map.normals
         if each.normal_map is normal_map:
@@ -288,10 +309,21 @@ def without_noise(normal_map: NormalMap, noise: float | Noise | MapNoise) -> Nor
     return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
 
 
+def filter_reach(noise: MapNoise) -> int:
+    """Return how many px around it the filter of a pixel takes into account; 0 if nothing is filtered."""
+    filtered = [_filter_radius(each) for each in noise.components if each.degrees >= NEGLIGIBLE]
+    return max(filtered, default=0)
+
+
+def _filter_radius(noise: Noise) -> int:
+    """Return the radius (px) of the window of the filter."""
+    return round(REACH * max(WIDTH, noise.correlation))
+
+
 def _filtered(normal_map: NormalMap, noise: Noise) -> NDArray[np.float32]:
     """Return bilaterally filtered normals (H, W, 3), zero outside the mask."""
     smooth = np.empty_like(normal_map.normals)
     width = max(WIDTH, noise.correlation)
-    window = (round(REACH * width), width, 3 * math.radians(noise.degrees))
+    window = (_filter_radius(noise), width, 3 * math.radians(noise.degrees))
     in_parallel(bilateral, len(smooth), normal_map.normals, normal_map.mask, *window, smooth, grain=32)
     return smooth

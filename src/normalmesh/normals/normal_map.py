@@ -17,7 +17,7 @@ from normalmesh.normals._normal_map import (
     BACK_FACING,
     INVALID,
     UNRESOLVED,
-    GivenVectors,
+    MaskWindow,
     NormalMapArrays,
     clean_normals,
     count_clamped,
@@ -155,7 +155,7 @@ class NormalMap:
         given = _checked_normals(self.normals)
         mask = checked_mask(self.mask, given.shape[:2])
         shortest = SHORT * _typical_length(given, mask)
-        normals, counts = clean(GivenVectors(given, mask, 0, 0), self.camera, shortest)
+        normals, counts = clean(given, MaskWindow(mask, 0, 0), self.camera, shortest)
         totals = counts.sum(axis=0)
         refuse_unusable(totals, int(np.count_nonzero(mask)))
         missing, extended = missing_of(counts), 0
@@ -254,14 +254,16 @@ def _typical_length(given: NDArray[np.floating], mask: NDArray[np.bool_]) -> flo
     return 0.0
 
 
-def clean(given: GivenVectors, camera: Camera, shortest: float) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def clean(
+    given: NDArray[np.floating], window: MaskWindow, camera: Camera, shortest: float
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return unit normals (H, W, 3), zero where there is no measurement, and the counts (H, 5) of what was changed.
 
-    Vectors up to ``shortest`` are none; ``camera`` is that of the image that ``given`` is a window of.
+    Vectors up to ``shortest`` are none; ``camera`` is that of the image that ``given`` (H, W, 3) is a window of.
     """
-    normals = np.empty(given.vectors.shape, np.float32)
+    normals = np.empty(given.shape, np.float32)
     counts = np.zeros((len(normals), 5), np.int64)
-    in_parallel(clean_normals, len(normals), given, camera.arrays, shortest, normals, counts, grain=64)
+    in_parallel(clean_normals, len(normals), given, window, camera.arrays, shortest, normals, counts, grain=64)
     return normals, counts
 
 

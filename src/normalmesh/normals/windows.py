@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -33,24 +34,20 @@ def rectangle_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Rectang
 
 def checked_window(rows: object, columns: object, shape: tuple[int, int]) -> tuple[slice, slice]:
     """Return rows and columns as slices with a start and a stop inside an image, or raise :class:`NormalMeshError`."""
-    first, second = (
-        _checked_side(side, name, length)
-        for side, name, length in zip((rows, columns), ("rows", "columns"), shape, strict=True)
-    )
+    first, second = (_checked_side(side, length) for side, length in zip((rows, columns), shape, strict=True))
     if first is None or second is None:
-        given = f"{repr_for_error(rows)}, {repr_for_error(columns)}"
         raise NormalMeshError(
-            f"a window must be two slices of pixels without steps, with a start inside the image of "
-            f"{shape_text(shape)} pixels, not {given}"
+            f"rows and columns of a window must be slices without steps that begin inside the image of "
+            f"{shape_text(shape)} pixels, not {repr_for_error(rows)} and {repr_for_error(columns)}"
         )
     return first, second
 
 
-def _checked_side(side: object, name: str, length: int) -> slice | None:
+def _checked_side(side: object, length: int) -> slice | None:
     if not isinstance(side, slice) or side.step not in (None, 1):
         return None
     ends = (0 if side.start is None else side.start, length if side.stop is None else side.stop)
-    if not all(isinstance(end, int | np.integer) for end in ends):
+    if not all(isinstance(end, Integral) for end in ends):
         return None
     start, stop = int(ends[0]), min(int(ends[1]), length)
     return slice(start, stop) if 0 <= start < stop else None

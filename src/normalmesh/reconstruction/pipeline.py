@@ -20,7 +20,7 @@ from normalmesh.integration.integration_options import IntegrationKeywords, Inte
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.integration.prior import check_prior
 from normalmesh.jumps.finding import jumps_along, jumps_of
-from normalmesh.jumps.given_lines import given_paths
+from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, noise_of, without_noise
@@ -158,7 +158,7 @@ def jumps_and_hierarchy(
             raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
         return Jumps(), None
     if given is not None:
-        return (given if isinstance(given, Jumps) else jumps_along(given_paths(given, normal_map), normal_map)), None
+        return (given if isinstance(given, Jumps) else jumps_along(given, PixelsInMemory(normal_map))), None
     hierarchy = Hierarchy.of(normal_map)
     return jumps_of(normal_map, integration.discontinuities, hierarchy), hierarchy
 

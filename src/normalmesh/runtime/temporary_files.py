@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
@@ -33,13 +34,16 @@ def remove_now(path: Path) -> None:
 
 @contextmanager
 def temporary_path(folder: Path, suffix: str = ".tmp") -> Iterator[Path]:
-    """Yield a hidden path where no file is yet. What is there afterwards, or at the end of the process, is removed."""
+    """Yield a hidden path where nothing is yet.
+
+    The file or folder that is there afterwards, or at the end of the process, is removed.
+    """
     path = folder / f".normalmesh-{os.urandom(8).hex()}{suffix}"
     _paths.add(path)
     try:
         yield path
     finally:
-        path.unlink(missing_ok=True)
+        _remove(path)
         _paths.discard(path)
 
 
@@ -52,6 +56,13 @@ def new_file(path: Path, mode: int = 0o666) -> BinaryIO:
 def remove_temporary_files() -> None:
     """Remove the temporary files of everything that is under way."""
     for path in tuple(_paths):
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
         path.unlink(missing_ok=True)
 
 

@@ -58,12 +58,12 @@ def in_parallel(kernel: Callable[..., None], count: int, *arguments: Any, grain:
             others += (_pool.submit(work) for _ in range(threads - 1))
         work()
     finally:
-        for other in others:
-            other.cancel()
-        wait(others)
-    for other in others:
-        if not other.cancelled():
-            other.result()
+        # One that is cancelled never begins. To wait for it would be to wait for a thread of the pool, which may be
+        # waiting, too, if it runs such a loop inside another one.
+        begun = [other for other in others if not other.cancel()]
+        wait(begun)
+    for other in begun:
+        other.result()
 
 
 def _division(count: int, grain: int) -> tuple[int, int]:

@@ -65,6 +65,8 @@ class EliminationPlan:
     coordinates
         (n, 2) positions of the unknowns in the plane, in any unit. Without them, positions are derived from distances
         in the graph, which takes longer and gives somewhat more fill-in.
+    last
+        (b,) unknowns that form the last block, in this order, to be left to the caller. By default there are none.
 
     Attributes
     ----------
@@ -81,16 +83,20 @@ class EliminationPlan:
         Numbers in the update of each block.
     """
 
-    def __init__(self, matrix: csr_matrix, coordinates: Float | None) -> None:
+    def __init__(self, matrix: csr_matrix, coordinates: Float | None, last: NDArray[np.integer] | None = None) -> None:
         self.pattern = Pattern(matrix.indptr, matrix.indices)
         if coordinates is None:
             coordinates = landmark_coordinates(self.pattern)
-        blocks = _dissected(self.pattern, coordinates)
+        blocks = _dissected(self.pattern, coordinates, np.empty(0, np.int32) if last is None else last)
         couplings = find_borders(self.pattern, blocks)
         self.elimination = Elimination(blocks, couplings, plan_assembly(self.pattern, blocks, couplings))
         self.tree = EliminationTree.of(couplings.parent)
         own, beyond = blocks.stop - blocks.start, np.diff(couplings.border)
-        task, self._levels = self.tree.tasks(own * (own + beyond) ** 2.0 + _BLOCK_WORK, _SHARE)
+        work = own * (own + beyond) ** 2.0 + _BLOCK_WORK
+        if last is not None and len(last):
+            # Enough to make the last block a task on its own, and those next below it, whose updates the caller reads.
+            work[-1] = 2 * _SHARE * work[:-1].sum() + 1.0
+        task, self._levels = self.tree.tasks(work, _SHARE)
         self._tasks = np.concatenate([[0], np.cumsum(np.bincount(task))])
         self._blocks = np.lexsort((self.tree.postorder(), task))
         # Padded as by _fronts.padded.
@@ -164,16 +170,16 @@ def _pointers(counts: NDArray[np.generic]) -> Int:
     return pointers
 
 
-def _dissected(pattern: Pattern, coordinates: Float) -> Blocks:
-    """Return elimination order and blocks by nested dissection."""
-    n = len(coordinates)
+def _dissected(pattern: Pattern, coordinates: Float, last: NDArray[np.integer]) -> Blocks:
+    """Return elimination order and blocks by nested dissection of all unknowns but the last ones, which are a block."""
+    n, inside = len(coordinates), len(coordinates) - len(last)
     positions = Positions(coordinates[:, 0].copy(), coordinates[:, 1].copy())
-    ordering = Ordering(
-        np.arange(n, dtype=np.int32), np.zeros(n, np.bool_), np.zeros(n, np.int8), np.empty(n, np.int32)
-    )
-    parts = np.array([[0, n]])
+    order = np.concatenate([np.delete(np.arange(n, dtype=np.int32), last), last], dtype=np.int32)
+    ordering = Ordering(order, np.zeros(n, np.bool_), np.zeros(n, np.int8), np.empty(n, np.int32))
+    ordering.begins[inside:][:1] = True
+    parts = np.array([[0, inside]])
     # There are no edges between parts, so they can be halved at the same time.
-    while n >= _PARALLEL_FROM and len(parts) < _PARTS:
+    while inside >= _PARALLEL_FROM and len(parts) < _PARTS:
         halves = np.zeros((2 * len(parts), 2), np.int64)
         in_parallel(dissect, len(parts), parts, halves, False, pattern, positions, ordering, grain=1)
         parts = halves

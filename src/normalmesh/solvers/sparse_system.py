@@ -34,8 +34,10 @@ TOLERANCE = 1e-8
 #: Assumed memory of the machine in bytes, if it is unknown.
 UNKNOWN_MEMORY = 8 << 30
 
+#: Of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower.
+ROUNDING = 1e-14
+
 _SHARPER = 0.05  # of the residual: what may be left of it by the step that estimates the error
-_ROUNDING = 1e-14  # of ‖|A| |x|‖: no arithmetic in float64 gets the residual lower
 
 
 class Preconditioner(Protocol):
@@ -120,6 +122,21 @@ class Solution:
     residual: float
     error: float
     free_constants: int
+
+
+class LinearSystem(Protocol):
+    """A system that can be solved for many right-hand sides."""
+
+    def solve(self, right_side: Float, *, max_error: float = math.inf) -> Solution:
+        """Solve for a right-hand side (n,); ``max_error`` asks for a small error of each unknown."""
+
+
+class Prepare(Protocol):
+    """Function that prepares a system, such as :class:`PreparedSystem`, which describes the arguments."""
+
+    def __call__(
+        self, matrix: csr_matrix, *, coordinates: Float, gauge: Gauge | None, workspace: Workspace
+    ) -> LinearSystem: ...
 
 
 @dataclass(frozen=True)
@@ -312,7 +329,7 @@ def _improved(
     error = norm(b - matrix @ x)
     goal = TOLERANCE * size
     if goal < error < np.inf:
-        goal = max(goal, _ROUNDING * norm(abs(matrix) @ np.abs(x)))
+        goal = max(goal, ROUNDING * norm(abs(matrix) @ np.abs(x)))
     return _Reached(taken.steps, error / size, error <= goal)
 
 

@@ -1,1 +1,1 @@
-"""Reconstruction in tiles, of maps that do not fit into memory: its stages, on one process or a cluster."""
+"""Reconstruction in tiles: maps that do not fit into memory, on many processes or machines."""

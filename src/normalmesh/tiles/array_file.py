@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,10 +31,20 @@ Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class ArrayFile:
-    """A file of named arrays: a handle that takes little to send to another process."""
+class ArrayFile(Mapping[str, NDArray[Any]]):
+    """A file of named arrays: a handle that takes little to send, and that loads arrays by their names."""
 
     path: Path
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.load(name)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        with open(self.path, "rb") as file:
+            return iter(_header(file, self.path)[0]["arrays"])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
     @property
     def exists(self) -> bool:

@@ -1,34 +1,96 @@
-"""The stages of a tiled reconstruction."""
+"""The stages of a tiled reconstruction: the same as in memory, each in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.decimation.rounds import decimate_with
+from normalmesh.decimation.rounds import RESERVE
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.files.maps_on_disk import MapOnDisk
-from normalmesh.integration.mesh_integration import integrate_with
-from normalmesh.jumps.finding import jumps_along, jumps_of
-from normalmesh.jumps.given_lines import given_paths
+from normalmesh.integration.discontinuities import find_discontinuities
+from normalmesh.integration.integration_options import IntegrationOptions
+from normalmesh.integration.mesh_integration import (
+    MIN_CHANGE,
+    ROUNDS_AFTER_CUTS,
+    ROUNDS_PER_SOLVE,
+    check_range,
+    mean_levels,
+)
+from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.origin import Decimation, Integration, Round
+from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import noise_of, without_noise
-from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.noise import MapNoise, checked_noise
 from normalmesh.runtime.monitor import Monitor
-from normalmesh.tiles.array_file import Arrays
+from normalmesh.tiles.array_file import ArrayFile
+from normalmesh.tiles.clean_map import CleanMap
 from normalmesh.tiles.engine import Engine
+from normalmesh.tiles.integration_tasks import Refinement, components_at, tile_coverage
+from normalmesh.tiles.map_windows import Run, WindowedMap
+from normalmesh.tiles.mask_components import MaskComponents, find_components
+from normalmesh.tiles.tile_grid import TileGrid
+from normalmesh.tiles.tile_jumps import tiled_jumps, tiled_jumps_along
+from normalmesh.tiles.tile_noise import find_noise
+from normalmesh.tiles.tiled_decimation import decimate_in_pieces
+from normalmesh.tiles.tiled_integration import TiledSolver
+from normalmesh.tiles.whole_mesh import WholeMesh
 
 if TYPE_CHECKING:
     from normalmesh.reconstruction.pipeline import Preset
 
+Float = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Stages:
+    """Runs stages of tasks, and keeps meshes between them, so that earlier stages need not be kept.
+
+    Attributes
+    ----------
+    engine : Engine
+    memory
+        Bytes that a task needs.
+    names
+        Stages since the last mesh was kept.
+    """
+
+    engine: Engine
+    memory: float
+    names: list[str] = field(default_factory=list)
+
+    def run(self, prefix: str = "") -> Run:
+        """Return a function that runs stages whose names begin with a prefix."""
+
+        def run(
+            stage: str, function: Callable[..., Any], arguments: Mapping[Any, tuple[Any, ...]]
+        ) -> dict[Any, ArrayFile]:
+            name = f"{prefix}{stage}"
+            self.names.append(name)
+            return self.engine.run(name, function, arguments, memory=self.memory)
+
+        return run
+
+    def kept(self, name: str, make: Callable[[], WholeMesh]) -> WholeMesh:
+        """Return the mesh of this name, or make it, keep it, and remove the stages that led to it."""
+        file = self.engine.folder.result("meshes", name)
+        if file.exists:
+            return WholeMesh.from_arrays(file.load())
+        mesh = make()
+        self.engine.folder.save("meshes", name, mesh.arrays())
+        for stage in self.names:
+            self.engine.folder.remove_stage(stage)
+        self.names.clear()
+        return mesh
+
 
 def reconstruct_in_pieces(
-    opened: NormalMap | MapOnDisk,
+    normal_map: WindowedMap,
     rule: StoppingRule,
     options: Preset,
     engine: Engine,
@@ -36,34 +98,175 @@ def reconstruct_in_pieces(
     tile_side: int,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
 ) -> Surface:
-    """Reconstruct a surface.
+    """Reconstruct a surface with options that have been checked."""
+    stages = Stages(engine, 0.0)
+    components = find_components(normal_map, stages.run(), tile_side)
+    noise = _noise(normal_map, components, options.integration, stages.run(), tile_side)
+    clean = CleanMap(normal_map, components, noise)
+    known = _jumps(clean, options.integration, jumps, stages.run("jumps-"), tile_side)
+    grid = TileGrid(components.rectangle, tile_side)
+    foreground = int(components.areas.sum())
 
-    A placeholder for the stages that work in tiles: it counts the foreground in tiles, and reconstructs in memory.
-    """
-    rows, columns = opened.shape
-    shared = engine.shared("map", opened)
-    tiles = {
-        (row, column): (shared, row * tile_side, column * tile_side, tile_side)
-        for row in range(-(-rows // tile_side))
-        for column in range(-(-columns // tile_side))
-    }
-    engine.run("count", count_foreground, tiles, work=0.5)
-    monitor.begin("surface")
-    normal_map = opened if isinstance(opened, NormalMap) else opened.read()
-    noise = noise_of(normal_map, options.integration.noise)
-    smooth = without_noise(normal_map, noise)
-    known = Jumps()
-    if isinstance(jumps, Jumps):
-        known = jumps
-    elif jumps is not None:
-        known = jumps_along(given_paths(jumps, smooth), smooth)
-    elif options.integration.cuts:
-        known = jumps_of(smooth, options.integration.discontinuities)
-    mesh = decimate_with(smooth, rule, options.decimation, None, known.lines)
-    return integrate_with(mesh, normal_map, replace(options.integration, noise=noise), None, known)
+    def decimated() -> WholeMesh:
+        return decimate_in_pieces(clean, grid, rule, options.decimation, stages.run("decimate-"), known.lines).cut()
+
+    mesh = stages.kept("decimated", decimated)
+    asked = rule.target(foreground)
+    report = _report(mesh, rule.target(foreground), engine)
+    solver = TiledSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement)
+    mesh = _integrated(mesh, solver, options.integration.refine, asked, stages)
+    return _surface(mesh, clean, grid, options.integration, known, report, noise, stages)
 
 
-def count_foreground(opened: NormalMap | MapOnDisk, top: int, left: int, side: int) -> Arrays:
-    """Return the number of foreground pixels of a tile."""
-    mask = opened.mask_window(slice(top, top + side), slice(left, left + side))
-    return {"count": np.array(np.count_nonzero(mask))}
+def _noise(
+    normal_map: WindowedMap, components: MaskComponents, options: IntegrationOptions, run: Run, side: int
+) -> MapNoise:
+    """Return the noise of the normals, as given or estimated."""
+    if options.noise is None:
+        return find_noise(normal_map, components, run, side)
+    noise = checked_noise(options.noise)
+    return noise if isinstance(noise, MapNoise) else MapNoise((noise,), (int(components.areas.sum()),))
+
+
+def _jumps(
+    clean: CleanMap,
+    options: IntegrationOptions,
+    given: Jumps | ArrayLike | Sequence[ArrayLike] | None,
+    run: Run,
+    side: int,
+) -> Jumps:
+    """Return the jumps, given or found."""
+    if not options.cuts:
+        return Jumps()
+    if isinstance(given, Jumps):
+        return given
+    if given is not None:
+        return tiled_jumps_along(given, clean, run, side)
+    return tiled_jumps(clean, options.discontinuities, run, side)
+
+
+def _degrees(mesh: WholeMesh, clean: CleanMap, grid: TileGrid, noise: MapNoise, run: Run) -> Float:
+    """Return the noise (C,) in degrees of each component of a mesh: that of the mask under its largest face."""
+    screen = mesh.screen()
+    degrees = np.full(int(mesh.component.max()) + 1, noise.usual.degrees)
+    if len(noise.components) == 1:
+        return degrees
+    component = mesh.component[mesh.faces[:, 0]]
+    by_area = np.argsort(screen.areas, kind="stable")
+    largest = np.empty(len(degrees), np.int64)
+    # If several values are assigned to one place, the last one is kept.
+    largest[component[by_area]] = by_area
+    points = mesh.vertices[mesh.faces[largest]].mean(axis=1)
+    found = _by_tile(clean, grid, points, run)
+    known = np.array([each.degrees for each in noise.components])
+    return np.where(found >= 0, known[found], degrees)
+
+
+def _by_tile(clean: CleanMap, grid: TileGrid, points: Float, run: Run) -> NDArray[np.int64]:
+    """Return the component (K,) of the mask at points (K, 2), −1 outside of it."""
+    tile = grid.tile_of(points)
+    keys = list(grid.keys())
+    chosen = {int(each): np.flatnonzero(tile == each) for each in np.unique(tile)}
+    found = run(
+        "labels", components_at, {each: (clean, grid.tile(keys[each]), points[own]) for each, own in chosen.items()}
+    )
+    components = np.empty(len(points), np.int64)
+    for each, own in chosen.items():
+        components[own] = found[each]["components"]
+    return components
+
+
+def _report(mesh: WholeMesh, target: int | None, engine: Engine) -> Decimation:
+    """Return the report on the decimation of all pieces."""
+    total = Round(len(mesh.vertices), 0, 0, 0, 0.0)
+    return Decimation((total,), target, True, dict(engine.seconds), dict(engine.cpu_seconds))
+
+
+def _integrated(mesh: WholeMesh, solver: TiledSolver, max_rounds: int, target: int | None, stages: Stages) -> WholeMesh:
+    """Solve and refine a mesh, as :func:`.integrate` does."""
+    cuts = solver.placement is not None
+
+    def refined(mesh: WholeMesh, turns: range, run: Run) -> None:
+        changes = solver.refine(mesh, Refinement(turns, tidies=cuts), run)
+        mesh.rounds = np.concatenate([mesh.rounds, changes])
+
+    def detached(mesh: WholeMesh, run: Run) -> None:
+        solver.detach(mesh, run)
+        if target is not None:
+            solver.refine(mesh, Refinement(), run, target - math.ceil(RESERVE * target))
+
+    def solved(name: str, mesh: WholeMesh, change: Callable[[WholeMesh, Run], None] | None = None) -> WholeMesh:
+        """Return the mesh after a change and a solve."""
+
+        def make() -> WholeMesh:
+            run = stages.run(f"{name}-")
+            if change is not None:
+                change(mesh, run)
+            mesh.error = np.array(solver.solve(mesh, run))
+            return mesh
+
+        return stages.kept(name, make)
+
+    def in_rounds(mesh: WholeMesh, numbers: range) -> WholeMesh:
+        for start in numbers[::ROUNDS_PER_SOLVE]:
+            turns = range(start, min(start + ROUNDS_PER_SOLVE, numbers.stop))
+            mesh = solved(f"refine-{start}", mesh, lambda mesh, run, turns=turns: refined(mesh, turns, run))
+            if mesh.rounds[-1].sum() < MIN_CHANGE * len(mesh.vertices):
+                break
+        return mesh
+
+    mesh = in_rounds(solved("solve", mesh), range(max_rounds))
+    if max_rounds and cuts:
+        mesh = in_rounds(solved("detach", mesh, detached), range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS))
+    if max_rounds:
+        solver.refine(mesh, Refinement(tidies=True), stages.run("tidy-"), target)
+    return mesh
+
+
+def _surface(
+    mesh: WholeMesh,
+    clean: CleanMap,
+    grid: TileGrid,
+    options: IntegrationOptions,
+    jumps: Jumps,
+    report: Decimation,
+    noise: MapNoise,
+    stages: Stages,
+) -> Surface:
+    """Return the surface of a mesh whose unknown is known."""
+    camera, final = clean.camera, mesh.screen()
+    unknown = mesh.unknown - mean_levels(mesh.unknown, mesh.component, final, camera, options.distance)[mesh.component]
+    check_range(unknown, camera)
+    found = find_discontinuities(jumps, final, unknown, camera, mesh.component, None) if options.cuts else None
+    rounds = tuple((int(flips), int(moves)) for flips, moves in mesh.rounds)
+    seconds, cpu_seconds = dict(stages.engine.seconds), dict(stages.engine.cpu_seconds)
+    integration = Integration(noise.usual.degrees, "elimination", float(mesh.error), rounds, seconds, cpu_seconds)
+    return Surface.from_unknown(
+        final,
+        unknown,
+        camera,
+        clean.shape,
+        options.units,
+        integration=integration,
+        decimation=report,
+        discontinuities=found,
+        coverage=_coverage(mesh, final, clean, grid, stages.run()),
+    )
+
+
+def _coverage(mesh: WholeMesh, final: ScreenMesh, clean: CleanMap, grid: TileGrid, run: Run) -> Coverage:
+    """Return how the mesh agrees with the foreground."""
+    areas, foreground = clean.components.areas, int(clean.components.areas.sum())
+    row, column = np.divmod(mesh.flipped, clean.shape[1])
+    tile = grid.tile_of(np.stack([column, row], axis=1).astype(np.float64))
+    keys = list(grid.keys())
+    found = run(
+        "coverage",
+        tile_coverage,
+        {int(each): (clean, grid.tile(keys[each]), mesh.flipped[tile == each]) for each in np.unique(tile)},
+    )
+    uncovered = np.zeros(len(areas), np.int64)
+    for each in found.values():
+        uncovered += np.bincount(each["components"], minlength=len(areas))
+    spilled = sum(int(each["spilled"]) for each in found.values())
+    return Coverage(foreground, int(uncovered.sum()), spilled, int(np.count_nonzero(uncovered == areas)))

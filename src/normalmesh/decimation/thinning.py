@@ -1,0 +1,124 @@
+"""Thinning: coarser meshes of parts of a surface whose vertices are some of its own, in their places.
+
+The classical decimation by quadrics in space (Garland and Heckbert 1997) for levels of detail of a surface that exists
+already. A vertex moves onto a neighbour, so that all levels share the arrays of the surface, and vertices on the border
+between two parts stay: parts fit together exactly, whatever their levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.decimation import _thinning
+from normalmesh.decimation._thinning import SPACE_QUADRIC, SpaceArrays
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.components import components
+from normalmesh.mesh.cut_mesh import following, preceding
+from normalmesh.mesh.screen_mesh import ScreenMesh, corner_table
+from normalmesh.mesh.surface import Surface
+
+#: Share of the vertices that thinning keeps, of those that are not on the border of the part.
+KEPT = 0.25
+
+#: Which of some vertices (n,) of the surface have faces outside a part, too.
+IsShared: TypeAlias = Callable[[NDArray[np.int32]], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a surface, thinned or not.
+
+    Attributes
+    ----------
+    faces : (M, 3) int32
+        Vertices of the surface.
+    vertices : (N,) int32
+        The vertices that the faces use, in ascending order.
+    quadrics : (N, 11) float64
+        Their quadrics in space; see :mod:`normalmesh.decimation._thinning`.
+    error : float
+        Estimated distance from the surface, in its unit.
+    """
+
+    faces: NDArray[np.int32]
+    vertices: NDArray[np.int32]
+    quadrics: NDArray[np.float64]
+    error: float = 0.0
+
+    @classmethod
+    def of_faces(cls, surface: Surface, faces: NDArray[np.int32], is_shared: IsShared) -> Part:
+        """Make a part of faces (M, 3) of a surface."""
+        vertices, local = _compact(faces)
+        opposite, _, _ = corner_table(local, len(vertices))
+        quadrics = np.zeros((len(vertices), SPACE_QUADRIC))
+        _thinning.fill_quadrics(surface.vertices[vertices], local, opposite, is_shared(vertices), quadrics)
+        return cls(faces, vertices, quadrics)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Part]) -> Part:
+        """Join parts of one surface."""
+        vertices, place = np.unique(np.concatenate([part.vertices for part in parts]), return_inverse=True)
+        quadrics = np.zeros((len(vertices), SPACE_QUADRIC))
+        start = 0
+        for part in parts:
+            end = start + len(part.vertices)
+            quadrics[place[start:end]] += part.quadrics
+            start = end
+        faces = np.concatenate([part.faces for part in parts])
+        return cls(faces, vertices, quadrics, max(part.error for part in parts))
+
+    def thinned(self, surface: Surface, is_shared: IsShared) -> Part:
+        """Return the part with a quarter of its vertices, and all that it shares with others.
+
+        More may stay: none goes that would turn a face over on the screen, close a hole or pinch the mesh.
+        """
+        local = np.searchsorted(self.vertices, self.faces).astype(np.int32)
+        place, fans, opposite = _fans(local, len(self.vertices))
+        quadrics = np.zeros((len(place), SPACE_QUADRIC))
+        # Of the fans of one vertex, which are no neighbours of each other, one carries its quadric.
+        _, first = np.unique(place, return_index=True)
+        quadrics[first] = self.quadrics
+        origin = self.vertices[place]
+        stays = is_shared(origin)
+        screen = ScreenMesh(surface.screen[origin], fans)
+        screen.keep_opposite(opposite)
+        mesh = ClosedMesh.from_screen(screen, surface.shape, stays, np.zeros((1, 1), np.uint8))
+        centre = surface.vertices[origin[0]]
+        space = SpaceArrays(surface.vertices[origin] - centre, quadrics, np.zeros(len(origin), np.int32))
+        most = int((1 - KEPT) * np.count_nonzero(~stays))
+        _, error = _thinning.thin(mesh.arrays, space, most)
+        kept = mesh.compact()
+        faces = origin[kept][mesh.faces[: mesh.real_faces]]
+        vertices, number = np.unique(origin[kept], return_inverse=True)
+        summed = np.zeros((len(vertices), SPACE_QUADRIC))
+        np.add.at(summed, number, quadrics[kept])
+        return Part(faces, vertices, summed, max(self.error, error))
+
+
+def _compact(faces: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the vertices (N,) that faces use, in ascending order, and the faces with these numbered from 0 on."""
+    vertices, local = np.unique(faces, return_inverse=True)
+    return vertices, local.reshape(-1, 3).astype(np.int32)
+
+
+def _fans(
+    faces: NDArray[np.int32], vertex_count: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the vertex of each fan of faces, the faces (M, 3) with fans as vertices, and their corner table (3M,).
+
+    A part may have several fans around a vertex, with faces of other parts between them. A closed mesh must not.
+    """
+    opposite, _, _ = corner_table(faces, vertex_count)
+    inner = np.flatnonzero(opposite > np.arange(len(opposite)))
+    across = opposite[inner]
+    first = np.concatenate([following(inner), preceding(inner)])
+    second = np.concatenate([preceding(across), following(across)])
+    fan = components(np.stack([first, second], axis=1), faces.size)
+    place = np.empty(int(fan.max()) + 1, np.int32)
+    place[fan] = faces.ravel()
+    return place, fan.reshape(-1, 3), opposite

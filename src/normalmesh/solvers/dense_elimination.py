@@ -1,0 +1,97 @@
+"""Elimination of some unknowns of a dense symmetric system, assembled from several condensed ones.
+
+Fronts of several thousand unknowns are eliminated by the kernels of the sparse factorisation, on several threads.
+Results do not depend on their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.runtime.threads import in_parallel
+from normalmesh.solvers._border_elimination import (
+    Front,
+    add_to_front,
+    eliminate_next,
+    packed_length,
+    substitute_front,
+    subtract_next,
+    take_triangle,
+)
+from normalmesh.solvers._fronts import PIVOTS, ROWS
+
+Float = NDArray[np.float64]
+Index = NDArray[np.integer]
+
+
+def eliminated(parts: Iterable[tuple[Index, Float]], extra: Float, beyond: int) -> tuple[Float, Float]:
+    """Assemble a system of ``own + beyond`` unknowns and eliminate the first ``own`` of them.
+
+    Parameters
+    ----------
+    parts
+        For each condensed system the places (b,) of its unknowns, and its triangle (b (b + 1) / 2,).
+    extra
+        (own,) numbers that are added to the diagonal of the unknowns that are eliminated.
+    beyond
+        Number of unknowns that stay.
+
+    Returns
+    -------
+    panel : (own, -own % 4 + own + beyond, rounded up to a multiple of four)
+        Factor of the eliminated unknowns, for :func:`forward` and :func:`backward`.
+    triangle : (beyond (beyond + 1) / 2,)
+        Upper triangle of the matrix of the unknowns that stay.
+
+    Raises
+    ------
+    NormalMeshError
+        The matrix of the eliminated unknowns is not positive definite.
+    """
+    own = extra.size
+    lead, deep = -own % 4, beyond + -beyond % 4
+    front = Front(np.zeros((own, lead + own + deep)), np.zeros((deep, deep)))
+    for places, triangle in parts:
+        add_to_front(triangle, places, front)
+    front.panel[np.arange(own), lead + np.arange(own)] += extra
+    _eliminate(front)
+    triangle = np.empty(beyond * (beyond + 1) // 2)
+    take_triangle(front.update, beyond, triangle)
+    return front.panel, triangle
+
+
+def _eliminate(front: Front) -> None:
+    """Eliminate the own rows of a front, in place."""
+    own, columns = front.panel.shape
+    packed = np.empty(packed_length(columns))
+    in_update = -(-len(front.update) // ROWS)
+    for start in range(-(-own % 4), own, PIVOTS):
+        bad = eliminate_next(front.panel, start, packed)
+        if bad >= 0:
+            raise NormalMeshError(
+                f"the matrix is not positive definite: pivot {bad} of {own} dense ones is not positive"
+            )
+        blocks = -(-max(own - start - PIVOTS, 0) // ROWS) + in_update
+        in_parallel(subtract_next, blocks, start, front, packed, grain=1)
+
+
+def forward(panel: Float, right_side: Float) -> tuple[Float, Float]:
+    """Return the forward-substituted right-hand side (own,), and what is left of it for the others (beyond,)."""
+    own, lead = len(panel), -len(panel) % 4
+    values = np.zeros(panel.shape[1])
+    values[lead : lead + right_side.size] = right_side
+    substitute_front(True, panel, values)
+    return values[lead : lead + own], values[lead + own : lead + right_side.size]
+
+
+def backward(panel: Float, substituted: Float, beyond: Float) -> Float:
+    """Return the unknowns (own,) that were eliminated, given the others (beyond,)."""
+    own, lead = len(panel), -len(panel) % 4
+    values = np.zeros(panel.shape[1])
+    values[lead : lead + own], values[lead + own : lead + own + beyond.size] = substituted, beyond
+    substitute_front(False, panel, values)
+    return values[lead : lead + own]

@@ -1,0 +1,171 @@
+"""Decimation in pieces: tiles first, then strips along the seams, then the crossings of seams.
+
+Pieces are decimated up to common limits of cost, so that none has more vertices than its normals need. Tiles report how
+many vertices they would have for several limits of the last round; the one that leads to the number asked for is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.decimation.decimation_options import DecimationOptions
+from normalmesh.decimation.hierarchy import PERIOD, level_of
+from normalmesh.decimation.rounds import FIRST_TARGET
+from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
+from normalmesh.decimation.stopping import StoppingRule, falling_targets
+from normalmesh.mesh.cut_mesh import boundary_vertices
+from normalmesh.mesh.jumps import JumpLine
+from normalmesh.tiles.decimation_tasks import (
+    DecimationPlan,
+    begin_tile,
+    decimate_piece,
+    finish_tile,
+    interpolated_limit,
+    pilot,
+    tile_histogram,
+)
+from normalmesh.tiles.map_windows import Run, WindowedMap
+from normalmesh.tiles.tile_grid import TileGrid
+from normalmesh.tiles.whole_mesh import WholeMesh
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+#: Number of sample tiles, and their side (px), that determine the limits of the first rounds.
+SAMPLES, SAMPLE_SIDE = 16, 4 * PERIOD
+#: Limits of the last round that tiles try, as multiples of the one that the samples lead to.
+RUNGS = 1.1 ** np.arange(-6, 7)
+#: Share of the foreground far from seams from which on the counts of tiles are taken to be a fair sample.
+FAIR = 0.05
+
+
+def decimate_in_pieces(
+    clean: WindowedMap,
+    grid: TileGrid,
+    rule: StoppingRule,
+    options: DecimationOptions,
+    run: Run,
+    lines: tuple[JumpLine, ...] = (),
+) -> WholeMesh:
+    """Decimate a map up to a rule, piece by piece; the mesh does not depend on who runs which task when."""
+    target_given = rule.threshold is None
+    regularisation = options.regularisation_for(target_given)
+    even = 0.0 if target_given else regularisation
+    plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines)
+    keys = list(grid.keys())
+    found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys})
+    areas = {key: int(result["foreground"]) for key, result in found.items()}
+    foreground = sum(areas.values())
+    histogram = sum(result["counts"] for result in found.values() if len(result["counts"]))
+    plan = _started(plan, histogram, rule, foreground)
+    if target_given:
+        plan = _piloted(plan, clean, grid, areas, rule.target(foreground) or 3, run)
+        rungs = plan.limits[-1] * RUNGS
+    else:
+        plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
+        rungs = np.empty(0)
+    filled = [key for key in keys if areas[key]]
+    begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled})
+    if target_given:
+        plan = _with_last_limit(plan, rungs, list(begun.values()), foreground)
+    done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled})
+    mesh = WholeMesh.joined([done[key] for key in filled])
+    for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
+        _decimate_zones(mesh, clean, grid, plan, run, stage, zone)
+    return mesh
+
+
+def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foreground: int) -> DecimationPlan:
+    """Return the plan with the level of the start mesh: −1 for all pixel corners, if fewer would save nothing."""
+    target = rule.target(foreground)
+    density = rule.expected_vertices(foreground) / foreground
+    if plan.options.start == "pixels":
+        return replace(plan, density=density)
+    if target is None:
+        return replace(plan, density=density, level=LEVEL_SHARE * rule.max_cost)
+    wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
+    level = level_of(histogram, wanted) if wanted < FULL * foreground else -1.0
+    return replace(plan, density=density, level=level)
+
+
+def _piloted(
+    plan: DecimationPlan,
+    clean: WindowedMap,
+    grid: TileGrid,
+    areas: Mapping[tuple[int, int], int],
+    target: int,
+    run: Run,
+) -> DecimationPlan:
+    """Return the plan with the limits of cost that sample tiles lead to."""
+    foreground, options = sum(areas.values()), plan.options
+    goals = falling_targets(target, foreground, options.rounds, FIRST_TARGET[options.start])
+    densities = [goal.target / foreground for goal in goals]
+    small = replace(grid, side=min(SAMPLE_SIDE, grid.side))
+    keys = _samples(clean, grid, small, areas)
+    found = run("pilot", pilot, {0: (clean, small, keys, replace(plan, lines=()), densities)})
+    return replace(plan, limits=tuple(found[0]["limits"].tolist()))
+
+
+def _samples(
+    clean: WindowedMap, grid: TileGrid, small: TileGrid, areas: Mapping[tuple[int, int], int]
+) -> list[tuple[int, int]]:
+    """Choose small tiles, spread evenly over the foreground: the keys in a grid of small ones."""
+    keys = list(areas)
+    total = np.cumsum([areas[key] for key in keys])
+    chosen: set[tuple[int, int]] = set()
+    ratio = grid.side // small.side
+    for sample in range(SAMPLES):
+        key = keys[int(np.searchsorted(total, (sample + 0.5) / SAMPLES * total[-1]))]
+        mask = clean.mask_window(grid.tile(key).rows, grid.tile(key).columns)
+        rows, columns = (np.arange(0, length, small.side) for length in mask.shape)
+        counts = np.add.reduceat(np.add.reduceat(mask, rows, axis=0, dtype=np.int64), columns, axis=1)
+        # Golden-section steps through the foreground of the tile never repeat.
+        share = (sample * 0.6180339887498949 + 0.5) % 1.0
+        place = int(np.searchsorted(np.cumsum(counts), share * counts.sum()))
+        row, column = divmod(place, counts.shape[1])
+        chosen.add((key[0] * ratio + row, key[1] * ratio + column))
+    return sorted(chosen)
+
+
+def _with_last_limit(
+    plan: DecimationPlan, rungs: NDArray[np.float64], tiles: list[Mapping[str, Any]], foreground: int
+) -> DecimationPlan:
+    """Return the plan with the limit of the last round at which the tiles have as many vertices as they should."""
+    undisturbed = sum(int(tile["undisturbed"]) for tile in tiles)
+    if undisturbed < FAIR * foreground:
+        return plan
+    counts = sum(tile["counts"] for tile in tiles)
+    return replace(plan, limits=(*plan.limits[:-1], interpolated_limit(rungs, counts, plan.density * undisturbed)))
+
+
+def _decimate_zones(
+    mesh: WholeMesh, clean: WindowedMap, grid: TileGrid, plan: DecimationPlan, run: Run, stage: str, zone_of: Any
+) -> None:
+    """Decimate the vertices that wait, zone by zone, and the vertices around them once more, but for the outline."""
+    zone = np.full(len(mesh.vertices), -1)
+    waiting = np.flatnonzero(mesh.waiting)
+    zone[waiting] = zone_of(mesh.vertices[waiting])
+    if stage == "crossings":
+        zone[(zone >= 0) & ~grid.is_even(zone)] = -1
+    around = mesh.neighbours(zone >= 0) & ~mesh.waiting & ~boundary_vertices(mesh.screen())
+    around[mesh.seams] = False
+    _spread(zone, mesh.faces, around)
+    pieces = dict(mesh.pieces(zone))
+    flipped = mesh.flipped
+    found = run(stage, decimate_piece, {name: (clean, piece, plan, flipped) for name, piece in pieces.items()})
+    mesh.replace([(pieces[name], found[name]) for name in pieces])
+
+
+def _spread(zone: Int, faces: NDArray[np.int32], around: Bool) -> None:
+    """Give vertices ``around`` (N,) the zone of a vertex that they have a face in common with, the largest number."""
+    chosen = faces[around[faces].any(axis=1)]
+    largest = zone[chosen].max(axis=1)
+    spread = np.full(len(zone), -1)
+    np.maximum.at(spread, chosen, largest[:, None])
+    zone[around] = spread[around]

@@ -1,0 +1,160 @@
+"""Integration in pieces: one exact solve of all tiles, then refinement of tiles, strips and crossings, in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.integration.mesh_solver import MAX_ERROR
+from normalmesh.mesh.jumps import Placement
+from normalmesh.tiles.elimination import TiledSystem
+from normalmesh.tiles.integration_tasks import (
+    Refinement,
+    TileMesh,
+    detached_edges,
+    refine_piece,
+    tile_equations,
+    tile_heights,
+)
+from normalmesh.tiles.lazy_arguments import LazyArguments
+from normalmesh.tiles.map_windows import Run, WindowedMap
+from normalmesh.tiles.merge_tree import MergeTree
+from normalmesh.tiles.tile_elements import Elements, Partition
+from normalmesh.tiles.tile_faces import TileFaces
+from normalmesh.tiles.tile_grid import TileGrid
+from normalmesh.tiles.whole_mesh import Arrays, Piece, WholeMesh
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+#: The stages in which pieces are refined: each vertex is free in one of them.
+ZONES = ("tiles", "strips", "crossings", "crossings-2")
+
+
+@dataclass(frozen=True, eq=False)
+class TiledSolver:
+    """Solves and refines meshes in pieces.
+
+    Attributes
+    ----------
+    clean : WindowedMap
+    grid : TileGrid
+    noise : (C,)
+        Noise of the normals of each component of the mesh, in degrees.
+    placement : Placement
+        Where jumps place the parts of the surface, or None for a continuous surface.
+    """
+
+    clean: WindowedMap
+    grid: TileGrid
+    noise: Float
+    placement: Placement | None = None
+
+    def solve(self, mesh: WholeMesh, run: Run) -> float:
+        """Solve for the unknown of a mesh, in place; return the estimated error in px."""
+        faces = TileFaces.of(mesh.screen(), self.grid)
+        part = partial(_part, mesh, faces)
+        equations = run(
+            "means",
+            tile_equations,
+            LazyArguments(faces.tiles, lambda tile: (self.clean, part(tile), self.placement)),
+        )
+        offsets, error = self._offsets(faces, equations, run)
+        heights = run(
+            "heights",
+            tile_heights,
+            LazyArguments(
+                faces.tiles, lambda tile: (self.clean, part(tile), equations[tile], offsets[faces.with_rings(tile)])
+            ),
+        )
+        mesh.unknown = np.empty(len(mesh.vertices))
+        for tile in faces.tiles:
+            vertices = np.unique(mesh.faces[faces.with_rings(tile)])
+            own = faces.owner[vertices] == tile
+            mesh.unknown[vertices[own]] = heights[tile]["unknown"][own]
+        return error
+
+    def _offsets(self, faces: TileFaces, equations: Mapping[int, Arrays], run: Run) -> tuple[Float, float]:
+        """Solve for the offsets (M,) of all faces; return them, and their estimated error in px."""
+        centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
+        joined = {
+            name: np.concatenate([equations[tile][name] for tile in faces.tiles])
+            for name in ("pairs", "weights", "steps")
+        }
+        elements = Elements.of_edges(**joined, count=len(centroids))
+        if held is not None:
+            elements = elements.holding(held, values)
+        system = TiledSystem(Partition(elements, faces.tile, centroids), MergeTree.of(*self.grid.counts), run)
+        scale = self.clean.camera.pixel_length
+        solution = system.solve(max_error=MAX_ERROR * scale)
+        return solution.x, solution.error / scale
+
+    def detach(self, mesh: WholeMesh, run: Run) -> None:
+        """Cut bad faces at the boundary off from neighbours that the placement holds apart, in place."""
+        faces = TileFaces.of(mesh.screen(), self.grid)
+
+        def arguments(tile: int) -> tuple[Any, ...]:
+            vertices = np.unique(mesh.faces[faces.with_rings(tile)])
+            return self.clean, _part(mesh, faces, tile), mesh.unknown[vertices], self.placement
+
+        found = run("detach", detached_edges, LazyArguments(faces.tiles, arguments))
+        edges = [np.unique(mesh.faces[faces.with_rings(tile)])[found[tile]["edges"]] for tile in faces.tiles]
+        mesh.cut_again(np.concatenate(edges))
+
+    def refine(self, mesh: WholeMesh, work: Refinement, run: Run, target: int | None = None) -> Int:
+        """Refine all vertices once, tile by tile, then along seams, then at crossings, in place.
+
+        With a target, vertices are added in the tiles to reach it. Return the flips and moves (R, 2) of each round.
+        """
+        mesh.waiting = ~mesh.fixed
+        changes = np.zeros((len(work.turns), 2), np.int64)
+        for stage in ZONES:
+            pieces = dict(mesh.pieces(_zones(mesh, self.grid, stage)))
+            added = _shares(pieces, target - len(mesh.vertices)) if stage == "tiles" and target else {}
+            found = run(
+                stage,
+                refine_piece,
+                {
+                    key: (self.clean, piece, self.noise[piece.component], work, added.get(key, 0))
+                    for key, piece in pieces.items()
+                },
+            )
+            mesh.replace([(pieces[key], found[key]) for key in pieces])
+            changes += sum((found[key]["changes"] for key in pieces), np.zeros_like(changes))
+        return changes
+
+
+def _shares(pieces: Mapping[int, Piece], count: int) -> dict[int, int]:
+    """Divide a number of new vertices among pieces, in proportion to their vertices; none if it is negative."""
+    sizes = np.array([np.count_nonzero(piece.free) for piece in pieces.values()])
+    ends = np.round(np.cumsum(sizes) / max(sizes.sum(), 1) * max(count, 0)).astype(np.int64)
+    return dict(zip(pieces, np.diff(ends, prepend=0).tolist(), strict=True))
+
+
+def _part(mesh: WholeMesh, faces: TileFaces, tile: int) -> TileMesh:
+    """Return the faces of a tile, and those around them."""
+    numbers = faces.with_rings(tile)
+    vertices, local = np.unique(mesh.faces[numbers], return_inverse=True)
+    places = local.reshape(-1, 3).astype(np.int32)
+    return TileMesh(mesh.vertices[vertices], places, numbers, faces.tile[numbers], faces.on_boundary[vertices])
+
+
+def _zones(mesh: WholeMesh, grid: TileGrid, stage: str) -> Int:
+    """Return the zone (N,) of each vertex that is free in a stage, −1 for others."""
+    zone = np.full(len(mesh.vertices), -1)
+    waiting = np.flatnonzero(mesh.waiting)
+    points = mesh.vertices[waiting]
+    if stage == "tiles":
+        zone[waiting] = np.where(grid.in_collar(points), -1, grid.tile_of(points))
+    elif stage == "strips":
+        zone[waiting] = grid.strip_of(points)
+    else:
+        zone[waiting] = grid.crossing_of(points)
+        if stage == "crossings":
+            zone[(zone >= 0) & ~grid.is_even(zone)] = -1
+    return zone
