@@ -87,7 +87,7 @@ def _clipped(line: JumpLine, area: Window) -> list[JumpLine]:
     """Return the parts of a line in a rectangle, its sides included, relative to its corner."""
     path = line.path - area.corner
     rows, columns = area.shape
-    inside = ((path >= 0) & (path <= [columns, rows])).all(axis=1)
+    inside = np.asarray(((path >= 0) & (path <= [columns, rows])).all(axis=1))
     if not inside.any():
         return []
     ends = np.flatnonzero(np.diff(inside)) + 1
@@ -195,7 +195,7 @@ def _limit_for(samples: list[tuple[Decimator, Inside]], density: float, lowest: 
     return interpolated_limit(np.array(limits[1:]), np.array(counts[1:]), density * pixels)
 
 
-def interpolated_limit(limits: Float, counts: NDArray[np.number], wanted: float) -> float:
+def interpolated_limit(limits: NDArray[np.floating], counts: NDArray[np.number], wanted: float) -> float:
     """Return the limit at which about ``wanted`` vertices are left, from rising limits (K,) and their counts (K,)."""
     if len(limits) == 1 or wanted <= 0:
         return float(limits[-1])

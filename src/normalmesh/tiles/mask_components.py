@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,7 +238,9 @@ def _in_window(sides: Int, window: Window) -> Int:
     return chosen
 
 
-def _seam_pairs(tiles: dict[str, Window], found: Mapping[str, Arrays], first: dict[str, int], cut: Int) -> Int:
+def _seam_pairs(
+    tiles: dict[str, Window], found: Mapping[str, Mapping[str, NDArray[Any]]], first: dict[str, int], cut: Int
+) -> Int:
     """Return pairs (P, 2) of labels, numbered through all tiles, that meet at a seam that is not cut there."""
     pairs = [np.empty((0, 2), np.int64)]
     by_corner = {(tile.top, tile.left): key for key, tile in tiles.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -186,7 +187,7 @@ def _integrated(mesh: WholeMesh, solver: TiledSolver, max_rounds: int, target: i
     """Solve and refine a mesh, as :func:`.integrate` does."""
     cuts = solver.placement is not None
 
-    def refined(mesh: WholeMesh, turns: range, run: Run) -> None:
+    def refined(turns: range, mesh: WholeMesh, run: Run) -> None:
         changes = solver.refine(mesh, Refinement(turns, tidies=cuts), run)
         mesh.rounds = np.concatenate([mesh.rounds, changes])
 
@@ -210,7 +211,7 @@ def _integrated(mesh: WholeMesh, solver: TiledSolver, max_rounds: int, target: i
     def in_rounds(mesh: WholeMesh, numbers: range) -> WholeMesh:
         for start in numbers[::ROUNDS_PER_SOLVE]:
             turns = range(start, min(start + ROUNDS_PER_SOLVE, numbers.stop))
-            mesh = solved(f"refine-{start}", mesh, lambda mesh, run, turns=turns: refined(mesh, turns, run))
+            mesh = solved(f"refine-{start}", mesh, partial(refined, turns))
             if mesh.rounds[-1].sum() < MIN_CHANGE * len(mesh.vertices):
                 break
         return mesh

@@ -52,9 +52,9 @@ class TileFaces:
     @classmethod
     def of(cls, mesh: ScreenMesh, grid: TileGrid) -> TileFaces:
         """Divide the faces of a mesh among tiles."""
-        centroids = sum(mesh.vertices[mesh.faces[:, k]] for k in range(3)) / 3
-        tile = grid.tile_of(centroids)
-        del centroids
+        first, second, third = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+        tile = grid.tile_of((first + second + third) / 3)
+        del first, second, third
         count = grid.counts[0] * grid.counts[1]
         order = np.argsort(tile, kind="stable")
         starts = np.searchsorted(tile[order], np.arange(count + 1))

@@ -193,7 +193,7 @@ class TilePixels:
         order = np.lexsort((ends[:, 0, 0], ends[:, 0, 1], upright))
         return Sides(ends[order], contrast[order], inner[order])
 
-    def _joined(self, results: Mapping[str, Arrays]) -> FaceMeans:
+    def _joined(self, results: Mapping[str, Mapping[str, NDArray[Any]]]) -> FaceMeans:
         """Return the mesh of all tiles, with its mean normals."""
         parts = [results[key] for key in self._parts]
         corners, copies = (np.concatenate([each[name] for each in parts]) for name in ("corners", "copies"))

@@ -62,7 +62,7 @@ def decimate_in_pieces(
     found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys})
     areas = {key: int(result["foreground"]) for key, result in found.items()}
     foreground = sum(areas.values())
-    histogram = sum(result["counts"] for result in found.values() if len(result["counts"]))
+    histogram = np.sum([result["counts"] for result in found.values() if len(result["counts"])], axis=0)
     plan = _started(plan, histogram, rule, foreground)
     if target_given:
         plan = _piloted(plan, clean, grid, areas, rule.target(foreground) or 3, run)
@@ -134,7 +134,7 @@ def _samples(
 
 
 def _with_last_limit(
-    plan: DecimationPlan, rungs: NDArray[np.float64], tiles: list[Mapping[str, Any]], foreground: int
+    plan: DecimationPlan, rungs: NDArray[np.floating], tiles: list[Mapping[str, Any]], foreground: int
 ) -> DecimationPlan:
     """Return the plan with the limit of the last round at which the tiles have as many vertices as they should."""
     undisturbed = sum(int(tile["undisturbed"]) for tile in tiles)

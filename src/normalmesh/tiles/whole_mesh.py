@@ -172,23 +172,24 @@ class WholeMesh:
         names, starts = np.unique(high[order], return_index=True)
         on_seams = self._seam_faces()
         for name, faces in zip(names, np.split(order, starts[1:]), strict=True):
-            yield int(name), self._piece(faces, zone == name, on_seams[faces].any())
+            yield int(name), self._piece(faces, zone == name, bool(on_seams[faces].any()))
 
     def _piece(self, chosen: Int, free: Bool, has_seams: bool) -> Piece:
         """Return the piece of the chosen faces."""
-        numbers, local = np.unique(self.faces[chosen], return_inverse=True)
+        numbers, local = np.unique(self.faces[chosen].astype(np.int64), return_inverse=True)
         faces = local.reshape(-1, 3).astype(np.int32)
         seams = _edges_among(self.seams, numbers, faces) if has_seams else np.empty((0, 2), np.int32)
         cut = CutMesh.at_corners(ScreenMesh(self.vertices[numbers], faces))
         numbers = numbers[cut.origin]
-        known = (each[numbers] if len(each) else each for each in (self.unknown, self.component))
-        return Piece(numbers, self.vertices[numbers], cut.mesh.faces, free[numbers], seams, *known)
+        unknown = self.unknown[numbers] if len(self.unknown) else self.unknown
+        component = self.component[numbers] if len(self.component) else self.component
+        return Piece(numbers, self.vertices[numbers], cut.mesh.faces, free[numbers], seams, unknown, component)
 
     def _seam_faces(self) -> Bool:
         """Return the faces (M,) with a vertex on a seam."""
         on_seam = np.zeros(len(self.vertices), np.bool_)
         on_seam[self.seams] = True
-        return on_seam[self.faces].any(axis=1)
+        return np.asarray(on_seam[self.faces].any(axis=1))
 
     def replace(self, changed: list[tuple[Piece, Arrays]]) -> None:
         """Put pieces back that were changed; their free vertices no longer wait.
@@ -275,7 +276,7 @@ def _edge_keys(edges: NDArray[np.integer], count: int) -> Int:
 def _edges_among(edges: Faces, numbers: Int, faces: Faces) -> Faces:
     """Return those of the edges (E, 2) that faces (m, 3) have, with the vertices as ``numbers`` (n,) numbers them."""
     place = np.searchsorted(numbers, edges)
-    there = (place < len(numbers)).all(axis=1)
+    there = np.asarray((place < len(numbers)).all(axis=1))
     there[there] = (numbers[place[there]] == edges[there]).all(axis=1)
     local = place[there].astype(np.int32)
     sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
