@@ -133,6 +133,21 @@ def test_a_command_that_is_blocked_ends(folder: Path, name: str) -> None:
     assert {path for path in after if after[path] != before.get(path)} == set(written)
 
 
+def test_work_in_tiles_is_kept(folder: Path) -> None:
+    command = ["reconstruct", "map64.png", "-o", "out.ply", "--tiles", "-q"]
+    with running(["-c", STUCK, "normalmesh.mesh.surface:Surface.save@1", *command], folder) as process:
+        assert "stuck\n" in iter(process.stderr.readline, "")
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=30)[1]
+    kept = "normalmesh: work is kept in out.ply.work; the same command goes on from there\n"
+    assert (process.returncode, rest) == (130, f"{kept}normalmesh: interrupted, nothing written\n")
+    assert (folder / "out.ply.work" / "folder.json").is_file()
+    with running(["-m", "normalmesh", *command], folder) as process:
+        assert process.wait(timeout=60) == 0
+    assert (folder / "out.ply").is_file()
+    assert not (folder / "out.ply.work").exists()
+
+
 @pytest.mark.parametrize("cached", [True, False], ids=["working", "compiling"])
 def test_an_interrupt_while_kernels_run_or_compile(folder: Path, cached: bool) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")} if not cached else {**os.environ}

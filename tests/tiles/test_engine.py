@@ -61,6 +61,15 @@ def test_results_of_one_stage_are_arguments_of_the_next(folder, workers):
     assert set(engine.seconds) == {"squares", "total"}
 
 
+def test_large_arguments_go_through_the_folder(folder, workers, recwarn):
+    common = np.ones(2_000_000)
+    arguments = {n: (lambda n=n: (common, {"x": np.full(1_000_000, n)})) for n in NUMBERS}
+    made = Engine(folder, workers).run("difference", tile_tasks.difference, arguments)
+    assert [made[n].load()["difference"][0] for n in NUMBERS] == [2e6 - n * 1e6 for n in NUMBERS]
+    assert not list(folder.path.glob("shared/*"))
+    assert not [str(each.message) for each in recwarn]
+
+
 def test_what_is_there_is_not_done_again(folder, workers, notes):
     arguments = {n: (n, str(notes)) for n in NUMBERS}
     Engine(folder, workers).run("count", tile_tasks.counted, arguments)

@@ -16,7 +16,7 @@ from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
-from normalmesh.cli.tiling import open_normal_map
+from normalmesh.cli.tile_options import open_normal_map
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:

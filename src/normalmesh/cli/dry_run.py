@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from normalmesh.cli.tiling import Tiling
+    from normalmesh.cli.tile_options import Tiling
 
 #: Number of pixels up to which a file is decoded to count its foreground, which takes 17 bytes per pixel.
 EXACT_PIXELS = 1 << 24

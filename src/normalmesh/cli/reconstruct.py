@@ -13,7 +13,7 @@ from normalmesh.cli.inputs import tasks_of
 from normalmesh.cli.output_files import reject_clashes
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.shared_options import Positive, byte_size, max_pixels_option, reading_options, stopping_options
-from normalmesh.cli.tiling import Tiling, tiling_options
+from normalmesh.cli.tile_options import Tiling, tiling_options
 
 POSITIVE = Positive()
 

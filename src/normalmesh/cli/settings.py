@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from normalmesh.cli.tiling import Tiling
+    from normalmesh.cli.tile_options import Tiling
     from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.alpha import Alpha
     from normalmesh.files.maps_on_disk import MapOnDisk

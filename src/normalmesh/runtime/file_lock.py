@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
+
+from normalmesh.runtime.temporary_files import remove_at_end, remove_now, steps
 
 #: Seconds between two attempts to take a lock that another process holds.
 INTERVAL = 0.05
@@ -20,10 +21,12 @@ class FileLock:
     ----------
     path
         The file. It is created if it is missing.
+    temporary
+        Whether the holder removes it in the end.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, temporary: bool = False) -> None:
+        self.path, self._temporary = path, temporary
         self._file: int | None = None
 
     def take(self, seconds: float = 0.0) -> bool:
@@ -34,27 +37,27 @@ class FileLock:
         OSError
             The file cannot be made, or its disk knows no locks.
         """
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        with steps:  # no file is made once the process is about to end
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+            if self._temporary:
+                remove_at_end(self.path)
         try:
             ends = time.monotonic() + seconds
-            while not _lock(file):
-                if time.monotonic() >= ends:
-                    os.close(file)
-                    return False
+            while not (taken := _lock(self._file)) and time.monotonic() < ends:
                 time.sleep(INTERVAL)
-        except OSError:
-            os.close(file)
+        except BaseException:
+            self.release()
             raise
-        self._file = file
-        return True
+        if not taken:
+            self.release()
+        return taken
 
-    def release(self, remove: bool = False) -> None:
-        """Release the lock, if it is held, and remove the file on request."""
+    def release(self) -> None:
+        """Release the lock, if it is held. Who waits for a temporary one gets it, although its name is gone."""
         if self._file is None:
             return
-        if remove:
-            with suppress(OSError):  # Windows keeps files that are open
-                self.path.unlink()
+        if self._temporary:
+            remove_now(self.path)
         os.close(self._file)
         self._file = None
 

@@ -159,7 +159,7 @@ class _KernelFiles:
         self.end_turn()
         if text := _key_text(key):
             with suppress(OSError):
-                lock = FileLock(self._path(text).with_suffix(".lock"))
+                lock = FileLock(self._path(text).with_suffix(".lock"), temporary=True)
                 if lock.take(COMPILING):
                     self._lock = lock
         return self._lock is not None
@@ -167,7 +167,7 @@ class _KernelFiles:
     def end_turn(self) -> None:
         """Let other processes compile."""
         if self._lock is not None:
-            self._lock.release(remove=True)
+            self._lock.release()
             self._lock = None
 
     def any(self) -> bool:

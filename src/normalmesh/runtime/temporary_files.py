@@ -6,7 +6,7 @@ import atexit
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -18,6 +18,18 @@ steps = RLock()
 #: Called with the path, as it was given, of each file that has been written atomically.
 observers: list[Callable[[str | PathLike[str]], object]] = []
 _paths: set[Path] = set()
+
+
+def remove_at_end(path: Path) -> None:
+    """Remove a file at the end of the process, unless :func:`remove_now` does so before."""
+    _paths.add(path)
+
+
+def remove_now(path: Path) -> None:
+    """Remove a file for which :func:`remove_at_end` was called."""
+    with suppress(OSError):  # Windows keeps files that are open
+        path.unlink(missing_ok=True)
+    _paths.discard(path)
 
 
 @contextmanager

@@ -12,12 +12,10 @@ from normalmesh.runtime.monitor import Monitor
 from normalmesh.tiles.array_file import ArrayFile, Arrays
 from normalmesh.tiles.description import code_description
 from normalmesh.tiles.jobs import Job, Outcome
-from normalmesh.tiles.shared_value import SharedValue
-from normalmesh.tiles.work_folder import WorkFolder
+from normalmesh.tiles.work_folder import SHARED, WorkFolder
 from normalmesh.tiles.workers import ThisProcess, Workers
 
 Key = TypeVar("Key")
-T = TypeVar("T")
 
 
 class Engine:
@@ -78,8 +76,7 @@ class Engine:
             A function of a module, whose calls return arrays by name. They depend on the arguments only.
         arguments
             Its arguments by the key of the task, a name or a tuple of numbers; or functions that make them when a task
-            is about to be done, for arguments that take memory. They travel to a worker: arrays are better left in
-            files, which the function loads (:meth:`.WorkFolder.save`), and what all tasks need is :meth:`shared`.
+            is about to be done, for arguments that take memory. Large ones reach other processes through the folder.
         memory
             Bytes that a task needs. As many tasks are done at the same time as fit.
         work
@@ -106,18 +103,12 @@ class Engine:
                 values = given() if callable(given) else given
                 yield Job(stage, key, function, values, results[key], self._cores, sharing, code_description())
 
-        with closing(self._workers.outcomes(jobs(), together)) as outcomes:  # type: ignore[type-var]
+        with closing(self._workers.outcomes(jobs(), memory, self.folder.path / SHARED)) as outcomes:  # type: ignore[type-var]
             for job, outcome in outcomes:
                 self._note(job, outcome)
                 finished += 1
                 self._report(stage, finished, len(results), work)
         return results
-
-    def shared(self, name: str, value: T) -> T | SharedValue:
-        """Return a value as an argument of many tasks: functions get the value, but each process reads it only once."""
-        if self.is_here:
-            return value
-        return SharedValue.of(value, self.folder.path / "shared" / name)
 
     def _note(self, job: Job, outcome: Outcome) -> None:
         """Count the time of a job, issue its warnings if they are new, and raise its error."""

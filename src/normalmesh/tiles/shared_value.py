@@ -1,4 +1,4 @@
-"""SharedValue: an argument of many tasks, which workers read once from the work folder."""
+"""SharedValue: an argument of tasks that is too large to travel with them; workers read it from the work folder."""
 
 from __future__ import annotations
 
@@ -8,37 +8,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from normalmesh.runtime.temporary_files import replace_content
-
-#: Number of values that a worker keeps.
+#: Number of values that a worker keeps, such as the map that all tasks read.
 KEPT = 4
 
 
 @dataclass(frozen=True)
 class SharedValue:
-    """A handle of a value in a file, which takes little to send to another process.
-
-    Attributes
-    ----------
-    path
-        The file.
-    written
-        Its time, by which workers know whether they have read it.
-    """
+    """A handle of a value in a file, which takes little to send to another process."""
 
     path: Path
-    written: int
-
-    @classmethod
-    def of(cls, value: object, path: Path) -> SharedValue:
-        """Write a value to a file, in a folder that is made if it is missing."""
-        path.parent.mkdir(exist_ok=True)
-        replace_content(path, pickle.dumps(value))
-        return cls(path, path.stat().st_mtime_ns)
 
     @property
     def value(self) -> Any:
-        """The value. All tasks of a process get the same object."""
+        """The value. Tasks that follow each other in one process get the same object."""
         return _loaded(self)
 
 

@@ -28,6 +28,8 @@ from normalmesh.tiles.array_file import PARTIAL, ArrayFile
 
 #: Number of the format of folders, and the files that describe one.
 FORMAT, ABOUT, LOCK = 1, "folder.json", "lock"
+#: Folder of arguments of tasks that are under way.
+SHARED = "shared"
 #: Errors of disks that know no locks, as some of clusters.
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 #: Suffix of results.
@@ -150,7 +152,8 @@ class WorkFolder:
             )
 
     def _remove_abandoned(self) -> None:
-        """Remove what processes that are dead were writing."""
+        """Remove what processes that are dead were writing, and what they gave to each other."""
+        self.remove_stage(SHARED)
         for path in self.path.glob(f"*/.*{PARTIAL}"):
             _, _, writer = path.name[1:].removesuffix(PARTIAL).partition(".")
             host, _, process = writer.rpartition(".")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import MAX_THREADS
 from normalmesh.tiles.jobs import Job, Outcome, done
+from normalmesh.tiles.shared_arguments import SharedArguments
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -27,6 +31,8 @@ ANEW = 2
 RETRIES = 2
 #: Jobs that the scheduler knows, for each that can be done at the same time: workers need not wait for the next one.
 AHEAD = 2
+#: Seconds after which the workers of a cluster are counted again: some may have joined or left.
+RECOUNTING = 5.0
 #: Seconds to wait for the scheduler of a cluster.
 CONNECTING = 10.0
 
@@ -48,8 +54,11 @@ class Workers(Protocol):
     def sharing(self, jobs: int) -> int:
         """Return how many of so many jobs that are done at the same time share the cores of a machine."""
 
-    def outcomes(self, jobs: Iterator[Job], together: int) -> Iterator[tuple[Job, Outcome]]:
-        """Do jobs, at most so many at the same time, and yield each when it is done."""
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+        """Do jobs, of so many bytes of memory each, and yield each when it is done.
+
+        Large arguments reach other processes through files in a folder.
+        """
 
 
 class ThisProcess:
@@ -63,7 +72,7 @@ class ThisProcess:
     def sharing(self, jobs: int) -> int:
         return 1
 
-    def outcomes(self, jobs: Iterator[Job], together: int) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
         for job in jobs:
             with warnings.catch_warnings():
                 outcome = done(job)
@@ -79,43 +88,57 @@ class DaskWorkers:
         Its client.
     memory
         Bytes that all jobs may use at the same time; None if each worker has a memory of its own.
+    count
+        Number of workers, if each has one thread, and is started again when it dies; else they are counted.
     """
 
     is_here = False
 
-    def __init__(self, client: Client, memory: float | None = None) -> None:
-        self._client, self._memory = client, memory
+    def __init__(self, client: Client, memory: float | None = None, count: int | None = None) -> None:
+        self._client, self._memory, self._count = client, memory, count
 
     def together(self, memory: float) -> int:
         if self._memory is None:
             self._check_memory(memory)
-        threads = sum(map(int, self._client.nthreads().values()))
+        threads = self._count or sum(map(int, self._client.nthreads().values()))
         fitting = threads if self._memory is None or not memory else self._memory / memory
         return max(int(min(threads, fitting)), 1)
 
     def sharing(self, jobs: int) -> int:
         by_host: Counter[str] = Counter()
-        for worker in self._workers():
+        for worker in self._workers() if self._count is None else ():
             by_host[worker["host"]] += worker["nthreads"]
-        return max(min(jobs, max(by_host.values(), default=1)), 1)
+        return max(min(jobs, max(by_host.values(), default=jobs)), 1)
 
-    def outcomes(self, jobs: Iterator[Job], together: int) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
         from distributed import KilledWorker, as_completed
 
         given: dict[Future[Any], Job] = {}
+        shared = SharedArguments(folder)
         anew: Counter[object] = Counter()
+        most, counted = 0, -math.inf
         completed: Any = as_completed()
 
         def give(job: Job) -> None:
+            job = shared.without(job)
             # A scheduler takes two jobs of one name for the same.
             name = f"normalmesh_{job.stage}-{job.key}-{os.urandom(8).hex()}"
             future = self._client.submit(done, job, key=name, pure=False, retries=RETRIES)
             given[future] = job
             completed.add(future)
 
-        try:
-            for job in islice(jobs, AHEAD * together if together > 1 else 1):
+        def give_some() -> None:
+            nonlocal most, counted
+            if time.monotonic() - counted > RECOUNTING:
+                together, all_together = (self.together(each) for each in (memory, 0.0))
+                # Jobs that wait at a worker must not begin at another one that is idle for want of memory.
+                most = AHEAD * together if together == all_together else together
+                counted = time.monotonic()
+            for job in islice(jobs, max(most - len(given), 0)):
                 give(job)
+
+        try:
+            give_some()
             for future in completed:
                 job = given.pop(future)
                 error = future.exception() if future.status != "cancelled" else None
@@ -124,11 +147,12 @@ class DaskWorkers:
                     give(job)
                     continue
                 yield job, _outcome(future, job, error)
-                for job in islice(jobs, 1):
-                    give(job)
+                shared.remove(job)
+                give_some()
         finally:
             if given:
                 self._client.cancel(list(given), force=True)
+            shared.remove_all()
 
     def _check_memory(self, memory: float) -> None:
         """Raise an error if the threads of a worker need more than its memory."""
@@ -191,7 +215,7 @@ def started_workers(
         yield ThisProcess()
         return
     with _local_cluster(wanted) as client:
-        yield DaskWorkers(client, float("inf") if memory is None else memory)
+        yield DaskWorkers(client, math.inf if memory is None else memory, wanted)
 
 
 def _has_dask() -> bool:
