@@ -143,6 +143,25 @@ def _affordable(
     return kept, good
 
 
+def affordable_lines(lines: tuple[JumpLine, ...], vertices: int, density: float) -> tuple[tuple[JumpLine, ...], int]:
+    """Return the lines that a result of so many vertices, of a density for each pixel, can afford as polylines.
+
+    Return also how many vertices cuts along them will add: about one for each vertex of a polyline.
+    """
+    if not lines:
+        return lines, 0
+    points = np.concatenate([line.path for line in lines]).astype(np.float64)
+    starts = np.append(0, np.cumsum([len(line.path) for line in lines]))
+    edges = np.ones(len(points), np.int64)
+    edges[starts[:-1]] = -1
+    chains = Chains(starts, np.arange(len(points)), edges)
+    worth = np.array([line.worth for line in lines])
+    goal, none = _smoothed(points, chains), np.zeros(len(points), np.bool_)
+    kept, good = _affordable(goal, none, chains, worth, density, vertices)
+    needed = np.add.reduceat(kept, starts[:-1], dtype=np.int64) - 1
+    return tuple(line for line, each in zip(lines, good, strict=True) if each), int(needed[good].sum())
+
+
 def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> NDArray[np.int32]:
     """Move inner vertices of polylines to better places; return the vertices (S, 2) of their segments."""
     pairs = find_edges(mesh, segments.places)

@@ -126,7 +126,9 @@ def reconstruct_tiled(
                 started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
             ):
                 engine = Engine(folder, processes, monitor, threads)
-                surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, monitor, side, jumps)
+                surface = reconstruct_in_pieces(
+                    _seen(opened, engine), rule, options, engine, side, jumps, estimate.worker_memory
+                )
     monitor.finish(len(surface.vertices))
     report_shortfalls(surface)
     return surface

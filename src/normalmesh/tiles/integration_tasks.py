@@ -60,6 +60,10 @@ class TileMesh:
         """Number of faces that belong to the tile."""
         return int(np.count_nonzero(self.tile == self.tile[0]))
 
+    def window(self, shape: tuple[int, int]) -> Window:
+        """Return the pixels around it in an image."""
+        return window_around(self.vertices, shape)
+
     def screen(self, area: Window) -> ScreenMesh:
         """Return the mesh relative to the corner of a window."""
         return ScreenMesh(self.vertices - area.corner, self.faces)
@@ -74,7 +78,7 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
     the edges whose higher tile this is; ``centroids`` (m, 2) of its own faces in the image; with a placement, ``held``
     and ``values`` (m,), with which it holds its own faces.
     """
-    area = window_around(part.vertices, clean.shape)
+    area = part.window(clean.shape)
     system = FacetSystem.of(FaceMeans.of(part.screen(area), filled_window(clean, area), SAMPLES))
     means, own = system.means, part.own
     kept = np.flatnonzero(part.tile[system.pairs].max(axis=1) == part.tile[0])
@@ -87,14 +91,14 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
         "centroids": means.centroids[:own] + area.corner,
     }
     if placement is not None:
-        values, areas = placed_offsets(placement.window(area.rows, area.columns), means, area.shape)
+        values, areas = placed_offsets(placement, means, area.shape)
         found |= {"held": (HOLD * areas * means.mobilities)[:own], "values": values[:own]}
     return found
 
 
 def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any], offsets: Float) -> Arrays:
     """Return the ``unknown`` (n,) of the vertices of a tile from the offsets (m,) of its faces."""
-    area = window_around(part.vertices, clean.shape)
+    area = part.window(clean.shape)
     camera = window_camera(clean.camera, area.left, area.top)
     means = FaceMeans(part.screen(area), camera, np.array(equations["table"]))
     return {"unknown": FacetSystem.of(means).at_vertices(offsets)}
@@ -155,13 +159,13 @@ def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement
 
     Edges of which it is the higher tile are those of the tile; see :func:`.edges_to_detach`.
     """
-    area = window_around(part.vertices, clean.shape)
+    area = part.window(clean.shape)
     normal_map, mesh = filled_window(clean, area), part.screen(area)
     # The vertices at the sides of the part lack faces: their edges belong to other tiles.
     cut = CutMesh.at_corners(mesh)
     bad = judged(ClosedMesh.from_screen(cut.mesh, area.shape), unknown[cut.origin], normal_map).bad > MIN_BAD
     system = FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES))
-    apart = edges_to_detach(system, bad, placement.window(area.rows, area.columns), area.shape, part.on_boundary)
+    apart = edges_to_detach(system, bad, placement, area.shape, part.on_boundary)
     own = part.tile[system.pairs].max(axis=1) == part.tile[0]
     return {"edges": system.ends[apart & own]}
 

@@ -28,7 +28,6 @@ from normalmesh.mesh.origin import Decimation, Integration, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, checked_noise
-from normalmesh.runtime.monitor import Monitor
 from normalmesh.tiles.array_file import ArrayFile
 from normalmesh.tiles.clean_map import CleanMap
 from normalmesh.tiles.engine import Engine
@@ -39,7 +38,7 @@ from normalmesh.tiles.tile_grid import TileGrid
 from normalmesh.tiles.tile_jumps import tiled_jumps, tiled_jumps_along
 from normalmesh.tiles.tile_noise import find_noise
 from normalmesh.tiles.tiled_decimation import decimate_in_pieces
-from normalmesh.tiles.tiled_integration import TiledSolver
+from normalmesh.tiles.tiled_integration import PieceSolver
 from normalmesh.tiles.whole_mesh import WholeMesh
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Stages:
         ) -> dict[Any, ArrayFile]:
             name = f"{prefix}{stage}"
             self.names.append(name)
-            return self.engine.run(name, function, arguments, memory=self.memory)
+            return self.engine.run(name, function, arguments, memory=self.memory, work=_share(name))
 
         return run
 
@@ -84,10 +83,47 @@ class Stages:
             return WholeMesh.from_arrays(file.load())
         mesh = make()
         self.engine.folder.save("meshes", name, mesh.arrays())
+        self._remove()
+        return mesh
+
+    def kept_jumps(self, find: Callable[[], Jumps]) -> Jumps:
+        """Return the jumps, or find them, and keep them; noise and components stay, too."""
+        self.names.clear()
+        file = self.engine.folder.result("jumps", "found")
+        if file.exists:
+            return Jumps.from_arrays(file.load())
+        jumps = find()
+        self.engine.folder.save("jumps", "found", jumps.arrays())
+        self._remove()
+        return jumps
+
+    def _remove(self) -> None:
+        """Remove the results of stages that are no longer needed."""
         for stage in self.names:
             self.engine.folder.remove_stage(stage)
         self.names.clear()
-        return mesh
+
+
+#: Share of the time that stages take, by what their names end with; others take none to speak of.
+SHARES = {
+    "components": 0.01,
+    "noise_0_0": 0.07,
+    "levels": 0.03,
+    "first": 0.03,
+    "histogram": 0.03,
+    "pilot": 0.02,
+    "begin": 0.25,
+    "finish": 0.08,
+    "means": 0.04,
+    "condense-0": 0.01,
+    "expand-1": 0.01,
+    "tiles": 0.12,
+}
+
+
+def _share(stage: str) -> float:
+    """Return the share of the time that a stage takes."""
+    return next((share for name, share in SHARES.items() if stage.endswith(name)), 0.0)
 
 
 def reconstruct_in_pieces(
@@ -95,16 +131,17 @@ def reconstruct_in_pieces(
     rule: StoppingRule,
     options: Preset,
     engine: Engine,
-    monitor: Monitor,
     tile_side: int,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
+    memory: float = 0.0,
 ) -> Surface:
-    """Reconstruct a surface with options that have been checked."""
-    stages = Stages(engine, 0.0)
+    """Reconstruct a surface with options that have been checked; a tile takes so many bytes of memory."""
+    stages = Stages(engine, memory)
     components = find_components(normal_map, stages.run(), tile_side)
     noise = _noise(normal_map, components, options.integration, stages.run(), tile_side)
     clean = CleanMap(normal_map, components, noise)
-    known = _jumps(clean, options.integration, jumps, stages.run("jumps-"), tile_side)
+    search = stages.run("search-")
+    known = stages.kept_jumps(lambda: _jumps(clean, options.integration, jumps, search, tile_side))
     grid = TileGrid(components.rectangle, tile_side)
     foreground = int(components.areas.sum())
 
@@ -114,7 +151,7 @@ def reconstruct_in_pieces(
     mesh = stages.kept("decimated", decimated)
     asked = rule.target(foreground)
     report = _report(mesh, rule.target(foreground), engine)
-    solver = TiledSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement)
+    solver = PieceSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement)
     mesh = _integrated(mesh, solver, options.integration.refine, asked, stages)
     return _surface(mesh, clean, grid, options.integration, known, report, noise, stages)
 
@@ -183,7 +220,7 @@ def _report(mesh: WholeMesh, target: int | None, engine: Engine) -> Decimation:
     return Decimation((total,), target, True, dict(engine.seconds), dict(engine.cpu_seconds))
 
 
-def _integrated(mesh: WholeMesh, solver: TiledSolver, max_rounds: int, target: int | None, stages: Stages) -> WholeMesh:
+def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: int | None, stages: Stages) -> WholeMesh:
     """Solve and refine a mesh, as :func:`.integrate` does."""
     cuts = solver.placement is not None
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, level_of
-from normalmesh.decimation.rounds import FIRST_TARGET
+from normalmesh.decimation.polylines import affordable_lines
+from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
 from normalmesh.decimation.stopping import StoppingRule, falling_targets
 from normalmesh.mesh.cut_mesh import boundary_vertices
@@ -64,8 +65,9 @@ def decimate_in_pieces(
     foreground = sum(areas.values())
     histogram = np.sum([result["counts"] for result in found.values() if len(result["counts"])], axis=0)
     plan = _started(plan, histogram, rule, foreground)
+    plan, target = _with_lines(plan, rule, foreground)
     if target_given:
-        plan = _piloted(plan, clean, grid, areas, rule.target(foreground) or 3, run)
+        plan = _piloted(plan, clean, grid, areas, target, run)
         rungs = plan.limits[-1] * RUNGS
     else:
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
@@ -73,7 +75,7 @@ def decimate_in_pieces(
     filled = [key for key in keys if areas[key]]
     begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled})
     if target_given:
-        plan = _with_last_limit(plan, rungs, list(begun.values()), foreground)
+        plan = _with_last_limit(plan, rungs, list(begun.values()), foreground, target)
     done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled})
     mesh = WholeMesh.joined([done[key] for key in filled])
     for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
@@ -92,6 +94,14 @@ def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foregroun
     wanted = OVERSAMPLING * target + round(FEATURES * math.sqrt(foreground))
     level = level_of(histogram, wanted) if wanted < FULL * foreground else -1.0
     return replace(plan, density=density, level=level)
+
+
+def _with_lines(plan: DecimationPlan, rule: StoppingRule, foreground: int) -> tuple[DecimationPlan, int]:
+    """Return the plan with the lines that it can afford, and the vertices that it should have before it is cut."""
+    expected = rule.expected_vertices(foreground)
+    lines, copies = affordable_lines(plan.lines, expected, plan.density)
+    reserve = math.ceil(RESERVE * expected) if lines else 0
+    return replace(plan, lines=lines), max(expected - copies - reserve, 3)
 
 
 def _piloted(
@@ -134,14 +144,20 @@ def _samples(
 
 
 def _with_last_limit(
-    plan: DecimationPlan, rungs: NDArray[np.floating], tiles: list[Mapping[str, Any]], foreground: int
+    plan: DecimationPlan,
+    rungs: NDArray[np.floating],
+    tiles: list[Mapping[str, Any]],
+    foreground: int,
+    target: int,
 ) -> DecimationPlan:
     """Return the plan with the limit of the last round at which the tiles have as many vertices as they should."""
     undisturbed = sum(int(tile["undisturbed"]) for tile in tiles)
     if undisturbed < FAIR * foreground:
         return plan
     counts = sum(tile["counts"] for tile in tiles)
-    return replace(plan, limits=(*plan.limits[:-1], interpolated_limit(rungs, counts, plan.density * undisturbed)))
+    return replace(
+        plan, limits=(*plan.limits[:-1], interpolated_limit(rungs, counts, target / foreground * undisturbed))
+    )
 
 
 def _decimate_zones(

@@ -37,7 +37,7 @@ ZONES = ("tiles", "strips", "crossings", "crossings-2")
 
 
 @dataclass(frozen=True, eq=False)
-class TiledSolver:
+class PieceSolver:
     """Solves and refines meshes in pieces.
 
     Attributes
@@ -62,7 +62,7 @@ class TiledSolver:
         equations = run(
             "means",
             tile_equations,
-            LazyArguments(faces.tiles, lambda tile: (self.clean, part(tile), self.placement)),
+            LazyArguments(faces.tiles, lambda tile: (self.clean, *self._with_placement(part(tile)))),
         )
         offsets, error = self._offsets(faces, equations, run)
         heights = run(
@@ -78,6 +78,13 @@ class TiledSolver:
             own = faces.owner[vertices] == tile
             mesh.unknown[vertices[own]] = heights[tile]["unknown"][own]
         return error
+
+    def _with_placement(self, part: TileMesh) -> tuple[TileMesh, Placement | None]:
+        """Return a part of the mesh, and the placement of its faces, relative to the corner of its window."""
+        if self.placement is None:
+            return part, None
+        area = part.window(self.clean.shape)
+        return part, self.placement.window(area.rows, area.columns)
 
     def _offsets(self, faces: TileFaces, equations: Mapping[int, Arrays], run: Run) -> tuple[Float, float]:
         """Solve for the offsets (M,) of all faces; return them, and their estimated error in px."""
@@ -100,7 +107,8 @@ class TiledSolver:
 
         def arguments(tile: int) -> tuple[Any, ...]:
             vertices = np.unique(mesh.faces[faces.with_rings(tile)])
-            return self.clean, _part(mesh, faces, tile), mesh.unknown[vertices], self.placement
+            part, placement = self._with_placement(_part(mesh, faces, tile))
+            return self.clean, part, mesh.unknown[vertices], placement
 
         found = run("detach", detached_edges, LazyArguments(faces.tiles, arguments))
         edges = [np.unique(mesh.faces[faces.with_rings(tile)])[found[tile]["edges"]] for tile in faces.tiles]
