@@ -125,7 +125,7 @@ def reconstruct_tiled(
                 WorkFolder(path, description) as folder,
                 started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
             ):
-                engine = Engine(folder, processes, monitor, threads)
+                engine = Engine(folder, processes, monitor, threads, estimate.worker_memory)
                 surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, monitor, side, jumps)
     monitor.finish(len(surface.vertices))
     report_shortfalls(surface)
