@@ -23,7 +23,7 @@ import trimesh
 from hypothesis import strategies as st
 
 from normal_map_files import corner_mask, dome, encode, layer, with_alpha, write_exr
-from normalmesh import NormalMeshError, NormalMeshWarning, read_lights, read_normal_map
+from normalmesh import NormalMap, NormalMeshError, NormalMeshWarning, read_lights, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.cameras import read_camera_matrix
 from normalmesh.files.depth_maps import read_depth_map
@@ -33,8 +33,17 @@ from normalmesh.files.mesh_writing import colour_image
 from normalmesh.files.photographs import photographs
 from normalmesh.files.priors import read_control_points
 
+
+def opened_as_read(path: Path) -> None:
+    """Open a map on disk, which must have the pixels of the map that is read whole."""
+    opened = NormalMap.open(path).read()
+    whole = read_normal_map(path)
+    assert opened.normals.tobytes() == whole.normals.tobytes()
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     "normal map": read_normal_map,
+    "map on disk": opened_as_read,
     "inspection": inspect_file,
     "mask": read_mask,
     "depth map": read_depth_map,

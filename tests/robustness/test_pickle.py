@@ -47,6 +47,7 @@ def payloads(trace: Path) -> np.ndarray:
 
 READERS: list[Callable[[Path], object]] = [
     read_normal_map,
+    normalmesh.NormalMap.open,
     read_depth_map,
     read_mask,
     read_camera_matrix,

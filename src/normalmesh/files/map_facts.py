@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import NormalMeshError
 from normalmesh.files.alpha import Alpha
 from normalmesh.files.background import sampled_pixels
 from normalmesh.files.decoded_windows import DecodedWindows, DiskPixels, stored_values
@@ -15,9 +16,11 @@ from normalmesh.files.decoding import (
     evenly_spaced,
     find_encoding,
     is_premultiplied,
+    no_foreground,
     refuse_narrow,
     usable,
 )
+from normalmesh.files.formats import unusable
 from normalmesh.files.map_samples import (
     Grid,
     border_pixels,
@@ -35,7 +38,7 @@ from normalmesh.files.windowed_masks import mask_of_alpha
 from normalmesh.normals._normal_map import sample_lengths
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
-from normalmesh.normals.diagnosis import diagnose_pixels
+from normalmesh.normals.diagnosis import Diagnosis, diagnose_pixels
 from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK
 from normalmesh.normals.integrability import probe_step
 from normalmesh.normals.normal_map import SAMPLED, SHORT, TYPICAL
@@ -73,10 +76,21 @@ def find_source(
     if mask is None:
         mask = mask_of_alpha(array, alpha, foreground)
     decoding = found[0] if found and mask is None else _Decoding(array, mask)
-    diagnosis = diagnose_pixels(decoding.pixels(), camera, raw=True)
+    diagnosis = _diagnosis(decoding, camera)
     windows = replace(decoding.windows, convention=chosen_convention(array.path, diagnosis, stated))
     reach = WITHOUT_MASK if mask is None else WITH_MASK
     return CleanWindows(windows, camera, SHORT * decoding.typical_length(windows), reach)
+
+
+def _diagnosis(decoding: _Decoding, camera: Camera) -> Diagnosis:
+    """Diagnose the convention, or raise an error that names the file."""
+    array = decoding.windows.array
+    try:
+        return diagnose_pixels(decoding.pixels(), camera, raw=True)
+    except NormalMeshError as error:
+        if not any(decoding.windows.read(window)[1].any() for window in pass_windows(array)):
+            raise no_foreground(array.path) from error
+        raise unusable(array.path, str(error)) from error
 
 
 class _Decoding:

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance, checked_path
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_text
 from normalmesh.files.alpha import Alpha, checked_alpha
-from normalmesh.files.decoding import no_foreground
 from normalmesh.files.formats import unusable
 from normalmesh.files.geotiff_reading import camera_of
 from normalmesh.files.map_facts import find_source
@@ -24,7 +23,7 @@ from normalmesh.files.size_limits import limited_pixels, refuse_beyond_memory
 from normalmesh.files.tiff_windows import TiffWindows
 from normalmesh.files.window_labels import WindowLabels, labelled
 from normalmesh.files.windowed_arrays import NpyWindows, Window, WindowedArray, open_array, pass_windows
-from normalmesh.files.windowed_cleaning import CleanFacts, CleanWindows, find_clean_facts
+from normalmesh.files.windowed_cleaning import CleanWindows, find_clean_facts
 from normalmesh.files.windowed_masks import mask_of_array, mask_of_file
 from normalmesh.files.zarr_windows import ZarrWindows
 from normalmesh.normals._normal_map import NormalMapArrays, count_clamped
@@ -33,7 +32,7 @@ from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.normal_map import NormalMap, checked_mask
-from normalmesh.normals.repairs import Repairs, counted_repairs, is_flattened, refuse_unusable, report_repairs
+from normalmesh.normals.repairs import Repairs, counted_repairs, is_flattened, report_repairs
 from normalmesh.normals.windows import Rectangle, centre_of, checked_window, padded_window
 from normalmesh.runtime.temporary_files import new_file, temporary_path
 
@@ -213,10 +212,14 @@ def open_map(
 
 def _opened(path: Path, source: CleanWindows, georeference: GeoReference | None, units: str) -> MapOnDisk:
     """Find foreground and repairs, and warn about them."""
-    facts, masked = find_clean_facts(source), source.windows.mask is not None
-    _refuse_empty(path, facts)
-    assert facts.rectangle is not None
-    repairs = counted_repairs(facts.totals, facts.extended, masked)
+    try:
+        facts = find_clean_facts(source)
+    except NormalMeshError as error:
+        raise error if path_text(path) in str(error) else unusable(path, str(error)) from error
+    given = source.windows.mask
+    repairs = counted_repairs(facts.totals, facts.extended, given is not None)
+    # A mask that stayed as it was is pickled once.
+    mask = given if given is not None and given.bands == facts.mask.bands else facts.mask
     opened = MapOnDisk(
         path,
         source.camera,
@@ -225,21 +228,11 @@ def _opened(path: Path, source: CleanWindows, georeference: GeoReference | None,
         georeference,
         units,
         source,
-        facts.mask,
+        mask,
         facts.rectangle,
     )
     report_repairs(repairs, facts.foreground, int(facts.totals[-1]), opened._flattened_components)
     return opened
-
-
-def _refuse_empty(path: Path, facts: CleanFacts) -> None:
-    """Raise :class:`NormalMeshError` if no pixel of a map holds a normal."""
-    try:
-        refuse_unusable(facts.totals, facts.given)
-    except NormalMeshError as error:
-        raise unusable(path, str(error)) from error
-    if not facts.foreground:
-        raise no_foreground(path)
 
 
 def _checked_array(array: WindowedArray) -> WindowedArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Bool = NDArray[np.bool_]
 
 #: Rows of a band.
-BAND = 256
+BAND = 64
 #: Level of zlib: masks are coherent, so the fastest compresses them a hundredfold.
 LEVEL = 1
 

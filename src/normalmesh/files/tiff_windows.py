@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshWarning, path_text
+from normalmesh.errors import NormalMeshWarning, path_text, shape_text
 from normalmesh.files.formats import reading
 from normalmesh.files.geotiff_reading import read_georeference
 from normalmesh.files.images import TiffHeader, only_image, opened_tiff
@@ -43,6 +42,8 @@ class TiffWindows(WindowedArray):
             self._header = TiffHeader.of(path, series)
             self.shape, self.maximum, self.colour = self._header.shape, self._header.maximum, self._header.colour
             self.dtype = series.dtype
+            if 0 in self.shape:
+                raise ValueError("no pixels")
             check_stored_size(path, self.shape, self.dtype.itemsize)
             self.georeference = read_georeference(series.keyframe)
             self._mapped: MappedArray | None = None
@@ -58,8 +59,13 @@ class TiffWindows(WindowedArray):
         keyframe = series.keyframe
         self._pages = [_Page.of(page, keyframe) for page in series.pages if page is not None]
         first = self._pages[0]
+        channels = 1 if len(self._pages) > 1 else keyframe.samplesperpixel
+        if len(self._pages) * channels != self.shape[2] or any(page.shape != self.size for page in self._pages):
+            raise ValueError(f"its pages do not make up an image of {shape_text(self.shape)}")
+        for page in self._pages:
+            page.check()
         self.chunks = (min(first.height, self.size[0]), min(first.width, self.size[1]))
-        piece = math.prod(self.chunks) * keyframe.samplesperpixel * self.dtype.itemsize
+        piece = first.height * first.width * keyframe.samplesperpixel * self.dtype.itemsize
         refuse_beyond_memory(self.path, piece)
         if piece >= LARGE_PIECE:
             warnings.warn(
@@ -135,9 +141,22 @@ class _Page:
             keyframe.nodata,
         )
 
+    def check(self) -> None:
+        """Raise :class:`ValueError` if there are not as many pieces as the page has."""
+        if not (self.height > 0 and self.width > 0):
+            raise ValueError(f"its pieces have {self.height}×{self.width} pixels")
+        down, across = self._grid
+        if min(len(self.offsets), len(self.counts)) < self.planes * down * across:
+            raise ValueError(f"it has {len(self.offsets)} of {self.planes * down * across} pieces")
+
+    @property
+    def _grid(self) -> tuple[int, int]:
+        """Number of pieces along columns and rows of pixels."""
+        return -(-self.shape[0] // self.height), -(-self.shape[1] // self.width)
+
     def read(self, path: Path, rows: slice, columns: slice, values: NDArray[np.generic]) -> None:
         """Decode a window into ``values`` (h, w, channels)."""
-        down, across = (-(-length // side) for length, side in zip(self.shape, (self.height, self.width), strict=True))
+        down, across = self._grid
         pieces = [
             (plane * down + i) * across + j
             for plane in range(self.planes)

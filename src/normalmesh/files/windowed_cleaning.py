@@ -22,6 +22,7 @@ from normalmesh.normals._normal_map import MaskWindow, NormalMapArrays
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.extension import Reach, extend_rings
 from normalmesh.normals.normal_map import clean, missing_of
+from normalmesh.normals.repairs import refuse_unusable
 from normalmesh.normals.windows import Rectangle, centre_of, padded_window, rectangle_of
 
 Bool = NDArray[np.bool_]
@@ -78,26 +79,23 @@ class CleanFacts:
         The foreground.
     totals
         (5,): what was repaired, as :func:`.normal_map.clean` counts it.
-    given
-        Number of pixels of the given mask; of all without one.
     extended
         Number of pixels that took the mean normal of their neighbours.
     foreground
         Number of foreground pixels.
     rectangle
-        Of the foreground; None if there is none.
+        Of the foreground.
     """
 
     mask: PackedMask
     totals: NDArray[np.int64]
-    given: int
     extended: int
     foreground: int
-    rectangle: Rectangle | None
+    rectangle: Rectangle
 
 
 def find_clean_facts(source: CleanWindows) -> CleanFacts:
-    """Return foreground and repairs of a map on disk."""
+    """Return foreground and repairs of a map on disk, or raise :class:`NormalMeshError` if there is no measurement."""
     totals, given = np.zeros(5, np.int64), 0
     regions = _Regions(source)
     for window in pass_windows(source.windows.array):
@@ -105,6 +103,7 @@ def find_clean_facts(source: CleanWindows) -> CleanFacts:
         totals += counts.sum(axis=0)
         given += int(np.count_nonzero(arrays.mask))
         regions.add(window, bool(missing_of(counts).any()))
+    refuse_unusable(totals, given)
     size = source.windows.array.size
     packer, extended, foreground = MaskPacker(size), 0, 0
     rows, columns = (np.zeros(length, np.bool_) for length in size)
@@ -113,8 +112,7 @@ def find_clean_facts(source: CleanWindows) -> CleanFacts:
         extended, foreground = extended + filled, foreground + int(np.count_nonzero(mask))
         rows[window[0]] |= mask.any(axis=1)
         columns[window[1]] |= mask.any(axis=0)
-    rectangle = rectangle_of(rows, columns) if foreground else None
-    return CleanFacts(packer.packed(), totals, given, extended, foreground, rectangle)
+    return CleanFacts(packer.packed(), totals, extended, foreground, rectangle_of(rows, columns))
 
 
 @dataclass(frozen=True)

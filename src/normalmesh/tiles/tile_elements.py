@@ -187,6 +187,7 @@ class Partition(Mapping[int, Arrays]):
         self.diagonal = elements.diagonal()[self.separators]
         count = int(tile.max()) + 1
         self._faces, self._edges, self._rows = (_Groups(each, count) for each in (tile, edge_tile, row_tile))
+        self._place = np.empty(len(tile), np.int32)
         self._tiles = np.flatnonzero(np.bincount(tile))
         self._afloat = self.gauge.floating.copy()
         self._afloat[self.gauge.component[self.separators]] = False
@@ -215,22 +216,18 @@ class Partition(Mapping[int, Arrays]):
     def __getitem__(self, tile: int) -> Arrays:
         elements, faces = self._elements, self.faces(tile)
         edges, rows = self._edges[tile], self._rows[tile]
-        order = np.argsort(faces)
-
-        def places(of: Index) -> NDArray[np.int32]:
-            return order[np.searchsorted(faces, of, sorter=order)].astype(np.int32)
-
+        self._place[faces] = np.arange(len(faces))
         chosen, component = elements.rows[rows], self.gauge.component[faces]
         return TileSystem(
             inside=np.array(len(self.interior(tile))),
             coordinates=self._coordinates[faces],
-            pairs=places(elements.pairs[edges]),
+            pairs=self._place[elements.pairs[edges]],
             weights=elements.weights[edges],
             steps=elements.steps[edges],
             held=self.local(tile, elements.held),
             values=self.local(tile, elements.values),
             row_pointers=chosen.indptr,
-            row_faces=places(chosen.indices),
+            row_faces=self._place[chosen.indices],
             row_numbers=chosen.data,
             row_weights=elements.row_weights[rows],
             row_values=elements.row_values[rows],

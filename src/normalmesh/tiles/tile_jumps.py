@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.jumps.finding import MIN_COMPONENT, jumps_along, jumps_of_component, jumps_of_pixels
 from normalmesh.mesh.jumps import Jumps
@@ -65,6 +66,6 @@ def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always:
     return arrays
 
 
-def _unpacked(result: Arrays, number: int) -> Jumps:
+def _unpacked(result: Mapping[str, NDArray[Any]], number: int) -> Jumps:
     """Return the jumps of a component."""
     return Jumps.from_arrays({name: result[f"{name}_{number}"] for name in Jumps().arrays()})

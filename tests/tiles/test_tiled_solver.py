@@ -12,23 +12,23 @@ from normalmesh.jumps.finding import find_jumps
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.solvers.sparse_system import PreparedSystem
 from normalmesh.tiles.tile_elements import Elements
-from normalmesh.tiles.tiling import Tiling
+from normalmesh.tiles.tiled_solver import TiledSolver
 from surfaces import flap, waves
 
 CAMERAS = [Orthographic(0.5), Perspective(300.0, 300.0, 48.0, 48.0)]
 
 
-def solved(mesh, normal_map, tiling=None, placement=None, prior=None):
-    """Return the unknown at the vertices, and the solver."""
-    prepare = PreparedSystem if tiling is None else tiling.prepare
-    solver = MeshSolver(normal_map, None, placement, prior, prepare)
-    return solver.solve(mesh, mesh.components), solver
+def solved(mesh, normal_map, solver=None, placement=None, prior=None):
+    """Return the unknown at the vertices, and the solver of the mesh."""
+    prepare = PreparedSystem if solver is None else solver.prepare
+    mesh_solver = MeshSolver(normal_map, None, placement, prior, prepare)
+    return mesh_solver.solve(mesh, mesh.components), mesh_solver
 
 
 def test_points_lie_in_the_nearest_tile():
-    tiling = Tiling((10.0, 20.0), 8.0, 2, 3)
+    solver = TiledSolver((10.0, 20.0), 8.0, 2, 3)
     points = np.array([[10.0, 20.0], [17.9, 28.0], [18.0, 28.0], [33.9, 35.9], [0.0, 100.0], [100.0, 0.0]])
-    assert tiling.tiles(points).tolist() == [0, 3, 4, 5, 3, 2]
+    assert solver.tiles(points).tolist() == [0, 3, 4, 5, 3, 2]
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=["orthographic", "perspective"])
@@ -37,10 +37,10 @@ def test_facet_system_by_tiles(camera):
     mask[:, 40:45] = mask[20:30, 60:70] = False
     normal_map = NormalMap(waves((60, 90), mask=mask)[0].normals, mask, camera)
     mesh = decimate(normal_map, vertices=300)
-    tiling = Tiling((0.0, 0.0), 32.0, 2, 3)
+    solver = TiledSolver((0.0, 0.0), 32.0, 2, 3)
     facets = FacetSystem.of(FaceMeans.of(mesh, normal_map, 2))
-    found = tiling.system(Elements.of_facets(facets), facets.means.centroids, facets.gauge).solve()
-    (alone, one), (by_tiles, other) = solved(mesh, normal_map), solved(mesh, normal_map, tiling)
+    found = solver.system(Elements.of_facets(facets), facets.means.centroids, facets.gauge).solve()
+    (alone, one), (by_tiles, other) = solved(mesh, normal_map), solved(mesh, normal_map, solver)
     scale = camera.pixel_length
     np.testing.assert_allclose(by_tiles, alone, atol=1e-9 * scale)
     np.testing.assert_allclose(facets.at_vertices(found.x), alone, atol=1e-9 * scale)
@@ -55,12 +55,12 @@ def test_jumps_and_priors_by_tiles():
     jumps = find_jumps(normal_map)
     uncut = decimate(normal_map, vertices=250, jumps=jumps)
     mesh = CutMesh.along(uncut, uncut.seams).mesh
-    tiling = Tiling((0.0, 0.0), 32.0, 3, 3)
+    solver = TiledSolver((0.0, 0.0), 32.0, 3, 3)
     row, column = np.random.default_rng(0).integers(5, 90, (2, 40))
     points = np.stack([column + 0.5, row + 0.5, height[row, column] + 3], axis=1)
     for prior in (None, Prior.of(points, 1.0, normal_map)):
         alone, one = solved(mesh, normal_map, None, jumps.placement, prior)
-        by_tiles, other = solved(mesh, normal_map, tiling, jumps.placement, prior)
+        by_tiles, other = solved(mesh, normal_map, solver, jumps.placement, prior)
         np.testing.assert_allclose(by_tiles, alone, atol=1e-7)
         if prior is not None:
             np.testing.assert_allclose(other.levels, one.levels, atol=1e-7)

@@ -1,4 +1,4 @@
-"""Tiling: a grid of square tiles on the screen, by which systems of equations are eliminated."""
+"""TiledSolver: prepares systems of equations over a grid of square tiles on the screen, to be solved by elimination."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Tiling:
-    """A grid of square tiles, and the engine that works on them.
+class TiledSolver:
+    """A grid of square tiles, and the engine that works on them, to solve systems over points in the plane.
 
     Attributes
     ----------
