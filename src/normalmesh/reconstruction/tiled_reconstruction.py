@@ -125,10 +125,8 @@ def reconstruct_tiled(
                 WorkFolder(path, description) as folder,
                 started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
             ):
-                engine = Engine(folder, processes, monitor, threads)
-                surface = reconstruct_in_pieces(
-                    _seen(opened, engine), rule, options, engine, side, jumps, estimate.worker_memory
-                )
+                engine = Engine(folder, processes, monitor, threads, estimate.worker_memory)
+                surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, side, jumps)
     monitor.finish(len(surface.vertices))
     report_shortfalls(surface)
     return surface

@@ -31,6 +31,8 @@ class Engine:
         Where progress is reported.
     cores
         Number of cores of a machine to use, by default all.
+    memory
+        Bytes that any task needs.
 
     Attributes
     ----------
@@ -44,10 +46,11 @@ class Engine:
         workers: Workers | None = None,
         monitor: Monitor | None = None,
         cores: int | None = None,
+        memory: float = 0.0,
     ) -> None:
         self.folder, self.monitor = folder, Monitor() if monitor is None else monitor
         self._workers: Workers = ThisProcess() if workers is None else workers
-        self._cores = cores
+        self._cores, self._memory = cores, memory
         self._warned: set[tuple[type[Warning], str]] = set()
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.cpu_seconds: defaultdict[str, float] = defaultdict(float)
@@ -78,7 +81,7 @@ class Engine:
             Its arguments by the key of the task, a name or a tuple of numbers; or functions that make them when a task
             is about to be done, for arguments that take memory. Large ones reach other processes through the folder.
         memory
-            Bytes that a task needs. As many tasks are done at the same time as fit.
+            Bytes that a task needs, if more than any does. As many tasks are done at the same time as fit.
         work
             The work of the stage, in the unit of the monitor.
 
@@ -94,6 +97,7 @@ class Engine:
         self._report(stage, finished, len(results), work * finished)
         if not missing:
             return results
+        memory = max(memory, self._memory)
         together = self._workers.together(memory)
         sharing = self._workers.sharing(min(together, len(missing)))
 

@@ -43,7 +43,7 @@ class TileMesh:
         Faces of the tile first.
     numbers : (m,) int64
         The faces in the whole mesh.
-    tile : (m,) int64
+    tile : (m,) int32
         The tile of each face.
     on_boundary : (n,) bool
         Vertices at the boundary of the whole mesh.
@@ -52,7 +52,7 @@ class TileMesh:
     vertices: Float
     faces: NDArray[np.int32]
     numbers: Int
-    tile: Int
+    tile: NDArray[np.int32]
     on_boundary: NDArray[np.bool_]
 
     @property
@@ -85,7 +85,7 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
     kept = kept[(system.pairs[kept] < own).any(axis=1)]
     found = {
         "table": means.table,
-        "pairs": part.numbers[system.pairs[kept]],
+        "pairs": part.numbers[system.pairs[kept]].astype(np.int32),
         "weights": system.weights[kept],
         "steps": system.steps[kept],
         "centroids": means.centroids[:own] + area.corner,

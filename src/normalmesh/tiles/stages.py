@@ -54,14 +54,11 @@ class Stages:
     Attributes
     ----------
     engine : Engine
-    memory
-        Bytes that a task needs.
     names
         Stages since the last mesh was kept.
     """
 
     engine: Engine
-    memory: float
     names: list[str] = field(default_factory=list)
 
     def run(self, prefix: str = "") -> Run:
@@ -72,7 +69,7 @@ class Stages:
         ) -> dict[Any, ArrayFile]:
             name = f"{prefix}{stage}"
             self.names.append(name)
-            return self.engine.run(name, function, arguments, memory=self.memory, work=_share(name))
+            return self.engine.run(name, function, arguments, work=_share(name))
 
         return run
 
@@ -133,10 +130,9 @@ def reconstruct_in_pieces(
     engine: Engine,
     tile_side: int,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    memory: float = 0.0,
 ) -> Surface:
-    """Reconstruct a surface with options that have been checked; a tile takes so many bytes of memory."""
-    stages = Stages(engine, memory)
+    """Reconstruct a surface with options that have been checked."""
+    stages = Stages(engine)
     components = find_components(normal_map, stages.run(), tile_side)
     noise = _noise(normal_map, components, options.integration, stages.run(), tile_side)
     clean = CleanMap(normal_map, components, noise)
@@ -203,7 +199,7 @@ def _degrees(mesh: WholeMesh, clean: CleanMap, grid: TileGrid, noise: MapNoise, 
 def _by_tile(clean: CleanMap, grid: TileGrid, points: Float, run: Run) -> NDArray[np.int64]:
     """Return the component (K,) of the mask at points (K, 2), −1 outside of it."""
     tile = grid.tile_of(points)
-    keys = list(grid.keys())
+    keys = list(grid.tile_keys())
     chosen = {int(each): np.flatnonzero(tile == each) for each in np.unique(tile)}
     found = run(
         "labels", components_at, {each: (clean, grid.tile(keys[each]), points[own]) for each, own in chosen.items()}
@@ -297,7 +293,7 @@ def _coverage(mesh: WholeMesh, final: ScreenMesh, clean: CleanMap, grid: TileGri
     areas, foreground = clean.components.areas, int(clean.components.areas.sum())
     row, column = np.divmod(mesh.flipped, clean.shape[1])
     tile = grid.tile_of(np.stack([column, row], axis=1).astype(np.float64))
-    keys = list(grid.keys())
+    keys = list(grid.tile_keys())
     found = run(
         "coverage",
         tile_coverage,

@@ -27,7 +27,7 @@ class TileFaces:
     Attributes
     ----------
     mesh : ScreenMesh
-    tile : (M,) int64
+    tile : (M,) int32
         The tile of each face: that of its centroid.
     order : (M,) int64
         Faces by tile, ascending.
@@ -35,18 +35,18 @@ class TileFaces:
         Where the faces of each tile begin in ``order``.
     near_seams : (K,) int64
         Faces within some rings of faces of another tile.
-    owner : (N,) int64
+    owner : (N,) int32
         Lowest tile of the faces at each vertex.
     on_boundary : (N,) bool
         Vertices at the boundary.
     """
 
     mesh: ScreenMesh
-    tile: Int
+    tile: NDArray[np.int32]
     order: Int
     starts: Int
     near_seams: Int
-    owner: Int
+    owner: NDArray[np.int32]
     on_boundary: Bool
 
     @classmethod
@@ -58,13 +58,13 @@ class TileFaces:
         count = grid.counts[0] * grid.counts[1]
         order = np.argsort(tile, kind="stable")
         starts = np.searchsorted(tile[order], np.arange(count + 1))
-        lowest, highest = np.full(len(mesh.vertices), count), np.full(len(mesh.vertices), -1)
+        lowest, highest = np.full(len(mesh.vertices), count, np.int32), np.full(len(mesh.vertices), -1, np.int32)
         for k in range(3):
             np.minimum.at(lowest, mesh.faces[:, k], tile)
             np.maximum.at(highest, mesh.faces[:, k], tile)
         marked = lowest < highest
         for _ in range(RINGS):
-            chosen = marked[mesh.faces].any(axis=1)
+            chosen = marked[mesh.faces[:, 0]] | marked[mesh.faces[:, 1]] | marked[mesh.faces[:, 2]]
             marked[mesh.faces[chosen]] = True
         return cls(mesh, tile, order, starts, np.flatnonzero(chosen), lowest, boundary_vertices(mesh))
 

@@ -13,7 +13,7 @@ from normalmesh.decimation.hierarchy import PERIOD
 from normalmesh.tiles.map_windows import Window
 
 Float = NDArray[np.float64]
-Int = NDArray[np.int64]
+Index = NDArray[np.int32]
 
 #: Distance (px) from a seam up to which vertices wait until both tiles beside it are done.
 COLLAR = 16
@@ -48,7 +48,7 @@ class TileGrid:
         rows, columns = (-(-length // self.side) for length in self.area.shape)
         return rows, columns
 
-    def keys(self) -> Iterator[tuple[int, int]]:
+    def tile_keys(self) -> Iterator[tuple[int, int]]:
         """Yield row and column of all tiles, row by row."""
         rows, columns = self.counts
         yield from ((row, column) for row in range(rows) for column in range(columns))
@@ -63,14 +63,14 @@ class TileGrid:
         (_, along), (_, across) = self._seams(points)
         return np.minimum(along, across) < COLLAR
 
-    def tile_of(self, points: Float) -> Int:
+    def tile_of(self, points: Float) -> Index:
         """Return the number (K,) of the tile of each point (K, 2)."""
         rows, columns = self.counts
         column = np.clip((points[:, 0] - self.area.left) // self.side, 0, columns - 1)
         row = np.clip((points[:, 1] - self.area.top) // self.side, 0, rows - 1)
-        return (row * columns + column).astype(np.int64)
+        return (row * columns + column).astype(np.int32)
 
-    def strip_of(self, points: Float) -> Int:
+    def strip_of(self, points: Float) -> Index:
         """Return the number (K,) of the strip that each point (K, 2) is nearest to, −1 in squares around crossings."""
         (vertical, aside), (horizontal, below) = self._seams(points)
         rows, columns = self.counts
@@ -82,21 +82,21 @@ class TileGrid:
         strip[(aside < CROSSING) & (below < CROSSING)] = -1
         return strip
 
-    def crossing_of(self, points: Float) -> Int:
+    def crossing_of(self, points: Float) -> Index:
         """Return the number (K,) of the crossing nearest to each point (K, 2), −1 if there is none."""
         rows, columns = self.counts
         if min(rows, columns) == 1:
-            return np.full(len(points), -1)
+            return np.full(len(points), -1, np.int32)
         (vertical, _), (horizontal, _) = self._seams(points)
         return horizontal * (columns - 1) + vertical
 
-    def is_even(self, crossing: Int) -> NDArray[np.bool_]:
+    def is_even(self, crossing: Index) -> NDArray[np.bool_]:
         """Return whether crossings (K,) lie on the dark fields of a chess board: no two of them are neighbours."""
         row, column = np.divmod(crossing, max(self.counts[1] - 1, 1))
         even: NDArray[np.bool_] = (row + column) % 2 == 0
         return even
 
-    def _seams(self, points: Float) -> tuple[tuple[Int, Float], tuple[Int, Float]]:
+    def _seams(self, points: Float) -> tuple[tuple[Index, Float], tuple[Index, Float]]:
         """Return number and distance (K,) of the nearest vertical, and of the nearest horizontal seam."""
         rows, columns = self.counts
         return (
@@ -104,9 +104,9 @@ class TileGrid:
             self._nearest(points[:, 1] - self.area.top, rows),
         )
 
-    def _nearest(self, places: Float, tiles: int) -> tuple[Int, Float]:
+    def _nearest(self, places: Float, tiles: int) -> tuple[Index, Float]:
         """Return number and distance of the nearest of the seams between a number of tiles in a row."""
         if tiles == 1:
-            return np.zeros(len(places), np.int64), np.full(len(places), np.inf)
-        number = np.clip(np.floor(places / self.side + 0.5) - 1, 0, tiles - 2).astype(np.int64)
+            return np.zeros(len(places), np.int32), np.full(len(places), np.inf)
+        number = np.clip(np.floor(places / self.side + 0.5) - 1, 0, tiles - 2).astype(np.int32)
         return number, np.abs(places - (number + 1) * self.side)

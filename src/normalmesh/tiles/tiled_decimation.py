@@ -59,7 +59,7 @@ def decimate_in_pieces(
     regularisation = options.regularisation_for(target_given)
     even = 0.0 if target_given else regularisation
     plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines)
-    keys = list(grid.keys())
+    keys = list(grid.tile_keys())
     found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys})
     areas = {key: int(result["foreground"]) for key, result in found.items()}
     foreground = sum(areas.values())
@@ -164,7 +164,7 @@ def _decimate_zones(
     mesh: WholeMesh, clean: WindowedMap, grid: TileGrid, plan: DecimationPlan, run: Run, stage: str, zone_of: Any
 ) -> None:
     """Decimate the vertices that wait, zone by zone, and the vertices around them once more, but for the outline."""
-    zone = np.full(len(mesh.vertices), -1)
+    zone = np.full(len(mesh.vertices), -1, np.int32)
     waiting = np.flatnonzero(mesh.waiting)
     zone[waiting] = zone_of(mesh.vertices[waiting])
     if stage == "crossings":
@@ -178,10 +178,10 @@ def _decimate_zones(
     mesh.replace([(pieces[name], found[name]) for name in pieces])
 
 
-def _spread(zone: Int, faces: NDArray[np.int32], around: Bool) -> None:
+def _spread(zone: NDArray[np.int32], faces: NDArray[np.int32], around: Bool) -> None:
     """Give vertices ``around`` (N,) the zone of a vertex that they have a face in common with, the largest number."""
     chosen = faces[around[faces].any(axis=1)]
     largest = zone[chosen].max(axis=1)
-    spread = np.full(len(zone), -1)
+    spread = np.full_like(zone, -1)
     np.maximum.at(spread, chosen, largest[:, None])
     zone[around] = spread[around]

@@ -152,9 +152,9 @@ def _part(mesh: WholeMesh, faces: TileFaces, tile: int) -> TileMesh:
     return TileMesh(mesh.vertices[vertices], places, numbers, faces.tile[numbers], faces.on_boundary[vertices])
 
 
-def _zones(mesh: WholeMesh, grid: TileGrid, stage: str) -> Int:
+def _zones(mesh: WholeMesh, grid: TileGrid, stage: str) -> NDArray[np.int32]:
     """Return the zone (N,) of each vertex that is free in a stage, −1 for others."""
-    zone = np.full(len(mesh.vertices), -1)
+    zone = np.full(len(mesh.vertices), -1, np.int32)
     waiting = np.flatnonzero(mesh.waiting)
     points = mesh.vertices[waiting]
     if stage == "tiles":

@@ -155,16 +155,17 @@ class WholeMesh:
         near[self.faces[chosen[self.faces].any(axis=1)]] = True
         return near
 
-    def pieces(self, zone: Int) -> Iterator[tuple[int, Piece]]:
+    def pieces(self, zone: NDArray[np.int32]) -> Iterator[tuple[int, Piece]]:
         """Yield the pieces in which vertices are free, by the zone (N,) of each vertex, −1 for none, ascending.
 
         Vertices with a face in two zones are not free in either: ``zone`` becomes −1 there.
         """
-        zones = zone[self.faces]
-        low, high = np.where(zones < 0, np.iinfo(np.int64).max, zones).min(axis=1), zones.max(axis=1)
-        if (high > low).any():
-            zone[self.faces[high > low]] = -1
-            high = zone[self.faces].max(axis=1)
+        high = self._highest(zone)
+        # Without a zone is the same as the largest number of all.
+        unlike = high > ~self._highest(np.where(zone < 0, np.iinfo(zone.dtype).min, ~zone))
+        if unlike.any():
+            zone[self.faces[unlike]] = -1
+            high = self._highest(zone)
         chosen = np.flatnonzero(high >= 0)
         if len(chosen) == 0:
             return
@@ -173,6 +174,11 @@ class WholeMesh:
         on_seams = self._seam_faces()
         for name, faces in zip(names, np.split(order, starts[1:]), strict=True):
             yield int(name), self._piece(faces, zone == name, bool(on_seams[faces].any()))
+
+    def _highest(self, values: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the largest of the values (N,) at the vertices of each face (M,)."""
+        first, second, third = (values[self.faces[:, k]] for k in range(3))
+        return np.maximum(np.maximum(first, second), third)
 
     def _piece(self, chosen: Int, free: Bool, has_seams: bool) -> Piece:
         """Return the piece of the chosen faces."""
