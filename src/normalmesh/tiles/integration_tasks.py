@@ -83,7 +83,7 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
     means, own = system.means, part.own
     kept = np.flatnonzero(part.tile[system.pairs].max(axis=1) == part.tile[0])
     kept = kept[(system.pairs[kept] < own).any(axis=1)]
-    found = {
+    found: Arrays = {
         "table": means.table,
         "pairs": part.numbers[system.pairs[kept]].astype(np.int32),
         "weights": system.weights[kept],

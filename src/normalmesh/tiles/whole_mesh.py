@@ -178,7 +178,7 @@ class WholeMesh:
     def _highest(self, values: NDArray[np.integer]) -> NDArray[np.integer]:
         """Return the largest of the values (N,) at the vertices of each face (M,)."""
         first, second, third = (values[self.faces[:, k]] for k in range(3))
-        return np.maximum(np.maximum(first, second), third)
+        return np.asarray(np.maximum(np.maximum(first, second), third))
 
     def _piece(self, chosen: Int, free: Bool, has_seams: bool) -> Piece:
         """Return the piece of the chosen faces."""
