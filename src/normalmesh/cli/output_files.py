@@ -122,11 +122,16 @@ def write_outputs(
 
     targets = iter(_targets(task, settings))
     normal_map = opened if isinstance(opened, NormalMap) else None
+    georeference = None if isinstance(opened, NormalMap) else opened.georeference
     for surface in surfaces:
-        _write_surface(path := next(targets), surface, task, normal_map)
+        path = next(targets)
+        if _is_depth(path):
+            surface.save_depth(path, georeference)
+        else:
+            _write_mesh(path, surface, task, normal_map)
         yield path
     if task.depth is not None:
-        surfaces[0].save_depth(path := next(targets))
+        surfaces[0].save_depth(path := next(targets), georeference)
         yield path
     if task.jumps is not None:
         _write_picture(path := next(targets), panels.jumps(surfaces[0]))
@@ -151,13 +156,10 @@ def write_outputs(
         yield path
 
 
-def _write_surface(path: Path, surface: Surface, task: Task, normal_map: NormalMap | None) -> None:
-    """Write a surface as a mesh, or its depth map, by the suffix of the path."""
+def _write_mesh(path: Path, surface: Surface, task: Task, normal_map: NormalMap | None) -> None:
+    """Write a surface as a mesh, with the normals of the map if the format holds them."""
     from normalmesh.files.mesh_formats import written_format
 
-    if _is_depth(path):
-        surface.save_depth(path)
-        return
     normals = normal_map if written_format(path).holds_normals else None
     surface.save(path, texture=task.texture, normals=normals)
 

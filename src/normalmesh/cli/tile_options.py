@@ -84,7 +84,12 @@ class Tiling:
 
     def folder(self, output: Path) -> Path:
         """Return the work folder for an output."""
-        return output.with_name(output.name + WORK) if self.work is None else Path(self.work)
+        from normalmesh.files.tileset import TILESET
+
+        if self.work is not None:
+            return Path(self.work)
+        beside = output.parent if output.name == TILESET else output
+        return beside.with_name(beside.name + WORK)
 
     def arguments(self, output: Path) -> dict[str, Any]:
         """Return the arguments of `reconstruct_tiled`. The folder is kept until the outputs are written."""

@@ -104,6 +104,8 @@ def reconstruct_tiled(
         work begins.
     """
     opened = _opened(normal_map)
+    if isinstance(opened, MapOnDisk):
+        integration = {"units": opened.units, **integration}
     rule = StoppingRule(vertices, threshold, compression)
     options = _checked_options(opened, decimation, integration)
     side, count = checked_tile(tiles), _checked_workers(workers, client)
