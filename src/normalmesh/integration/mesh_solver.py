@@ -157,7 +157,9 @@ class MeshSolver:
         return found.x
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
-        system = PreparedSystem(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace)
+        system = PreparedSystem(
+            matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace, single=gauge is not None
+        )
         scale = self.normal_map.camera.pixel_length
         solution = system.solve(right, max_error=MAX_ERROR * scale)
         self.method, self.error = solution.method, solution.error / scale

@@ -5,7 +5,7 @@ columns, then the b later positions ``rows[border[s]:border[s + 1]]`` it is coup
 dense update (b, b), upper triangle, that is added to the panel and the update of its parent.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,12 +64,17 @@ class Matrix(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """Panels and updates of all blocks; ``panel_at`` (B + 1,) and ``update_at`` (B,) are where each begins."""
+    """Panels of all blocks, and updates, in float64 or float32.
+
+    ``panel_at`` (B + 1,) is where each panel begins. ``update_at`` (B,) is where each update begins among ``updates``, or
+    a negative number ~p if it begins at p on a stack of ``stack`` numbers that each task has for itself.
+    """
 
     panel_at: NDArray[np.int64]
     update_at: NDArray[np.int64]
-    panels: NDArray[np.float64]
-    updates: NDArray[np.float64]
+    panels: NDArray[np.floating[Any]]
+    updates: NDArray[np.floating[Any]]
+    stack: int
 
 
 class Schedule(NamedTuple):
@@ -222,6 +227,14 @@ def _widest(first, last, elimination, schedule):
     return width
 
 
+@inner(forceinline=True, allocates=True)
+def _update(at, size, storage, stack):
+    """Return the update of ``size`` rows that begins at ``at``."""
+    numbers = storage.updates if at >= 0 else stack
+    begin = max(at, ~at)
+    return numbers[begin : begin + size * size].reshape(size, size)
+
+
 @kernel
 def factorise(first, last, matrix, elimination, schedule, storage, failed):
     """Fill the panels of the storage for the matrix, task by task.
@@ -230,8 +243,11 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
     positive for each task that has one.
     """
     blocks, tree, assembly = elimination.blocks, elimination.tree, elimination.assembly
-    border, updates, update_at = tree.border, storage.updates, storage.update_at
-    packed, corner = np.empty(packed_size(_widest(first, last, elimination, schedule))), np.empty((4, 4))
+    border, update_at = tree.border, storage.update_at
+    kind = storage.panels.dtype
+    stack = np.empty(storage.stack, kind)
+    packed = np.empty(packed_size(_widest(first, last, elimination, schedule)), kind)
+    corner = np.empty((4, 4), kind)
     for t in range(first, last):
         for q in range(schedule.pointers[t], schedule.pointers[t + 1]):
             s = schedule.blocks[q]
@@ -240,7 +256,7 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
             lead = pivot_column(k)
             numbers = storage.panels[storage.panel_at[s] : storage.panel_at[s + 1]]
             panel = numbers.reshape(k, lead + k + b)
-            update = updates[update_at[s] : update_at[s] + b * b].reshape(b, b)
+            update = _update(update_at[s], b, storage, stack)
             for j in range(k):
                 for i in range(lead + j & ~3, lead + k + b):
                     panel[j, i] = 0
@@ -253,8 +269,7 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
             c = tree.child[s]
             while c >= 0:
                 begin, end = border[c], border[c + 1]
-                size = padded(end - begin)
-                child_update = updates[update_at[c] : update_at[c] + size * size].reshape(size, size)
+                child_update = _update(update_at[c], padded(end - begin), storage, stack)
                 _add_child(
                     child_update, assembly.column[begin:end], assembly.run_end[begin:end], lead, k, panel, update
                 )

@@ -14,10 +14,10 @@ import numpy as np
 from normalmesh.runtime.kernels import inner
 
 #: Columns of a packed block, the distance between its rows (no power of two, for the cache), and its maximum of pivots.
-_COLUMNS, _STRIDE, _PIVOTS = 256, 264, 64
-_BLOCK = _STRIDE * _PIVOTS
+_COLUMNS, _STRIDE, PIVOTS = 256, 264, 64
+_BLOCK = _STRIDE * PIVOTS
 #: Rows of a target that stay in the cache while all pivots are subtracted from them.
-_ROWS = 64
+ROWS = 64
 
 
 @inner(forceinline=True)
@@ -67,7 +67,7 @@ def _sweep_four(target, other, source, f, g):
 
 
 @inner
-def _subtract(packed, pivots, strips, target, rows, own, shift, end):
+def subtract(packed, pivots, strips, target, rows, own, shift, end):
     """Subtract packed pivots, ``strips`` strips of four beginning with pivot ``pivots``, from rows of the target.
 
     ``rows`` are the first row and the last row plus one, an even number of rows. Row r belongs to column r + ``own`` of
@@ -78,10 +78,10 @@ def _subtract(packed, pivots, strips, target, rows, own, shift, end):
     for left in range(begin, end, _COLUMNS):
         right = min(left + _COLUMNS, end)
         bottom = min(high, right - own)
-        for top in range(low, bottom, _ROWS):
+        for top in range(low, bottom, ROWS):
             for strip in range(0, strips, 2):
                 at = (pivots + 4 * strip) * _STRIDE
-                for r in range(top, min(top + _ROWS, bottom), 2):
+                for r in range(top, min(top + ROWS, bottom), 2):
                     c = r + own
                     f = packed[at + c // _COLUMNS * _BLOCK + c % _COLUMNS :]
                     g = f[1:]
@@ -176,6 +176,29 @@ def _eliminate_strip(panel, first, last, pivot, packed, corner):
     return -1
 
 
+@inner(forceinline=True)
+def eliminate_pivots(panel, start, packed, corner):
+    """Eliminate the rows of a panel from ``start`` on that fit into packed blocks, among themselves.
+
+    The first ``start`` is ``-pivot_column(k)``, later ones are :data:`PIVOTS` farther. Return the first row whose pivot
+    is not positive, or −1.
+    """
+    k, end = panel.shape
+    lead = pivot_column(k)
+    stop = min(start + PIVOTS, k)
+    for low in range(start, stop, 4):
+        pivot = low - start
+        bad = _eliminate_strip(panel, max(low, 0), low + 4, pivot, packed, corner)
+        if bad >= 0:
+            return bad
+        # Two strips at a time are subtracted from all rows to be packed next, one from the next strip only.
+        if pivot & 4:
+            subtract(packed, pivot - 4, 2, panel, (low + 4, stop), lead, 0, end)
+        else:
+            subtract(packed, pivot, 1, panel, (low + 4, min(low + 8, stop)), lead, 0, end)
+    return -1
+
+
 @inner
 def factorise_front(panel, update, packed, corner):
     """Eliminate the own rows of a front, in place; return the first row whose pivot is not positive, or −1.
@@ -184,21 +207,14 @@ def factorise_front(panel, update, packed, corner):
     """
     k, end = panel.shape
     lead = pivot_column(k)
-    for start in range(-lead, k, _PIVOTS):
-        stop = min(start + _PIVOTS, k)
-        for low in range(start, stop, 4):
-            pivot = low - start
-            bad = _eliminate_strip(panel, max(low, 0), low + 4, pivot, packed, corner)
-            if bad >= 0:
-                return bad
-            # Two strips at a time are subtracted from all rows to be packed next, one from the next strip only.
-            if pivot & 4:
-                _subtract(packed, pivot - 4, 2, panel, (low + 4, stop), lead, 0, end)
-            else:
-                _subtract(packed, pivot, 1, panel, (low + 4, min(low + 8, stop)), lead, 0, end)
+    for start in range(-lead, k, PIVOTS):
+        stop = min(start + PIVOTS, k)
+        bad = eliminate_pivots(panel, start, packed, corner)
+        if bad >= 0:
+            return bad
         strips = (stop - start) // 4
-        _subtract(packed, 0, strips, panel, (stop, k), lead, 0, end)
-        _subtract(packed, 0, strips, update, (0, update.shape[0]), lead + k, lead + k, end)
+        subtract(packed, 0, strips, panel, (stop, k), lead, 0, end)
+        subtract(packed, 0, strips, update, (0, update.shape[0]), lead + k, lead + k, end)
     return -1
 
 

@@ -5,6 +5,8 @@ A sparsity pattern is analysed once, for all matrices with that pattern (:mod:`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -28,24 +30,35 @@ class Cholesky:
         in the graph, which takes longer and gives somewhat more fill-in.
     workspace
         Memory for the factor and for updates. By default, the factorisation has its own.
+    kind
+        ``np.float64``, or ``np.float32`` for a factor of half the size, with errors of 1e-7 times the condition number.
 
     Attributes
     ----------
     last : (n,) int
         Position of each unknown in the elimination order.
-    bytes
-        Memory of the factor and of updates.
+    kind
+        Type of the numbers of the next factor.
     """
 
     def __init__(
-        self, matrix: csr_matrix, coordinates: Float | None = None, workspace: Workspace | None = None
+        self,
+        matrix: csr_matrix,
+        coordinates: Float | None = None,
+        workspace: Workspace | None = None,
+        kind: type[np.floating[Any]] = np.float64,
     ) -> None:
         self._plan = EliminationPlan(matrix, coordinates)
         self._passes = self._plan.passes(np.ones(self._plan.update_size.size, np.bool_))
         self._storage: Storage | None = None
         self._workspace = workspace or Workspace()
         self.last: NDArray[np.int32] = self._plan.elimination.tree.position
-        self.bytes = 8 * (self._plan.panel_count + self._plan.update_count)
+        self.kind = kind
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the factor and of updates."""
+        return np.dtype(self.kind).itemsize * (self._plan.panel_count + self._plan.update_count)
 
     def factorise(self, matrix: csr_matrix, extra: Float) -> None:
         """Factorise the matrix, of the pattern given first, plus ``extra`` (n,) on its diagonal.
@@ -56,7 +69,7 @@ class Cholesky:
             The sum is not positive definite.
         """
         self._storage = None
-        storage = self._plan.storage(self._workspace)
+        storage = self._plan.storage(self._workspace, kind=self.kind)
         self._plan.factorise(self._passes, Matrix(matrix.data, extra), storage)
         self._storage = storage
 

@@ -7,7 +7,7 @@ with dense fronts.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,9 +74,9 @@ class EliminationPlan:
     tree : EliminationTree
         The tree of the blocks.
     panel_at, update_at : (B + 1,), (B,) int64
-        Where the panel and the update of each block begin. Updates lie on stacks.
+        Where the panel and the update of each block begin, as in :class:`._cholesky.Storage`.
     panel_count, update_count
-        Numbers in all panels, and on all stacks.
+        Numbers in all panels, and in all updates that are not on stacks.
     update_size : (B,) int64
         Numbers in the update of each block.
     """
@@ -96,16 +96,16 @@ class EliminationPlan:
         # Padded as by _fronts.padded.
         wide, deep = own + 3 & ~3, beyond + 3 & ~3
         self.update_size: Int = deep**2
-        self.update_at, self.update_count = self.tree.update_places(self.update_size, task)
+        self.update_at, self.update_count, self._stack = self.tree.update_places(self.update_size, task)
         self._panel_size: Int = own * (wide + deep)
         self.panel_at = _pointers(self._panel_size)
         self.panel_count = int(self.panel_at[-1])
 
-    def storage(self, workspace: Workspace, more: int = 0) -> Storage:
-        """Reserve memory for all panels, all stacks of updates, and so many ``more`` numbers of updates."""
-        buffer = workspace.reserve(self.panel_count + self.update_count + more)
+    def storage(self, workspace: Workspace, more: int = 0, kind: type[np.floating[Any]] = np.float64) -> Storage:
+        """Reserve memory for all panels, the updates beside stacks, and so many ``more`` numbers of updates."""
+        buffer = workspace.reserve(self.panel_count + self.update_count + more, kind)
         panels, updates = np.split(buffer, [self.panel_count])
-        return Storage(self.panel_at, self.update_at.copy(), panels, updates)
+        return Storage(self.panel_at, self.update_at.copy(), panels, updates, self._stack)
 
     def passes(self, chosen: Bool) -> Passes:
         """Return the passes over the chosen blocks (B,)."""
