@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.facets.facets`."""
+"""Kernels of :mod:`normalmesh.facets.facets` and :mod:`normalmesh.facets.plane_surface`."""
 
 import math
 from typing import NamedTuple
@@ -97,6 +97,16 @@ def fill_planes(first, last, offsets, mesh, table, central, planes):
         for k in range(3):
             here = faces[f, k]
             planes[f, k] = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, central)
+
+
+@kernel
+def add_planes(planes, importance, faces, total, around):
+    """Add the values of planes (M, 3) at their corners to ``total`` (N,), and the weights of the faces to ``around``."""
+    for f in range(faces.shape[0]):
+        for k in range(3):
+            here = faces[f, k]
+            total[here] += importance[f] * planes[f, k]
+            around[here] += importance[f]
 
 
 @kernel
