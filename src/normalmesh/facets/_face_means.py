@@ -185,11 +185,24 @@ def bulge(sums, scale):
     return -0.5 * scale * (sums.moment - scale * product)
 
 
+@inner(forceinline=True)
+def fill_means(row, sums, scale, u, v, frame):
+    """Fill the columns of a face that do not belong to its plane; ``scale`` is 1 / the number of its samples."""
+    row[COUNT] = sums.number
+    row[NORMAL_X], row[NORMAL_Y], row[NORMAL_Z] = sums.normal_x * scale, sums.normal_y * scale, sums.normal_z * scale
+    row[TIGHT], row[TIGHT_U], row[TIGHT_V] = sums.tight * scale, sums.tight_u * scale, sums.tight_v * scale
+    rx, ry, rz = ray(u, v, frame)
+    nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
+    lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
+    row[COSINE] = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))
+
+
 @kernel
 def face_means(first, last, mesh, samples, normal_map, table):
-    """Fill rows of the table (M, COLUMNS) of means over the foreground pixels of faces.
+    """Fill rows of the table (M, COLUMNS), or (M, PLANE_COLUMNS), of means over the foreground pixels of faces.
 
-    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres.
+    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres. ``INVERSE``
+    becomes zero for faces without a mean normal.
     """
     vertices, faces = mesh.vertices, mesh.faces
     pixels = np.empty(LIST_SIZE + CAPACITY, np.float32)
@@ -203,15 +216,9 @@ def face_means(first, last, mesh, samples, normal_map, table):
         sums = face_sums(a, b, c, fine, normal_map, pixels)
         scale = 1.0 / max(sums.number, 1.0)
         row = table[f]
-        row[COUNT] = sums.number
-        row[NORMAL_X], row[NORMAL_Y] = sums.normal_x * scale, sums.normal_y * scale
-        row[NORMAL_Z] = sums.normal_z * scale
         row[SLOPE_U], row[SLOPE_V] = sums.slope_u * scale, sums.slope_v * scale
-        row[INVERSE], row[TIGHT] = sums.inverse * scale, sums.tight * scale
-        row[TIGHT_U], row[TIGHT_V] = sums.tight_u * scale, sums.tight_v * scale
-        rx, ry, rz = ray(u, v, normal_map.camera.frame)
-        nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
-        lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
-        cosine = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))
-        row[AREA], row[CENTRE_U], row[CENTRE_V], row[COSINE] = area, u, v, cosine
-        row[BULGE] = bulge(sums, scale)
+        has_normal = sums.normal_x != 0 or sums.normal_y != 0 or sums.normal_z != 0
+        row[INVERSE] = sums.inverse * scale if has_normal else 0.0
+        row[BULGE], row[AREA], row[CENTRE_U], row[CENTRE_V] = bulge(sums, scale), area, u, v
+        if row.size > PLANE_COLUMNS:
+            fill_means(row, sums, scale, u, v, normal_map.camera.frame)

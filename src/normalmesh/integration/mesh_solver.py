@@ -98,7 +98,7 @@ class MeshSolver:
                 return unknown
             equations = Equations(matrix, right, Gauge.of(matrix).component, mesh.vertices)
             return self._with_prior(system, equations, unknown, of_face)
-        surface, equations = _facets(FaceMeans.of(mesh, self.normal_map, SAMPLES))
+        surface, equations = _facets(FaceMeans.of(mesh, self.normal_map, SAMPLES, planes_only=True))
         offsets = self._offsets(surface, equations, of_face)
         # Values at the vertices need memory of their own.
         del equations
@@ -171,10 +171,9 @@ class MeshSolver:
 
 
 def _facets(means: FaceMeans) -> tuple[PlaneSurface, Equations]:
-    """Return the planes of a mesh and their equations, without what is not needed beside the factor."""
+    """Return the planes of a mesh and their equations, without the facet system, which needs memory beside the factor."""
     system = FacetSystem.of(means)
-    matrix, right, planes = system.matrix(), system.right_side(), means.planes_only()
-    return PlaneSurface(planes), Equations(matrix, right, system.component, planes.centroids)
+    return PlaneSurface(means), Equations(system.matrix(), system.right_side(), system.component, means.centroids)
 
 
 def _steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:

@@ -76,9 +76,11 @@ class Cholesky:
     def solve(self, right_side: Float) -> Float:
         """Return x (n,) with A x = right_side (n,), up to rounding."""
         assert self._storage is not None
-        elimination, solution = self._plan.elimination, np.empty(right_side.size)
-        x, carried = right_side[elimination.blocks.order], np.empty(elimination.tree.rows.size)
+        order, rows = self._plan.elimination.blocks.order, self._plan.elimination.tree.rows
+        x, carried = right_side[order], np.empty(rows.size)
         for upwards in (True, False):
             self._plan.substitute(self._passes, upwards, self._storage, x, carried)
-        solution[elimination.blocks.order] = x
+        del carried
+        solution = np.empty(x.size)
+        solution[order] = x
         return solution
