@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from normalmesh.mesh import _closed_mesh
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
 from normalmesh.mesh._outline import COVERED, OutlineArrays
-from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline.
@@ -132,7 +132,7 @@ class ClosedMesh:
         next_point = outline_of[after[on_boundary]]
         outline = Outline(points, _without_staircase(points, next_point), next_point)
         if coverage is None:
-            coverage = (pixel_faces(mesh, shape) >= 0).view(np.uint8) * np.uint8(COVERED)
+            coverage = covered_pixels(mesh, shape).view(np.uint8)
         return cls(
             mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, coverage
         )

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._fronts import factorise_front, packed_size, padded, pivot_column, solve_panel, solve_transposed
 
@@ -90,103 +89,6 @@ class Elimination(NamedTuple):
     blocks: Blocks
     tree: Tree
     assembly: Assembly
-
-
-@kernel
-def find_borders(pattern, blocks):
-    """Return the :class:`Tree` of the blocks."""
-    order, start, stop = blocks.order, blocks.start, blocks.stop
-    indptr, indices = pattern.indptr, pattern.indices
-    n, count_of_blocks = order.size, start.size
-    position, owner = np.empty(n, np.int32), np.empty(n, np.int32)
-    for s in range(count_of_blocks):
-        for j in range(start[s], stop[s]):
-            owner[j] = s
-            position[order[j]] = j
-    parent = np.full(count_of_blocks, -1, np.int32)
-    child, sibling = np.full(count_of_blocks, -1, np.int32), np.full(count_of_blocks, -1, np.int32)
-    border = np.zeros(count_of_blocks + 1, np.int64)
-    rows = np.empty(8 * n, np.int32)
-    seen = np.full(n, -1, np.int32)
-    found = np.empty(n, np.int32)
-    for s in range(count_of_blocks):
-        count = 0
-        for j in range(start[s], stop[s]):
-            v = order[j]
-            for e in range(indptr[v], indptr[v + 1]):
-                p = position[indices[e]]
-                if p >= stop[s] and seen[p] != s:
-                    seen[p] = s
-                    found[count] = p
-                    count += 1
-        c = child[s]
-        while c >= 0:
-            for q in range(border[c], border[c + 1]):
-                p = rows[q]
-                if p >= stop[s] and seen[p] != s:
-                    seen[p] = s
-                    found[count] = p
-                    count += 1
-            c = sibling[c]
-        border[s + 1] = border[s] + count
-        if border[s + 1] > rows.size:
-            more = np.empty(2 * border[s + 1], np.int32)
-            for q in range(border[s]):
-                more[q] = rows[q]
-            rows = more
-        sort(found, 0, count, _itself, found)
-        for q in range(count):
-            rows[border[s] + q] = found[q]
-        if count > 0:
-            p = owner[rows[border[s]]]
-            parent[s] = p
-            sibling[s] = child[p]
-            child[p] = s
-    return Tree(position, border, rows[: border[count_of_blocks]], parent, child, sibling)
-
-
-@inner
-def _itself(item, table):
-    return item
-
-
-@kernel
-def plan_assembly(pattern, blocks, tree):
-    """Return the :class:`Assembly` of all fronts."""
-    indptr, indices = pattern.indptr, pattern.indices
-    border, rows = tree.border, tree.rows
-    count_of_blocks = blocks.start.size
-    pointers = np.zeros(count_of_blocks + 1, np.int64)
-    entry, place = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
-    column, run_end = np.empty(rows.size, np.int32), np.empty(rows.size, np.int32)
-    local = np.empty(blocks.order.size, np.int32)
-    count = 0
-    for s in range(count_of_blocks):
-        low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
-        lead = pivot_column(k)
-        width = lead + k + padded(border[s + 1] - border[s])
-        for j in range(k):
-            local[low + j] = lead + j
-        for q in range(border[s], border[s + 1]):
-            local[rows[q]] = lead + k + q - border[s]
-        for j in range(k):
-            v = blocks.order[low + j]
-            for e in range(indptr[v], indptr[v + 1]):
-                p = tree.position[indices[e]]
-                if p >= low + j:
-                    entry[count], place[count] = e, j * width + local[p]
-                    count += 1
-        pointers[s + 1] = count
-        c = tree.child[s]
-        while c >= 0:
-            end = border[c + 1]
-            for q in range(border[c + 1] - 1, border[c] - 1, -1):
-                column[q] = local[rows[q]]
-                if q + 1 < border[c + 1] and column[q + 1] != column[q] + 1:
-                    end = q + 1
-                run_end[q] = end - border[c]
-            c = tree.sibling[c]
-    return Assembly(pointers, entry, place, column, run_end)
 
 
 @inner

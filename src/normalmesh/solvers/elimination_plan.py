@@ -23,11 +23,10 @@ from normalmesh.solvers._cholesky import (
     Schedule,
     Storage,
     factorise,
-    find_borders,
-    plan_assembly,
     substitute,
 )
 from normalmesh.solvers._dissection import Ordering, Pattern, Positions, dissect, landmark_coordinates
+from normalmesh.solvers.analysis import assembly_of, couplings
 from normalmesh.solvers.elimination_tree import EliminationTree
 
 Float = NDArray[np.float64]
@@ -36,7 +35,7 @@ Bool = NDArray[np.bool_]
 
 #: Subtrees with at most this share of the work are done in parallel. The share is fixed, so that results do not depend
 #: on the number of threads.
-_SHARE = 1 / 32
+_SHARE = 1 / 128
 #: Overhead of a block besides its arithmetic, in multiplications.
 _BLOCK_WORK = 1000.0
 #: Systems of at least `_PARALLEL_FROM` unknowns are dissected on several threads, in `_PARTS` parts.
@@ -85,11 +84,11 @@ class EliminationPlan:
         self.pattern = Pattern(matrix.indptr, matrix.indices)
         if coordinates is None:
             coordinates = landmark_coordinates(self.pattern)
-        blocks = _dissected(self.pattern, coordinates)
-        couplings = find_borders(self.pattern, blocks)
-        self.elimination = Elimination(blocks, couplings, plan_assembly(self.pattern, blocks, couplings))
-        self.tree = EliminationTree.of(couplings.parent)
-        own, beyond = blocks.stop - blocks.start, np.diff(couplings.border)
+        blocks, parts = _dissected(self.pattern, coordinates)
+        tree = couplings(self.pattern, blocks, parts)
+        self.elimination = Elimination(blocks, tree, assembly_of(self.pattern, blocks, tree))
+        self.tree = EliminationTree.of(tree.parent)
+        own, beyond = blocks.stop - blocks.start, np.diff(tree.border)
         task, self._levels = self.tree.tasks(own * (own + beyond) ** 2.0 + _BLOCK_WORK, _SHARE)
         self._tasks = np.concatenate([[0], np.cumsum(np.bincount(task))])
         self._blocks = np.lexsort((self.tree.postorder(), task))
@@ -164,8 +163,8 @@ def _pointers(counts: NDArray[np.generic]) -> Int:
     return pointers
 
 
-def _dissected(pattern: Pattern, coordinates: Float) -> Blocks:
-    """Return elimination order and blocks by nested dissection."""
+def _dissected(pattern: Pattern, coordinates: Float) -> tuple[Blocks, Int]:
+    """Return elimination order and blocks by nested dissection, and ranges (P, 2) of positions that are not coupled."""
     n = len(coordinates)
     positions = Positions(coordinates[:, 0].copy(), coordinates[:, 1].copy())
     ordering = Ordering(
@@ -179,4 +178,4 @@ def _dissected(pattern: Pattern, coordinates: Float) -> Blocks:
         parts = halves
     in_parallel(dissect, len(parts), parts, parts, True, pattern, positions, ordering, grain=1)
     start = np.flatnonzero(ordering.begins)
-    return Blocks(ordering.order, start, np.append(start[1:], n))
+    return Blocks(ordering.order, start, np.append(start[1:], n)), parts
