@@ -45,10 +45,12 @@ class FacetSystem:
         The two vertices of each inner edge.
     pairs : (E, 2) int32
         The two faces f, f' of each inner edge.
+    face_edges : (M, 3) int32
+        Inner edges across from the corners of each face, −1 at the boundary.
     lengths : (E,)
         Lengths of the edges on the screen, in px.
-    rises : (E, 2)
-        Rises of the planes of f and f' from their centroids to the midpoint of the edge.
+    steps : (E,)
+        Steps t_e: the difference c_f' − c_f at which the planes of f and f' meet.
     weights : (E,)
         Weights w_e of a continuous surface, or robust weights (:mod:`normalmesh.facets.robust_weights`).
     """
@@ -57,8 +59,9 @@ class FacetSystem:
     corners: NDArray[np.int32]
     ends: NDArray[np.int32]
     pairs: NDArray[np.int32]
+    face_edges: NDArray[np.int32]
     lengths: Float
-    rises: Float
+    steps: Float
     weights: Float
 
     @classmethod
@@ -71,18 +74,14 @@ class FacetSystem:
             corners,
             ends=np.empty((count, 2), np.int32),
             pairs=np.empty((count, 2), np.int32),
+            face_edges=np.full(means.mesh.faces.shape, -1, np.int32),
             lengths=np.empty(count),
-            rises=np.empty((count, 2)),
+            steps=np.empty(count),
             weights=np.empty(count),
         )
         central = means.camera.is_central
         in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, central, edges, grain=GRAIN)
         return cls(means, *edges)
-
-    @cached_property
-    def steps(self) -> Float:
-        """Steps t_e (E,): the difference c_f' − c_f at which the planes of f and f' meet."""
-        return self.rises[:, 0] - self.rises[:, 1]
 
     @cached_property
     def component(self) -> NDArray[np.int32]:
@@ -99,27 +98,25 @@ class FacetSystem:
         return offsets[self.pairs[:, 1]] - offsets[self.pairs[:, 0]] - self.steps
 
     @cached_property
-    def face_edges(self) -> NDArray[np.int32]:
-        """Inner edges (M, 3) across from the corners of each face, −1 at the boundary."""
-        edges = np.full(3 * len(self.means.mesh.faces), -1, np.int32)
-        edges[self.corners] = edges[self.means.mesh.opposite[self.corners]] = np.arange(len(self.corners))
-        return edges.reshape(-1, 3)
+    def _faces(self) -> NDArray[np.int64]:
+        return np.arange(len(self.means.mesh.faces))
 
     def matrix(self) -> csr_matrix:
         """Return the Laplacian (M, M) of the dual graph."""
         count = len(self.means.mesh.faces)
         indptr = np.zeros(count + 1, np.int32)
-        np.cumsum(1 + (self.face_edges >= 0).sum(axis=1), out=indptr[1:])
+        in_parallel(_facets.count_edges, count, self.face_edges, indptr[1:], grain=GRAIN)
+        np.cumsum(indptr[1:] + 1, out=indptr[1:])
         indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
         graph = self._graph(self.weights)
-        in_parallel(_facets.fill_laplacian, count, np.arange(count), graph, indptr, indices, values, grain=GRAIN)
+        in_parallel(_facets.fill_laplacian, count, self._faces, graph, indptr, indices, values, grain=GRAIN)
         return csr_matrix((values, indices, indptr), shape=(count, count))
 
     def right_side(self) -> Float:
         """Return the right-hand side (M,)."""
         count = len(self.means.mesh.faces)
         right = np.empty(count)
-        in_parallel(_facets.fill_right_side, count, np.arange(count), self._graph(self.weights), right, grain=GRAIN)
+        in_parallel(_facets.fill_right_side, count, self._faces, self._graph(self.weights), right, grain=GRAIN)
         return right
 
     def reweigh(self, faces: NDArray[np.int64], weights: Float, matrix: csr_matrix, right_side: Float) -> None:

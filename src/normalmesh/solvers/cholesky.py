@@ -11,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
-from normalmesh.solvers._cholesky import Matrix, Storage
+from normalmesh.solvers._cholesky import Matrix, Storage, gather, scatter
 from normalmesh.solvers.elimination_plan import EliminationPlan
 
 Float = NDArray[np.float64]
+
+#: Minimum number of unknowns for each thread.
+GRAIN = 1 << 15
 
 
 class Cholesky:
@@ -77,10 +81,11 @@ class Cholesky:
         """Return x (n,) with A x = right_side (n,), up to rounding."""
         assert self._storage is not None
         order, rows = self._plan.elimination.blocks.order, self._plan.elimination.tree.rows
-        x, carried = right_side[order], np.empty(rows.size)
+        x, carried = np.empty(order.size), np.empty(rows.size)
+        in_parallel(gather, x.size, right_side, order, x, grain=GRAIN)
         for upwards in (True, False):
             self._plan.substitute(self._passes, upwards, self._storage, x, carried)
         del carried
         solution = np.empty(x.size)
-        solution[order] = x
+        in_parallel(scatter, x.size, x, order, solution, grain=GRAIN)
         return solution
