@@ -56,7 +56,10 @@ class Assembly(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Values of the matrix as CSR stores them, and numbers (n,) that are added to its diagonal."""
+    """Values of the matrix as CSR stores them, and numbers (n,) that are added to its diagonal.
+
+    If pivots are computed from sums, the diagonal is not read, and the numbers are the sums of the rows.
+    """
 
     values: NDArray[np.float64]
     extra: NDArray[np.float64]
@@ -66,7 +69,8 @@ class Storage(NamedTuple):
     """Panels of all blocks, and updates, in float64 or float32.
 
     ``panel_at`` (B + 1,) is where each panel begins. ``update_at`` (B,) is where each update begins among ``updates``, or
-    a negative number ~p if it begins at p on a stack of ``stack`` numbers that each task has for itself.
+    a negative number ~p if it begins at p on a stack of ``stack`` numbers that each task has for itself. If ``by_sums``,
+    pivots are computed from the sums of rows, and the diagonals of updates hold the excess of their rows.
     """
 
     panel_at: NDArray[np.int64]
@@ -74,6 +78,7 @@ class Storage(NamedTuple):
     panels: NDArray[np.floating[Any]]
     updates: NDArray[np.floating[Any]]
     stack: int
+    by_sums: bool
 
 
 class Schedule(NamedTuple):
@@ -118,6 +123,20 @@ def _add_child(child_update, column, run_end, lead, k, panel, update):
             y = end
 
 
+@inner(forceinline=True)
+def _take_excess(panel, update, excess):
+    """Fill the excess of a front, unless it is empty, with what its diagonal holds."""
+    if excess.size > 0:
+        k = panel.shape[0]
+        lead = pivot_column(k)
+        for i in range(lead):
+            excess[i] = 0
+        for j in range(k):
+            excess[lead + j] = panel[j, lead + j]
+        for j in range(update.shape[0]):
+            excess[lead + k + j] = update[j, j]
+
+
 @inner
 def _widest(first, last, elimination, schedule):
     """Return the number of columns of the widest front of the tasks."""
@@ -148,8 +167,9 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
     border, update_at = tree.border, storage.update_at
     kind = storage.panels.dtype
     stack = np.empty(storage.stack, kind)
-    packed = np.empty(packed_size(_widest(first, last, elimination, schedule)), kind)
-    corner = np.empty((4, 4), kind)
+    widest = _widest(first, last, elimination, schedule)
+    packed, corner = np.empty(packed_size(widest), kind), np.empty((5, 4), kind)
+    sums = np.empty(widest if storage.by_sums else 0, kind)
     for t in range(first, last):
         for q in range(schedule.pointers[t], schedule.pointers[t + 1]):
             s = schedule.blocks[q]
@@ -168,6 +188,9 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
                     update[j, i] = 0
             for entry in range(assembly.pointers[s], assembly.pointers[s + 1]):
                 numbers[assembly.place[entry]] += matrix.values[assembly.entry[entry]]
+            if storage.by_sums:
+                for j in range(k):
+                    panel[j, lead + j] = matrix.extra[blocks.order[low + j]]
             c = tree.child[s]
             while c >= 0:
                 begin, end = border[c], border[c + 1]
@@ -176,10 +199,15 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
                     child_update, assembly.column[begin:end], assembly.run_end[begin:end], lead, k, panel, update
                 )
                 c = tree.sibling[c]
-            bad = factorise_front(panel, update, packed, corner)
+            excess = sums[: lead + k + b]
+            _take_excess(panel, update, excess)
+            bad = factorise_front(panel, update, packed, corner, excess)
             if bad >= 0:
                 failed[t] = low + bad
                 break
+            if excess.size > 0:
+                for j in range(b):
+                    update[j, j] = excess[lead + k + j]
 
 
 @kernel

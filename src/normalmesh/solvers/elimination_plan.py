@@ -101,10 +101,13 @@ class EliminationPlan:
         self.panel_count = int(self.panel_at[-1])
 
     def storage(self, workspace: Workspace, more: int = 0, kind: type[np.floating[Any]] = np.float64) -> Storage:
-        """Reserve memory for all panels, the updates beside stacks, and so many ``more`` numbers of updates."""
+        """Reserve memory for all panels, the updates beside stacks, and so many ``more`` numbers of updates.
+
+        In float32, pivots are computed from sums (:mod:`._fronts`).
+        """
         buffer = workspace.reserve(self.panel_count + self.update_count + more, kind)
         panels, updates = np.split(buffer, [self.panel_count])
-        return Storage(self.panel_at, self.update_at.copy(), panels, updates, self._stack)
+        return Storage(self.panel_at, self.update_at.copy(), panels, updates, self._stack, kind is np.float32)
 
     def passes(self, chosen: Bool) -> Passes:
         """Return the passes over the chosen blocks (B,)."""
