@@ -1,10 +1,10 @@
 """Derive from a run on one thread how long a reconstruction takes on several, stage by stage.
 
 Every loop that threads share is run range by range, as on the largest number of threads, and each range is timed by the
-clock of its thread. Ranges are then handed out as :func:`normalmesh.runtime.threads.in_parallel` does, one to each thread
-as soon as it is free; all work in between is serial. Caches and memory that cores share are not considered: the result is
-an upper bound of the speed-up, and shows what is left on one thread. ``--kernels`` lists the loops, ``--serial`` the
-Python functions between them.
+clock of its thread. Ranges are then handed out as ``in_parallel`` does, one to each thread as soon as it is free; all
+work in between is serial. Caches and memory that cores share are not considered: the result is an upper bound of the
+speed-up, and shows what is left on one thread. ``--kernels`` lists the loops, ``--serial`` the Python functions between
+them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ def main() -> None:
     if options.serial:
         profile = cProfile.Profile(time.thread_time)
         with recorded() as recorder:
-            profile.runcall(reconstruct, normal_map, compression=options.compression, progress=recorder.begin, threads=1)
+            profile.runcall(
+                reconstruct, normal_map, compression=options.compression, progress=recorder.begin, threads=1
+            )
         pstats.Stats(profile).sort_stats("tottime").print_stats(50)
 
 

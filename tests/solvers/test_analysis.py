@@ -77,14 +77,15 @@ def test_places_in_fronts_are_those_of_their_positions():
             seen += 1
         if len(beyond):
             above = tree.parent[s]
-            front = np.concatenate(
-                [np.arange(blocks.start[above], blocks.stop[above]), tree.rows[tree.border[above] : tree.border[above + 1]]]
-            )
+            own_above = np.arange(blocks.start[above], blocks.stop[above])
+            front = np.append(own_above, tree.rows[tree.border[above] : tree.border[above + 1]])
             there = assembly.column[tree.border[s] : tree.border[s + 1]]
-            assert np.array_equal(front[there - (-(blocks.stop[above] - blocks.start[above]) % 4)], beyond)
+            assert np.array_equal(front[there - (-len(own_above) % 4)], beyond)
             ends = assembly.run_end[tree.border[s] : tree.border[s + 1]]
-            expected = [next(e for e in range(q + 1, len(there) + 1) if e == len(there) or there[e] != there[e - 1] + 1)
-                        for q in range(len(there))]
+            expected = [
+                next(e for e in range(q + 1, len(there) + 1) if e == len(there) or there[e] != there[e - 1] + 1)
+                for q in range(len(there))
+            ]
             assert list(ends) == expected
     assert seen == np.count_nonzero(tree.position[matrix.indices] >= tree.position[row_of])
 

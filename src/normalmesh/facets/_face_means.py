@@ -201,8 +201,8 @@ def fill_means(row, sums, scale, u, v, frame):
 def face_means(first, last, mesh, samples, normal_map, table):
     """Fill rows of the table (M, COLUMNS), or (M, PLANE_COLUMNS), of means over the foreground pixels of faces.
 
-    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres. ``INVERSE``
-    becomes zero for faces without a mean normal.
+    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres. Faces
+    without a mean normal have zero as ``INVERSE``.
     """
     vertices, faces = mesh.vertices, mesh.faces
     pixels = np.empty(LIST_SIZE + CAPACITY, np.float32)

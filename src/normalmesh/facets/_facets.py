@@ -105,7 +105,7 @@ def fill_planes(first, last, offsets, mesh, table, central, planes):
 
 @kernel
 def add_planes(planes, importance, faces, total, around):
-    """Add the values of planes (M, 3) at their corners to ``total`` (N,), and the weights of the faces to ``around``."""
+    """Add weighted values of planes (M, 3) at their corners to ``total`` (N,), and the weights to ``around`` (N,)."""
     for f in range(faces.shape[0]):
         for k in range(3):
             here = faces[f, k]

@@ -57,8 +57,8 @@ class FaceMeans:
         """Average the normals of a map over the faces.
 
         With one sample a pixel belongs to the face that owns its centre, as in the paper. With more samples,
-        ``samples`` × ``samples``, small faces share the pixels on their edges by area. The table of ``planes_only`` takes
-        half the memory.
+        ``samples`` × ``samples``, small faces share the pixels on their edges by area. With ``planes_only``, the table
+        takes half the memory.
         """
         camera = normal_map.camera
         table = np.empty((len(mesh.faces), PLANE_COLUMNS if planes_only else COLUMNS))

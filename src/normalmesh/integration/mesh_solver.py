@@ -113,7 +113,7 @@ class MeshSolver:
     def _offsets(self, surface: PlaneSurface, equations: Equations, component: NDArray[np.integer]) -> Float:
         """Return the offsets (M,) of faces; ``component`` (M,) is that of the faces before the mesh was cut."""
         means, matrix, right = surface.means, equations.matrix, equations.right
-        gauge = Gauge(equations.part, np.bincount(equations.part) > 0)
+        gauge = Gauge(equations.part.astype(np.int32, copy=False), np.bincount(equations.part) > 0)
         if self.placement is not None:
             values, areas = placed_offsets(self.placement, means, self.normal_map.shape)
             weights = HOLD * areas * means.mobilities
@@ -171,7 +171,7 @@ class MeshSolver:
 
 
 def _facets(means: FaceMeans) -> tuple[PlaneSurface, Equations]:
-    """Return the planes of a mesh and their equations, without the facet system, which needs memory beside the factor."""
+    """Return the planes of a mesh and their equations; the facet system itself would need memory beside the factor."""
     system = FacetSystem.of(means)
     return PlaneSurface(means), Equations(system.matrix(), system.right_side(), system.component, means.centroids)
 

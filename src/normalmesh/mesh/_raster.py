@@ -74,7 +74,10 @@ def clear_rows(first, last, owner):
 
 @kernel
 def fill_pixel_faces(first, last, vertices, faces, marks, owner):
-    """Write the indices of faces, or one if ``marks``, into the pixels (H, W) that they own. Inverted faces own nothing."""
+    """Write the indices of faces, or one if ``marks``, into the pixels (H, W) that they own.
+
+    Inverted faces own nothing.
+    """
     rows, columns = owner.shape
     for f in range(first, last):
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]

@@ -38,7 +38,7 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
 
 
 def covered_pixels(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Find the pixels (H, W) of an image whose centres a face owns, as :func:`pixel_faces` does in a quarter of memory."""
+    """Find the pixels (H, W) of an image that faces own: those of :func:`pixel_faces`, in a quarter of the memory."""
     covered = np.zeros(shape, np.uint8)
     in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, True, covered, grain=4096)
     return covered.view(np.bool_)

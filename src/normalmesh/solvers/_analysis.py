@@ -13,15 +13,15 @@ from normalmesh.solvers._fronts import padded, pivot_column
 class Borders(NamedTuple):
     """Couplings of blocks while they are found.
 
-    ``position`` (n,) is the inverse of the order, ``owner`` (n,) the block of each position. The border of a block begins
-    at ``begin`` (B,) in ``rows`` and has ``count`` (B,) positions. ``parent``, ``child`` and ``sibling`` (B,) are those of
-    the :class:`._cholesky.Tree`.
+    ``position`` (n,) is the inverse of the order, ``owner`` (n,) the block of each position. The border of a block
+    begins at ``begin`` (B,) in ``rows`` and has ``size`` (B,) positions. ``parent``, ``child`` and ``sibling`` (B,) are
+    those of the :class:`._cholesky.Tree`.
     """
 
     position: NDArray[np.int32]
     owner: NDArray[np.int32]
     begin: NDArray[np.int64]
-    count: NDArray[np.int64]
+    size: NDArray[np.int64]
     rows: NDArray[np.int32]
     parent: NDArray[np.int32]
     child: NDArray[np.int32]
@@ -57,7 +57,7 @@ def _collect(s, at, end, pattern, blocks, borders):
                 at += 1
     c = borders.child[s]
     while c >= 0:
-        for q in range(borders.begin[c], borders.begin[c] + borders.count[c]):
+        for q in range(borders.begin[c], borders.begin[c] + borders.size[c]):
             if rows[q] >= stop:
                 if at >= end:
                     return -1
@@ -71,10 +71,10 @@ def _collect(s, at, end, pattern, blocks, borders):
 def find_borders(first, last, parts, chosen, pattern, blocks, borders, full):
     """Find the borders of the blocks ``chosen[parts[i, 0]:parts[i, 1]]`` of parts first … last − 1.
 
-    Blocks below them must be among the same part, or done before. ``parts[i, 2:]`` delimit the rows for the part i; ``full``
-    (P,) becomes true if they do not suffice.
+    Blocks below them must be among the same part, or done before. ``parts[i, 2:]`` delimit the rows for the part i;
+    ``full`` (P,) becomes true if they do not suffice.
     """
-    rows, count, owner = borders.rows, borders.count, borders.owner
+    rows, size, owner = borders.rows, borders.size, borders.owner
     for part in range(first, last):
         at, end = parts[part, 2], parts[part, 3]
         for i in range(parts[part, 0], parts[part, 1]):
@@ -84,19 +84,19 @@ def find_borders(first, last, parts, chosen, pattern, blocks, borders, full):
                 full[part] = True
                 break
             sort(rows, at, stop, _itself, rows)
-            borders.begin[s], count[s] = at, 0
+            borders.begin[s], size[s] = at, 0
             for q in range(at, stop):
                 if q == at or rows[q] != rows[q - 1]:
-                    rows[at + count[s]] = rows[q]
-                    count[s] += 1
-            if count[s] > 0:
+                    rows[at + size[s]] = rows[q]
+                    size[s] += 1
+            if size[s] > 0:
                 parent = owner[rows[at]]
                 borders.parent[s] = parent
                 # Blocks of other parts are linked later.
                 if parent <= chosen[parts[part, 1] - 1]:
                     borders.sibling[s] = borders.child[parent]
                     borders.child[parent] = s
-            at += count[s]
+            at += size[s]
 
 
 @kernel
@@ -115,7 +115,7 @@ def link_blocks(borders):
 def copy_borders(first, last, borders, border, rows):
     """Copy the borders of blocks to ``rows``, where that of block s begins at ``border[s]``."""
     for s in range(first, last):
-        for q in range(borders.count[s]):
+        for q in range(borders.size[s]):
             rows[border[s] + q] = borders.rows[borders.begin[s] + q]
 
 

@@ -68,9 +68,9 @@ class Matrix(NamedTuple):
 class Storage(NamedTuple):
     """Panels of all blocks, and updates, in float64 or float32.
 
-    ``panel_at`` (B + 1,) is where each panel begins. ``update_at`` (B,) is where each update begins among ``updates``, or
-    a negative number ~p if it begins at p on a stack of ``stack`` numbers that each task has for itself. If ``by_sums``,
-    pivots are computed from the sums of rows, and the diagonals of updates hold the excess of their rows.
+    ``panel_at`` (B + 1,) is where each panel begins. ``update_at`` (B,) is where each update begins among ``updates``,
+    or a negative number ~p if it begins at p on a stack of ``stack`` numbers that each task has for itself. If
+    ``by_sums``, pivots are computed from the sums of rows, and diagonals of updates hold the excess of their rows.
     """
 
     panel_at: NDArray[np.int64]

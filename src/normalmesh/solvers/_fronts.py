@@ -129,8 +129,8 @@ def _sums_beyond(rows):
 def _factorise_corner(panel, first, last, corner, excess):
     """Factorise at most four pivots among themselves, and return the first that is not positive, or −1.
 
-    Fill ``corner`` (4, 4) with their rows of U, with reciprocal pivots, and zeros for missing rows. If there is an excess
-    of the front's rows, replace it by the solution with the transposed corner, too.
+    Fill ``corner[:4]`` with their rows of U, with reciprocal pivots, and zeros for missing rows. The excess of rows,
+    if there is any, becomes the solution with the transposed corner; their sums beyond it go to ``corner[4]``.
     """
     lead, missing = pivot_column(panel.shape[0]), 4 - (last - first)
     for j in range(missing):
@@ -139,8 +139,7 @@ def _factorise_corner(panel, first, last, corner, excess):
     if excess.size > 0:
         column = lead + last
         beyond = _sums_beyond(_strip(panel, first, last, column, panel.shape[1]))
-        sums = corner[4]
-        sums[0], sums[1], sums[2], sums[3] = beyond[0], beyond[1], beyond[2], beyond[3]
+        corner[4, 0], corner[4, 1], corner[4, 2], corner[4, 3] = beyond
     for j in range(first, last):
         place = missing + j - first
         pivot = panel[j, lead + j]

@@ -21,8 +21,8 @@ _ROOM = 16
 def couplings(pattern: Pattern, blocks: Blocks, parts: Int) -> Tree:
     """Return the tree of the blocks.
 
-    ``parts`` (P, 2) are ranges of positions without couplings between them, which are analysed in parallel; then follow,
-    one by one, the blocks that lie in none.
+    ``parts`` (P, 2) are ranges of positions without couplings between them, which are analysed in parallel. Blocks that
+    lie in none follow one by one.
     """
     room = _ROOM
     while (tree := _couplings(pattern, blocks, parts, room)) is None:
@@ -37,7 +37,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
         position=np.empty(n, np.int32),
         owner=np.empty(n, np.int32),
         begin=np.zeros(count, np.int64),
-        count=np.zeros(count, np.int64),
+        size=np.zeros(count, np.int64),
         # Memory that is not touched costs nothing.
         rows=np.empty(2 * room * n, np.int32),
         parent=np.full(count, -1, np.int32),
@@ -57,7 +57,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
         if full.any():
             return None
         _analysis.link_blocks(borders)
-    border = np.concatenate([[0], np.cumsum(borders.count)])
+    border = np.concatenate([[0], np.cumsum(borders.size)])
     rows = np.empty(border[-1], np.int32)
     in_parallel(_analysis.copy_borders, count, borders, border, rows, grain=GRAIN)
     return Tree(borders.position, border, rows, borders.parent, borders.child, borders.sibling)

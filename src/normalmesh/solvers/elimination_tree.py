@@ -71,10 +71,10 @@ class EliminationTree:
     def update_places(self, size: Int, task: Int) -> tuple[Int, int, int]:
         """Return the place (B,) of each block's update, of ``size`` (B,) numbers, and the lengths of buffer and stacks.
 
-        Updates that other tasks read are kept in a buffer, as by :meth:`kept_places`. All others, with the place ~p, begin
-        at p on stacks of their task, which need not outlive it. There are two: a block's update is written to one while
-        its children's updates are read from the other. Depth in the tree alternates between the two. Below an update lie
-        those of its elder siblings, and everything below its grandparent's update.
+        Updates that other tasks read are kept in a buffer, as by :meth:`kept_places`. All others, with the place ~p,
+        begin at p on stacks of their task, which need not outlive it. There are two: a block's update is written to one
+        while its children's updates are read from the other. Depth in the tree alternates between the two. Below an
+        update lie those of its elder siblings, and everything below its grandparent's update.
         """
         inside = (self.parent >= 0) & (task[self.parent] == task)
         stacked = np.where(inside, size, 0)

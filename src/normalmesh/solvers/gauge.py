@@ -80,12 +80,12 @@ class Gauge:
         """Return the sums (C,) of values (n,) over each component, in pieces that do not depend on threads."""
         count = len(self.floating)
         if count * PIECES > values.size:
-            sums: Float = np.bincount(self.component, values, count)
-            return sums
+            return np.bincount(self.component, values, count).astype(np.float64)
         pieces = np.zeros((PIECES, count))
         in_parallel(component_sums, PIECES, self.component, values, pieces, grain=max(1, PIECES * GRAIN // values.size))
         # In order; sum() would not be.
-        return np.cumsum(pieces, axis=0)[-1]
+        sums: Float = np.cumsum(pieces, axis=0)[-1]
+        return sums
 
 
 def _connected(matrix: csr_matrix) -> NDArray[np.integer]:
