@@ -76,6 +76,8 @@ def conjugate_gradients(
         factor = -length * dot(step, product) / slope
         slope = energy = dot(step, residual)
         in_parallel(new_direction, x.size, direction, step, factor, grain=GRAIN)
+        # Memory for one product at a time.
+        del product, step
         product = multiplied(direction)
         curvature = dot(direction, product)
         if not curvature > 0:
