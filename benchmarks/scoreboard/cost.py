@@ -72,7 +72,7 @@ def speed_rounds(folder: Path, rounds: int) -> tuple[list[float], float, float]:
 
 
 def memory() -> Iterator[Figure | Skipped]:
-    """Measure peak bytes above the normal map: for each pixel, for each further vertex, and for those of integration."""
+    """Measure peak bytes above the normal map: for each pixel, each further vertex, and each one of an integration."""
     if sys.platform != "linux":
         yield Skipped("peak memory is read from /proc, which Linux alone has")
         return
