@@ -10,7 +10,7 @@ from normalmesh.facets.robust_weights import MAX_WIDTHS, MIN_SHARE, SHARPNESS, R
 
 
 def face_means(mesh, normal_map, samples=1):
-    """Return the number of samples of each face and means over them: ten columns of ``FaceMeans.table``, and the bulge.
+    """Return the number of samples of each face and means over them: ten columns of ``FaceMeans.table`` and the bulge.
 
     Faces below 64 px² take ``samples`` × ``samples`` samples of each pixel, others take pixel centres.
     """

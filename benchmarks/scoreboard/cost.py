@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from benchmarks.scoreboard.figures import Better, Figure, Skipped
 from benchmarks.solve import forget_peak, status_megabytes
 from benchmarks.speed import side_of
 from benchmarks.ways import Job, in_own_process, load_map, run_way, store_map, warm_up
-from normalmesh import reconstruct
+from normalmesh import decimate, integrate, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
 
 #: Megapixels of foreground → rounds, of which the median counts.
@@ -71,7 +72,7 @@ def speed_rounds(folder: Path, rounds: int) -> tuple[list[float], float, float]:
 
 
 def memory() -> Iterator[Figure | Skipped]:
-    """Measure peak bytes above the normal map: for each pixel, and for each further vertex."""
+    """Measure peak bytes above the normal map: for each pixel, each further vertex, and each one of an integration."""
     if sys.platform != "linux":
         yield Skipped("peak memory is read from /proc, which Linux alone has")
         return
@@ -81,6 +82,9 @@ def memory() -> Iterator[Figure | Skipped]:
     slope = (many.used - few.used) / (many.vertices - few.vertices)
     note = f"from {few.vertices} to {many.vertices} vertices"
     yield Figure("bytes a vertex", slope, "B", noise=0.03, note=note)
+    few, many = (in_own_process(peak_of_integration, *task) for task in (FEW_VERTICES, MANY_VERTICES))
+    slope = (many.used - few.used) / (many.vertices - few.vertices)
+    yield Figure("bytes a vertex, integration", slope, "B", noise=0.05, note=note + ", with two copies of the mesh")
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,20 @@ def peak_of_medallion(size: int, compression: float) -> Peak:
     normal_map = Medallion(size).normal_map
     before = forget_peak()
     surface = reconstruct(normal_map, compression=compression)
+    used = (status_megabytes("VmHWM") - before) * 2**20
+    return Peak(normal_map.foreground, len(surface.vertices), used)
+
+
+def peak_of_integration(size: int, compression: float) -> Peak:
+    """Integrate the decimated medallion once the kernels are loaded."""
+    for size_before, compression_before in ((64, 0.9), (320, 0.98)):
+        reconstruct(Medallion(size_before).normal_map, compression=compression_before)
+    normal_map = Medallion(size).normal_map
+    mesh = decimate(normal_map, compression=compression)
+    # Memory that the decimation has freed is given back first.
+    ctypes.CDLL(None).malloc_trim(0)
+    before = forget_peak()
+    surface = integrate(mesh, normal_map)
     used = (status_megabytes("VmHWM") - before) * 2**20
     return Peak(normal_map.foreground, len(surface.vertices), used)
 

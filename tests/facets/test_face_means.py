@@ -6,6 +6,7 @@ import pytest
 import naive_integration
 from meshes import bumpy_map, disc, point_mesh, two_faces
 from normalmesh import NormalMap, Orthographic, Perspective, ScreenMesh, pixel_faces
+from normalmesh.facets._face_means import COUNT, INVERSE
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh._face_pixels import CAPACITY
 from surfaces import plane_map
@@ -19,7 +20,11 @@ def means_of(mesh, normal_map, samples=1):
 
 def columns_of(means):
     """Return the columns that ``naive_integration.face_means`` computes."""
-    return np.column_stack([means.table[:, :10], means.bulges])
+    tight, sides = means.tight_parameters
+    table = means.table
+    return np.column_stack(
+        [table[:, COUNT], means.mean_normals, means.gradients, table[:, INVERSE], tight, sides, means.bulges]
+    )
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=str)
@@ -117,6 +122,17 @@ def test_planes_do_not_bulge(camera):
 
 def test_faces_of_one_pixel_do_not_bulge():
     means = means_of(point_mesh((24, 26), 600), bumpy_map(height=2.0))
-    single = means.table[:, 0] == 1
+    single = means.table[:, COUNT] == 1
     assert single.any()
     assert np.abs(means.bulges[single]).max() < 1e-13
+
+
+def test_planes_alone_are_the_same():
+    mask = np.zeros((24, 26), bool)
+    mask[2:6, 2:6] = True
+    normal_map = bumpy_map(mask=mask)
+    mesh = point_mesh(normal_map.shape, 40)
+    means, planes = means_of(mesh, normal_map), FaceMeans.of(mesh, normal_map, planes_only=True)
+    for name in ("areas", "centroids", "gradients", "bulges", "mobilities"):
+        assert np.array_equal(getattr(planes, name), getattr(means, name))
+    assert planes.table.nbytes < means.table.nbytes / 2

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from normalmesh import Coverage, ScreenMesh, decimate, integrate, reconstruct
+from normalmesh.mesh.coverage import _lost_components
 from surfaces import waves
 
 
@@ -41,3 +43,12 @@ def test_refinement_does_not_uncover_pixels():
     assert sum(moves for _, moves in refined.integration.refinements) > 0
     assert refined.coverage.uncovered > 0
     assert refined.coverage == Coverage.of(mesh, normal_map.mask)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lost_components_against_labelled_images(seed):
+    rng = np.random.default_rng(seed)
+    mask = rng.random((9, 13)) > 0.5
+    kept = mask & (rng.random(mask.shape) > 0.8)
+    labels, count = ndimage.label(mask)
+    assert _lost_components(mask, kept) == count - len(np.unique(labels[kept]))

@@ -14,6 +14,7 @@ import naive
 from normalmesh import NormalMeshError, ScreenMesh, pixel_faces
 from normalmesh.mesh._predicates import orientation
 from normalmesh.mesh._raster import edge, first_column, first_row
+from normalmesh.mesh.raster import covered_pixels
 from thread_counts import on_one_and_on_several
 
 coordinates = st.one_of(
@@ -163,3 +164,11 @@ def _delaunay(points):
     signs = np.array([naive.orientation(*points[face]) for face in faces])
     faces[signs < 0] = faces[signs < 0][:, ::-1]
     return ScreenMesh(points, faces[signs != 0])
+
+
+def test_covered_pixels_are_those_with_a_face():
+    mask = np.random.default_rng(3).random((40, 50)) > 0.4
+    mesh = ScreenMesh.from_mask(mask)
+    alone, shared = on_one_and_on_several(lambda: covered_pixels(mesh, mask.shape))
+    assert np.array_equal(alone, mask)
+    assert np.array_equal(shared, mask)

@@ -1,7 +1,6 @@
 """Check tasks, order and memory of elimination trees on random forests."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,21 +38,34 @@ def test_tasks_of_a_level_do_not_depend_on_each_other(parent, share):
 
 @given(forests(), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 10**6))
 def test_updates_that_are_needed_are_not_overwritten(parent, share, seed):
-    tree = EliminationTree.of(parent)
-    size = np.random.default_rng(seed).integers(0, 5, parent.size)
-    task, _ = tree.tasks(np.ones(parent.size), share)
-    place, length = tree.update_places(size, task)
-    owner = np.full(length, -1)
-    for s in np.lexsort((tree.postorder(), task)):
-        owner[place[s] : place[s] + size[s]] = s
+    """Tasks of one level are done in turns, block by block, each with a stack of its own."""
+    tree, rng = EliminationTree.of(parent), np.random.default_rng(seed)
+    size = rng.integers(0, 5, parent.size)
+    task, levels = tree.tasks(np.ones(parent.size), share)
+    place, length, stack = tree.update_places(size, task)
+    buffer, stacks = np.full(length, -1), np.full((levels[-1], stack), -1)
+    level, rank = np.searchsorted(levels, task, side="right") - 1, tree.postorder()
+    # Random numbers that ascend within each task.
+    turn = np.empty(parent.size)
+    for t in range(levels[-1]):
+        members = np.flatnonzero(task == t)
+        turn[members[np.argsort(rank[members])]] = np.sort(rng.random(members.size))
+
+    def numbers(s):
+        where, begin = (buffer, place[s]) if place[s] >= 0 else (stacks[task[s]], ~place[s])
+        return where[begin : begin + size[s]]
+
+    for s in np.lexsort((turn, level)):
+        numbers(s)[:] = s
+        assert numbers(s).size == size[s]
         for c in np.flatnonzero(parent == s):
-            assert (owner[place[c] : place[c] + size[c]] == c).all()
+            assert (numbers(c) == c).all()
 
 
 def test_one_task_takes_no_more_memory_than_its_stacks():
     parent = np.array([2, 2, 6, 5, 5, 6, -1], np.int32)
-    _, length = EliminationTree.of(parent).update_places(np.full(7, 10), np.zeros(7, np.int64))
-    assert length == pytest.approx(40)
+    _, length, stack = EliminationTree.of(parent).update_places(np.full(7, 10), np.zeros(7, np.int64))
+    assert (length, stack) == (10, 40)
 
 
 @given(forests(), st.integers(0, 10**6))

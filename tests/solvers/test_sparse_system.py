@@ -208,6 +208,35 @@ def test_the_same_for_any_number_of_threads(method, monkeypatch):
     assert np.array_equal(*on_one_and_on_several(lambda: solve_spd(matrix, b, coordinates=places, method=method).x))
 
 
+@pytest.mark.parametrize("system", ["cotangent", "dual"])
+def test_a_factor_in_single_precision_gives_the_same_solution(system):
+    matrix, places = _mesh_system(system, 3000)
+    truth = np.random.default_rng(1).normal(size=len(places))
+    truth -= truth.mean()
+    gauge, workspace = Gauge.of(matrix), Workspace()
+
+    def solution():
+        prepared = PreparedSystem(matrix, coordinates=places, gauge=gauge, workspace=workspace, single=True)
+        return prepared.solve(matrix @ truth, max_error=1e-9)
+
+    found = solution()
+    assert 1 < found.iterations <= 6
+    np.testing.assert_allclose(found.x, truth, atol=1e-8)
+    assert workspace.reserve(1).base.nbytes <= 1.3 * Cholesky(matrix, places, kind=np.float32).bytes
+    assert np.array_equal(*on_one_and_on_several(lambda: solution().x))
+
+
+def test_single_precision_gives_way_where_it_does_not_suffice():
+    """Stiff parts that are loosely coupled lose their coupling in single precision."""
+    n = 400
+    ends = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    weights = np.where(np.arange(n - 1) % 20 == 19, 1e-9, 1.0)
+    matrix = _laplacian(n, ends, weights)
+    truth = np.random.default_rng(0).normal(size=n)
+    found = PreparedSystem(matrix, single=True).solve(matrix @ truth, max_error=1e-3)
+    np.testing.assert_allclose(found.x, truth - truth.mean(), atol=1e-3)
+
+
 def _laplacian(n, ends, weights):
     """Return the graph Laplacian (n, n) of edges (m, 2)."""
     a, b = ends.T

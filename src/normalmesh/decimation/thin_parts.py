@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.runtime.threads import in_parallel
+
 Bool = NDArray[np.bool_]
 
 #: Widths (px) below which parts are thin, each twice the last, and how far (px) the outline of such parts may shift.
@@ -33,12 +35,17 @@ def thin_pixels(mask: Bool) -> Bool:
         (H, W) foreground pixels.
     """
     found = np.zeros(mask.shape, np.bool_)
-    padded = np.pad(mask, REACH)
-    for rows, columns in _blocks(mask.shape):
-        window = padded[rows.start : rows.stop + 2 * REACH, columns.start : columns.stop + 2 * REACH]
-        if window.any() and not window.all():
-            around = _around_thin_parts(window) | _around_thin_parts(~window)
-            found[rows, columns] = around[REACH:-REACH, REACH:-REACH]
+    padded, blocks = np.pad(mask, REACH), list(_blocks(mask.shape))
+
+    def search(first: int, last: int) -> None:
+        for rows, columns in blocks[first:last]:
+            window = padded[rows.start : rows.stop + 2 * REACH, columns.start : columns.stop + 2 * REACH]
+            if window.any() and not window.all():
+                around = _around_thin_parts(window) | _around_thin_parts(~window)
+                found[rows, columns] = around[REACH:-REACH, REACH:-REACH]
+
+    # NumPy releases the global interpreter lock in operations on whole blocks.
+    in_parallel(search, len(blocks), grain=1)
     return found
 
 

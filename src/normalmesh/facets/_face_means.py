@@ -12,12 +12,13 @@ from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
 from normalmesh.normals._normal_map import nearest_pixel, normal_at
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Columns of the table of means. COUNT is the number of samples; the others up to TIGHT_V are means over the samples:
-#: n; the slopes ∂_u z, ∂_v z of the pixel's plane at the face's centroid; ⟨r,n⟩⁻²; ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
-#: Then follow the area, the centroid, the cosine between mean normal and viewing ray at the centroid, and the bulge.
-COUNT, NORMAL_X, NORMAL_Y, NORMAL_Z, SLOPE_U, SLOPE_V, INVERSE, TIGHT, TIGHT_U, TIGHT_V = range(10)
-AREA, CENTRE_U, CENTRE_V, COSINE, BULGE = range(10, 15)
-MEANS, COLUMNS = 10, 15
+#: Columns of the table of means. First those that determine the plane of a face: means over its samples of the slopes
+#: ∂_u z, ∂_v z of the pixel's plane at the face's centroid, and of ⟨r,n⟩⁻²; the bulge, the area and the centroid.
+SLOPE_U, SLOPE_V, INVERSE, BULGE, AREA, CENTRE_U, CENTRE_V = range(7)
+#: The cosine between mean normal and viewing ray at the centroid, the number of samples, and further means: of n; of
+#: ⟨r,n⟩², ⟨r,n⟩⟨n,τ_u⟩, ⟨r,n⟩⟨n,τ_v⟩.
+COSINE, COUNT, NORMAL_X, NORMAL_Y, NORMAL_Z, TIGHT, TIGHT_U, TIGHT_V = range(7, 15)
+PLANE_COLUMNS, COLUMNS = 7, 15
 #: Faces below this area (px²) are sampled more finely than at pixel centres, which are too few there.
 SMALL_FACE = 64.0
 #: Least share of ⟨r,n⟩ at a pixel that must be left at the centroid. Beyond it the pixel's plane is seen from behind.
@@ -34,9 +35,8 @@ class Triangles(NamedTuple):
 
 
 class FaceSums(NamedTuple):
-    """Sums over the samples of a face, in the order of the table's columns.
-
-    Then follow sums of the position (u, v), and of its product with the slopes.
+    """Sums over the samples of a face: those whose means the table has, then of the position (u, v), and of its product
+    with the slopes.
     """
 
     number: float
@@ -185,11 +185,24 @@ def bulge(sums, scale):
     return -0.5 * scale * (sums.moment - scale * product)
 
 
+@inner(forceinline=True)
+def fill_means(row, sums, scale, u, v, frame):
+    """Fill the columns of a face that do not belong to its plane; ``scale`` is 1 / the number of its samples."""
+    row[COUNT] = sums.number
+    row[NORMAL_X], row[NORMAL_Y], row[NORMAL_Z] = sums.normal_x * scale, sums.normal_y * scale, sums.normal_z * scale
+    row[TIGHT], row[TIGHT_U], row[TIGHT_V] = sums.tight * scale, sums.tight_u * scale, sums.tight_v * scale
+    rx, ry, rz = ray(u, v, frame)
+    nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
+    lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
+    row[COSINE] = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))
+
+
 @kernel
 def face_means(first, last, mesh, samples, normal_map, table):
-    """Fill rows of the table (M, COLUMNS) of means over the foreground pixels of faces.
+    """Fill rows of the table (M, COLUMNS), or (M, PLANE_COLUMNS), of means over the foreground pixels of faces.
 
-    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres.
+    Small faces take ``samples`` × ``samples`` samples of each pixel, 1 or 2; larger ones take pixel centres. Faces
+    without a mean normal have zero as ``INVERSE``.
     """
     vertices, faces = mesh.vertices, mesh.faces
     pixels = np.empty(LIST_SIZE + CAPACITY, np.float32)
@@ -202,12 +215,10 @@ def face_means(first, last, mesh, samples, normal_map, table):
         a, b, c = (fine * a[0], fine * a[1]), (fine * b[0], fine * b[1]), (fine * c[0], fine * c[1])
         sums = face_sums(a, b, c, fine, normal_map, pixels)
         scale = 1.0 / max(sums.number, 1.0)
-        table[f, COUNT] = sums.number
-        for n in range(1, MEANS):
-            table[f, n] = sums[n] * scale
-        rx, ry, rz = ray(u, v, normal_map.camera.frame)
-        nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
-        lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
-        cosine = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))
-        table[f, AREA], table[f, CENTRE_U], table[f, CENTRE_V], table[f, COSINE] = area, u, v, cosine
-        table[f, BULGE] = bulge(sums, scale)
+        row = table[f]
+        row[SLOPE_U], row[SLOPE_V] = sums.slope_u * scale, sums.slope_v * scale
+        has_normal = sums.normal_x != 0 or sums.normal_y != 0 or sums.normal_z != 0
+        row[INVERSE] = sums.inverse * scale if has_normal else 0.0
+        row[BULGE], row[AREA], row[CENTRE_U], row[CENTRE_V] = bulge(sums, scale), area, u, v
+        if row.size > PLANE_COLUMNS:
+            fill_means(row, sums, scale, u, v, normal_map.camera.frame)

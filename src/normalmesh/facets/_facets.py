@@ -1,4 +1,4 @@
-"""Kernels of :mod:`normalmesh.facets.facets`."""
+"""Kernels of :mod:`normalmesh.facets.facets` and :mod:`normalmesh.facets.plane_surface`."""
 
 import math
 from typing import NamedTuple
@@ -25,8 +25,9 @@ class Edges(NamedTuple):
     corners: NDArray[np.int32]
     ends: NDArray[np.int32]
     pairs: NDArray[np.int32]
+    face_edges: NDArray[np.int32]
     lengths: NDArray[np.float64]
-    rises: NDArray[np.float64]
+    steps: NDArray[np.float64]
     weights: NDArray[np.float64]
 
 
@@ -72,10 +73,13 @@ def fill_rises(first, last, gradients, steps, central, rises):
 
 @kernel
 def fill_edges(first, last, mesh, opposite, table, central, edges):
-    """Fill all attributes of the inner edges (E,) from their ``corners``; ``table`` is that of the face means."""
+    """Fill all attributes of the inner edges (E,) from their ``corners``; ``table`` is that of the face means.
+
+    ``face_edges`` (M, 3) must be −1 before.
+    """
     vertices = mesh.vertices
-    pairs, ends, lengths, rises = edges.pairs, edges.ends, edges.lengths, edges.rises
-    vertex_of = mesh.faces.reshape(-1)
+    pairs, ends, lengths = edges.pairs, edges.ends, edges.lengths
+    vertex_of, edge_of = mesh.faces.reshape(-1), edges.face_edges.reshape(-1)
     for e in range(first, last):
         corner = np.int64(edges.corners[e])
         a, b = vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)]
@@ -84,8 +88,8 @@ def fill_edges(first, last, mesh, opposite, table, central, edges):
         u, v = (vertices[a, 0] + vertices[b, 0]) / 2.0, (vertices[a, 1] + vertices[b, 1]) / 2.0
         one, other = corner // 3, opposite[corner] // 3
         pairs[e, 0], pairs[e, 1] = one, other
-        rises[e, 0] = rise(one, u, v, table, central)
-        rises[e, 1] = rise(other, u, v, table, central)
+        edge_of[corner] = edge_of[opposite[corner]] = e
+        edges.steps[e] = rise(one, u, v, table, central) - rise(other, u, v, table, central)
         edges.weights[e] = lengths[e] / max(table[one, INVERSE], table[other, INVERSE])
 
 
@@ -97,6 +101,16 @@ def fill_planes(first, last, offsets, mesh, table, central, planes):
         for k in range(3):
             here = faces[f, k]
             planes[f, k] = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, central)
+
+
+@kernel
+def add_planes(planes, importance, faces, total, around):
+    """Add weighted values of planes (M, 3) at their corners to ``total`` (N,), and the weights to ``around`` (N,)."""
+    for f in range(faces.shape[0]):
+        for k in range(3):
+            here = faces[f, k]
+            total[here] += importance[f] * planes[f, k]
+            around[here] += importance[f]
 
 
 @kernel
@@ -133,6 +147,13 @@ def add_projections(planes, matrices, faces, values, total, diagonal):
                 residual += matrices[f, i, j] * (planes[f, j] - values[faces[f, j]])
             total[here] += residual
             diagonal[here] += matrices[f, i, i]
+
+
+@kernel
+def count_edges(first, last, face_edges, counts):
+    """Fill the numbers of inner edges (M,) of faces."""
+    for f in range(first, last):
+        counts[f] = (face_edges[f, 0] >= 0) + (face_edges[f, 1] >= 0) + (face_edges[f, 2] >= 0)
 
 
 @kernel

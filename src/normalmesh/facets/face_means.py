@@ -18,6 +18,7 @@ from normalmesh.facets._face_means import (
     INVERSE,
     NORMAL_X,
     NORMAL_Z,
+    PLANE_COLUMNS,
     SLOPE_U,
     SLOPE_V,
     TIGHT,
@@ -42,8 +43,9 @@ class FaceMeans:
     ----------
     mesh : ScreenMesh
     camera : Camera
-    table : (M, COLUMNS) float64
-        One row for each face; columns are named in :mod:`normalmesh.facets._face_means`.
+    table : (M, COLUMNS) or (M, PLANE_COLUMNS) float64
+        One row for each face; columns are named in :mod:`normalmesh.facets._face_means`. Those of planes suffice for
+        areas, centroids, gradients, bulges and mobilities.
     """
 
     mesh: ScreenMesh
@@ -51,24 +53,26 @@ class FaceMeans:
     table: Float
 
     @classmethod
-    def of(cls, mesh: ScreenMesh, normal_map: NormalMap, samples: int = 1) -> FaceMeans:
+    def of(cls, mesh: ScreenMesh, normal_map: NormalMap, samples: int = 1, planes_only: bool = False) -> FaceMeans:
         """Average the normals of a map over the faces.
 
         With one sample a pixel belongs to the face that owns its centre, as in the paper. With more samples,
-        ``samples`` × ``samples``, small faces share the pixels on their edges by area.
+        ``samples`` × ``samples``, small faces share the pixels on their edges by area. With ``planes_only``, the table
+        takes half the memory.
         """
-        table, camera = np.empty((len(mesh.faces), COLUMNS)), normal_map.camera
+        camera = normal_map.camera
+        table = np.empty((len(mesh.faces), PLANE_COLUMNS if planes_only else COLUMNS))
         means = cls(mesh, camera, table)
         in_parallel(face_means, len(table), means.triangles, samples, normal_map.arrays, table, grain=4096)
         # A face far from all foreground has no mean. It is taken to face the viewer, with a very small weight.
-        empty = np.flatnonzero(means.cosines == 0)
-        empty = empty[~means.mean_normals[empty].any(axis=1)]
+        empty = np.flatnonzero(table[:, INVERSE] == 0)
         rays = camera.rays(*means.centroids[empty].T)
         squared = (rays**2).sum(axis=1)
-        means.mean_normals[empty] = camera.towards_viewer * rays / np.sqrt(squared)[:, None]
         table[empty, INVERSE] = 1e6 / squared
-        table[empty, TIGHT] = 1e-6 * squared
-        table[empty, COSINE] = 1.0
+        if not planes_only:
+            means.mean_normals[empty] = camera.towards_viewer * rays / np.sqrt(squared)[:, None]
+            table[empty, TIGHT] = 1e-6 * squared
+            table[empty, COSINE] = 1.0
         return means
 
     @property

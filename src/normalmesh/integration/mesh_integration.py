@@ -42,7 +42,7 @@ ROUNDS_PER_SOLVE = 2
 #: Fraction of the vertices of a component that must change in a round for another one to follow.
 MIN_CHANGE = 0.005
 #: Bytes for each inner edge of a mesh: of its facet system, the factor of that, and its refinement.
-INTEGRATION_BYTES = 900
+INTEGRATION_BYTES = 480
 #: Rounds of refinement after bad faces were cut off where the depth jumps.
 ROUNDS_AFTER_CUTS = 2
 

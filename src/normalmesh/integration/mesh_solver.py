@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix, diags
 
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.prior import Prior
 from normalmesh.integration.prior_correction import Equations, PriorTerms, corrected, weighted_means
@@ -100,8 +101,11 @@ class MeshSolver:
                 return unknown
             equations = Equations(matrix, right, Gauge.of(matrix).component, mesh.vertices)
             return self._with_prior(system, equations, unknown, of_face)
-        facets = FacetSystem.of(FaceMeans.of(mesh, self.normal_map, SAMPLES))
-        return facets.at_vertices(self._offsets(facets, of_face))
+        surface, equations = _facets(FaceMeans.of(mesh, self.normal_map, SAMPLES, planes_only=True))
+        offsets = self._offsets(surface, equations, of_face)
+        # Values at the vertices need memory of their own.
+        del equations
+        return surface.at_vertices(offsets)
 
     def find_fixed(self, mesh: ScreenMesh) -> None:
         """Find the faces of a mesh that the prior fixes."""
@@ -109,23 +113,22 @@ class MeshSolver:
             # Points out of reach are left out with a warning. That happens once, because refinement keeps the outline.
             self.prior, self.points = self.prior.on_faces(mesh)
 
-    def _offsets(self, facets: FacetSystem, component: NDArray[np.integer]) -> Float:
-        """Return the offsets (M,) of facets; ``component`` (M,) is that of the faces before the mesh was cut."""
-        matrix, right, gauge = facets.matrix(), facets.right_side(), facets.gauge
-        centroids = facets.means.centroids
-        equations = Equations(matrix, right, facets.component, centroids)
+    def _offsets(self, surface: PlaneSurface, equations: Equations, component: NDArray[np.integer]) -> Float:
+        """Return the offsets (M,) of faces; ``component`` (M,) is that of the faces before the mesh was cut."""
+        means, matrix, right = surface.means, equations.matrix, equations.right
+        gauge = Gauge(equations.part.astype(np.int32, copy=False), np.bincount(equations.part) > 0)
         if self.placement is not None:
-            values, areas = placed_offsets(self.placement, facets.means, self.normal_map.shape)
-            weights = HOLD * areas * facets.means.mobilities
+            values, areas = placed_offsets(self.placement, means, self.normal_map.shape)
+            weights = HOLD * areas * means.mobilities
             matrix, right = _held(matrix, right, weights, values)
             gauge = Gauge(gauge.component, gauge.floating & (np.bincount(gauge.component, weights) == 0))
-        offsets = self._solved(matrix, right, centroids, gauge)
+        offsets = self._solved(matrix, right, equations.coordinates, gauge)
         if self.prior is None:
             return offsets
-        return self._with_prior(facets, equations, offsets, component)
+        return self._with_prior(surface, equations, offsets, component)
 
     def _with_prior(
-        self, system: FacetSystem | CotangentSystem, equations: Equations, x: Float, component: NDArray[np.integer]
+        self, system: PlaneSurface | CotangentSystem, equations: Equations, x: Float, component: NDArray[np.integer]
     ) -> Float:
         """Return unknowns (n,) that respect the prior, relative to :attr:`levels`, from those without it.
 
@@ -159,16 +162,24 @@ class MeshSolver:
             self.bent = _steep_share(system.means.mesh, change, component)
         return found.x
 
-    def _prepared(self, matrix: csr_matrix, coordinates: Float, gauge: Gauge | None) -> LinearSystem:
-        return self.prepare(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace)
+    def _prepared(
+        self, matrix: csr_matrix, coordinates: Float, gauge: Gauge | None, single: bool = False
+    ) -> LinearSystem:
+        return self.prepare(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace, single=single)
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
-        system = self._prepared(matrix, coordinates, gauge)
+        system = self._prepared(matrix, coordinates, gauge, gauge is not None)
         scale = self.normal_map.camera.pixel_length
         solution = system.solve(right, max_error=MAX_ERROR * scale)
         self.method, self.error = solution.method, solution.error / scale
         self.on_solve()
         return solution.x
+
+
+def _facets(means: FaceMeans) -> tuple[PlaneSurface, Equations]:
+    """Return the planes of a mesh and their equations; the facet system itself would need memory beside the factor."""
+    system = FacetSystem.of(means)
+    return PlaneSurface(means), Equations(system.matrix(), system.right_side(), system.component, means.centroids)
 
 
 def _steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:

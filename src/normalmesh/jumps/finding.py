@@ -58,7 +58,7 @@ TURNS, FALSE_SHARE = 2, 0.3
 #: noise of the strain (px), true lines have 0.3 to 1.5, cracks 0.05 to 0.2; in cleaner maps a share of it is enough.
 CONTRAST, NOISY, CLEAN_CONTRAST = 0.3, 0.02, 1 / 3
 #: Bytes for each inner edge of a mesh that is solved: once, and robustly.
-SOLVE_BYTES, ROBUST_BYTES = 870, 1100
+SOLVE_BYTES, ROBUST_BYTES = 650, 800
 #: What to do about a search that does not fit into memory.
 REMEDY = "mask what you do not need, or do without it: discontinuities=False (--continuous)"
 

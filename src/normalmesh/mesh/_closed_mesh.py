@@ -90,14 +90,20 @@ def fill_corners(faces, corner_of):
 
 
 @kernel
-def compact_faces(alive, number, renumber, faces, opposite, kept, across):
-    """Copy the faces ``alive`` to ``kept``, with vertices renumbered, and their corner table to ``across``.
-
-    ``number`` (F,) is a work array.
-    """
-    for f in range(alive.size):
+def number_faces(first, last, alive, number):
+    """Set ``number`` (F,) of the faces ``alive[first:last]`` to their places in the list."""
+    for f in range(first, last):
         number[alive[f]] = f
-    for f in range(alive.size):
+
+
+@kernel
+def compact_faces(first, last, alive, numbers, faces, opposite, kept, across):
+    """Copy the faces ``alive[first:last]`` to ``kept``, and their corner table to ``across``.
+
+    ``numbers`` are the new numbers of faces (F,) and of vertices (N,).
+    """
+    number, renumber = numbers
+    for f in range(first, last):
         for k in range(3):
             other = opposite[3 * alive[f] + k]
             kept[f, k] = renumber[faces[alive[f], k]]

@@ -67,8 +67,17 @@ def row_span(edges, row, middle_row, columns):
 
 
 @kernel
-def fill_pixel_faces(first, last, vertices, faces, owner):
-    """Write the indices of faces into the pixels (H, W) int32 that they own. Inverted faces own nothing."""
+def clear_rows(first, last, owner):
+    """Set rows of ``owner`` (H, W) to −1."""
+    owner[first:last] = -1
+
+
+@kernel
+def fill_pixel_faces(first, last, vertices, faces, marks, owner):
+    """Write the indices of faces, or one if ``marks``, into the pixels (H, W) that they own.
+
+    Inverted faces own nothing.
+    """
     rows, columns = owner.shape
     for f in range(first, last):
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -77,7 +86,8 @@ def fill_pixel_faces(first, last, vertices, faces, owner):
             continue
         top, middle, bottom = by_height(a, b, c)
         edges, middle_row = face_edges(top, middle, bottom), first_row(middle[1], rows)
+        code = 1 if marks else f
         for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
             start, end = row_span(edges, row, middle_row, columns)
             for column in range(start, end):
-                owner[row, column] = f
+                owner[row, column] = code

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from normalmesh.mesh import _closed_mesh
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
 from normalmesh.mesh._outline import COVERED, OutlineArrays
-from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.runtime.threads import in_parallel
 
+#: Minimum number of faces for each thread.
+GRAIN = 8192
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline.
 SMOOTHING_PASSES = 3
 #: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
@@ -132,7 +135,7 @@ class ClosedMesh:
         next_point = outline_of[after[on_boundary]]
         outline = Outline(points, _without_staircase(points, next_point), next_point)
         if coverage is None:
-            coverage = (pixel_faces(mesh, shape) >= 0).view(np.uint8) * np.uint8(COVERED)
+            coverage = covered_pixels(mesh, shape).view(np.uint8)
         return cls(
             mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, coverage
         )
@@ -145,8 +148,10 @@ class ClosedMesh:
         renumber[self.ghost] = len(kept)
         alive = np.flatnonzero(self.faces[:, 0] >= 0)
         faces, opposite = np.empty((len(alive), 3), np.int32), np.empty(3 * len(alive), np.int32)
-        number = np.empty(len(self.faces), np.int32)
-        _closed_mesh.compact_faces(alive, number, renumber, self.faces, self.opposite, faces, opposite)
+        numbers = np.empty(len(self.faces), np.int32), renumber
+        in_parallel(_closed_mesh.number_faces, len(alive), alive, numbers[0], grain=GRAIN)
+        tables = self.faces, self.opposite, faces, opposite
+        in_parallel(_closed_mesh.compact_faces, len(alive), alive, numbers, *tables, grain=GRAIN)
         self.faces, self.opposite, self.corner_of = faces, opposite, _corners(faces, len(kept) + 1)
         self.real_faces = int(np.searchsorted(alive, self.real_faces))
         self.vertices = self.vertices[kept]

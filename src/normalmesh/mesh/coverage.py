@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.components import components
+from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 
@@ -35,7 +36,7 @@ class Coverage:
     @classmethod
     def of(cls, mesh: ScreenMesh, mask: NDArray[np.bool_]) -> Coverage:
         """Compare a mesh on the screen with a mask (H, W)."""
-        covered = pixel_faces(mesh, mask.shape) >= 0
+        covered = covered_pixels(mesh, mask.shape)
         kept = mask & covered
         foreground, inside, all_covered = (int(np.count_nonzero(pixels)) for pixels in (mask, kept, covered))
         lost_components = _lost_components(mask, kept) if inside < foreground else 0
@@ -60,13 +61,16 @@ class Coverage:
 
 
 def _lost_components(mask: NDArray[np.bool_], kept: NDArray[np.bool_]) -> int:
-    """Count the components of a mask that contain no pixel of ``kept``."""
-    from scipy import ndimage
-
-    lost, count = ndimage.label(mask & ~kept)
-    beside = np.zeros(mask.shape, np.bool_)
-    for axis in (0, 1):
-        here, there = (np.moveaxis(array, axis, 0) for array in (beside, kept))
-        here[1:] |= there[:-1]
-        here[:-1] |= there[1:]
-    return int(count - np.count_nonzero(np.unique(lost[beside])))
+    """Count the components of a mask that contain no pixel of ``kept``, a part of it."""
+    (rows, columns), is_kept = mask.shape, kept.ravel()
+    # Lost pixels are few: lists of them are faster than images.
+    lost = np.flatnonzero(mask & ~kept)
+    row, column = np.divmod(lost, columns)
+    beside, joined = np.zeros(len(lost), np.bool_), []
+    for step, inside in ((1, column < columns - 1), (-1, column > 0), (columns, row < rows - 1), (-columns, row > 0)):
+        beside[inside] |= is_kept[lost[inside] + step]
+        place = np.minimum(np.searchsorted(lost, lost + step), len(lost) - 1)
+        neighbours = np.flatnonzero(inside & (lost[place] == lost + step))
+        joined.append(np.stack([neighbours, place[neighbours]], axis=1))
+    part = components(np.concatenate(joined), len(lost))
+    return int(part.max(initial=-1)) + 1 - len(np.unique(part[beside]))

@@ -29,7 +29,7 @@ BASE_BYTES, IMAGE_BYTES, SMOOTH_BYTES = 16 << 20, 3, 12
 KEPT_BYTES = 250
 
 #: Share of the bytes of the search for jumps that is not given back before decimation, if there are jumps.
-KEPT_BY_JUMPS = 0.35
+KEPT_BY_JUMPS = 0.4
 
 # Seconds on one core of a server, by the same benchmark.
 #: Per pixel of the rectangle around the foreground, and per component: the noise and the hierarchy.

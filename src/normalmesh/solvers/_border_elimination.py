@@ -89,7 +89,7 @@ def take_triangle(update, count, triangle):
 @kernel
 def eliminate_next(panel, start, packed):
     """Eliminate the next pivots of a front among themselves; return the first that is not positive, or −1."""
-    return eliminate_pivots(panel, start, packed, np.empty((4, 4)))
+    return eliminate_pivots(panel, start, packed, np.empty((5, 4)), np.empty(0))
 
 
 @kernel

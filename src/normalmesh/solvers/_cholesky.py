@@ -5,12 +5,11 @@ columns, then the b later positions ``rows[border[s]:border[s + 1]]`` it is coup
 dense update (b, b), upper triangle, that is added to the panel and the update of its parent.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._fronts import factorise_front, packed_size, padded, pivot_column, solve_panel, solve_transposed
 
@@ -57,19 +56,29 @@ class Assembly(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Values of the matrix as CSR stores them, and numbers (n,) that are added to its diagonal."""
+    """Values of the matrix as CSR stores them, and numbers (n,) that are added to its diagonal.
+
+    If pivots are computed from sums, the diagonal is not read, and the numbers are the sums of the rows.
+    """
 
     values: NDArray[np.float64]
     extra: NDArray[np.float64]
 
 
 class Storage(NamedTuple):
-    """Panels and updates of all blocks; ``panel_at`` (B + 1,) and ``update_at`` (B,) are where each begins."""
+    """Panels of all blocks, and updates, in float64 or float32.
+
+    ``panel_at`` (B + 1,) is where each panel begins. ``update_at`` (B,) is where each update begins among ``updates``,
+    or a negative number ~p if it begins at p on a stack of ``stack`` numbers that each task has for itself. If
+    ``by_sums``, pivots are computed from the sums of rows, and diagonals of updates hold the excess of their rows.
+    """
 
     panel_at: NDArray[np.int64]
     update_at: NDArray[np.int64]
-    panels: NDArray[np.float64]
-    updates: NDArray[np.float64]
+    panels: NDArray[np.floating[Any]]
+    updates: NDArray[np.floating[Any]]
+    stack: int
+    by_sums: bool
 
 
 class Schedule(NamedTuple):
@@ -85,103 +94,6 @@ class Elimination(NamedTuple):
     blocks: Blocks
     tree: Tree
     assembly: Assembly
-
-
-@kernel
-def find_borders(pattern, blocks):
-    """Return the :class:`Tree` of the blocks."""
-    order, start, stop = blocks.order, blocks.start, blocks.stop
-    indptr, indices = pattern.indptr, pattern.indices
-    n, count_of_blocks = order.size, start.size
-    position, owner = np.empty(n, np.int32), np.empty(n, np.int32)
-    for s in range(count_of_blocks):
-        for j in range(start[s], stop[s]):
-            owner[j] = s
-            position[order[j]] = j
-    parent = np.full(count_of_blocks, -1, np.int32)
-    child, sibling = np.full(count_of_blocks, -1, np.int32), np.full(count_of_blocks, -1, np.int32)
-    border = np.zeros(count_of_blocks + 1, np.int64)
-    rows = np.empty(8 * n, np.int32)
-    seen = np.full(n, -1, np.int32)
-    found = np.empty(n, np.int32)
-    for s in range(count_of_blocks):
-        count = 0
-        for j in range(start[s], stop[s]):
-            v = order[j]
-            for e in range(indptr[v], indptr[v + 1]):
-                p = position[indices[e]]
-                if p >= stop[s] and seen[p] != s:
-                    seen[p] = s
-                    found[count] = p
-                    count += 1
-        c = child[s]
-        while c >= 0:
-            for q in range(border[c], border[c + 1]):
-                p = rows[q]
-                if p >= stop[s] and seen[p] != s:
-                    seen[p] = s
-                    found[count] = p
-                    count += 1
-            c = sibling[c]
-        border[s + 1] = border[s] + count
-        if border[s + 1] > rows.size:
-            more = np.empty(2 * border[s + 1], np.int32)
-            for q in range(border[s]):
-                more[q] = rows[q]
-            rows = more
-        sort(found, 0, count, _itself, found)
-        for q in range(count):
-            rows[border[s] + q] = found[q]
-        if count > 0:
-            p = owner[rows[border[s]]]
-            parent[s] = p
-            sibling[s] = child[p]
-            child[p] = s
-    return Tree(position, border, rows[: border[count_of_blocks]], parent, child, sibling)
-
-
-@inner
-def _itself(item, table):
-    return item
-
-
-@kernel
-def plan_assembly(pattern, blocks, tree):
-    """Return the :class:`Assembly` of all fronts."""
-    indptr, indices = pattern.indptr, pattern.indices
-    border, rows = tree.border, tree.rows
-    count_of_blocks = blocks.start.size
-    pointers = np.zeros(count_of_blocks + 1, np.int64)
-    entry, place = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
-    column, run_end = np.empty(rows.size, np.int32), np.empty(rows.size, np.int32)
-    local = np.empty(blocks.order.size, np.int32)
-    count = 0
-    for s in range(count_of_blocks):
-        low, k = blocks.start[s], blocks.stop[s] - blocks.start[s]
-        lead = pivot_column(k)
-        width = lead + k + padded(border[s + 1] - border[s])
-        for j in range(k):
-            local[low + j] = lead + j
-        for q in range(border[s], border[s + 1]):
-            local[rows[q]] = lead + k + q - border[s]
-        for j in range(k):
-            v = blocks.order[low + j]
-            for e in range(indptr[v], indptr[v + 1]):
-                p = tree.position[indices[e]]
-                if p >= low + j:
-                    entry[count], place[count] = e, j * width + local[p]
-                    count += 1
-        pointers[s + 1] = count
-        c = tree.child[s]
-        while c >= 0:
-            end = border[c + 1]
-            for q in range(border[c + 1] - 1, border[c] - 1, -1):
-                column[q] = local[rows[q]]
-                if q + 1 < border[c + 1] and column[q + 1] != column[q] + 1:
-                    end = q + 1
-                run_end[q] = end - border[c]
-            c = tree.sibling[c]
-    return Assembly(pointers, entry, place, column, run_end)
 
 
 @inner
@@ -211,6 +123,20 @@ def _add_child(child_update, column, run_end, lead, k, panel, update):
             y = end
 
 
+@inner(forceinline=True)
+def _take_excess(panel, update, excess):
+    """Fill the excess of a front, unless it is empty, with what its diagonal holds."""
+    if excess.size > 0:
+        k = panel.shape[0]
+        lead = pivot_column(k)
+        for i in range(lead):
+            excess[i] = 0
+        for j in range(k):
+            excess[lead + j] = panel[j, lead + j]
+        for j in range(update.shape[0]):
+            excess[lead + k + j] = update[j, j]
+
+
 @inner
 def _widest(first, last, elimination, schedule):
     """Return the number of columns of the widest front of the tasks."""
@@ -222,6 +148,14 @@ def _widest(first, last, elimination, schedule):
     return width
 
 
+@inner(forceinline=True, allocates=True)
+def _update(at, size, storage, stack):
+    """Return the update of ``size`` rows that begins at ``at``."""
+    numbers = storage.updates if at >= 0 else stack
+    begin = max(at, ~at)
+    return numbers[begin : begin + size * size].reshape(size, size)
+
+
 @kernel
 def factorise(first, last, matrix, elimination, schedule, storage, failed):
     """Fill the panels of the storage for the matrix, task by task.
@@ -230,8 +164,12 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
     positive for each task that has one.
     """
     blocks, tree, assembly = elimination.blocks, elimination.tree, elimination.assembly
-    border, updates, update_at = tree.border, storage.updates, storage.update_at
-    packed, corner = np.empty(packed_size(_widest(first, last, elimination, schedule))), np.empty((4, 4))
+    border, update_at = tree.border, storage.update_at
+    kind = storage.panels.dtype
+    stack = np.empty(storage.stack, kind)
+    widest = _widest(first, last, elimination, schedule)
+    packed, corner = np.empty(packed_size(widest), kind), np.empty((5, 4), kind)
+    sums = np.empty(widest if storage.by_sums else 0, kind)
     for t in range(first, last):
         for q in range(schedule.pointers[t], schedule.pointers[t + 1]):
             s = schedule.blocks[q]
@@ -240,7 +178,7 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
             lead = pivot_column(k)
             numbers = storage.panels[storage.panel_at[s] : storage.panel_at[s + 1]]
             panel = numbers.reshape(k, lead + k + b)
-            update = updates[update_at[s] : update_at[s] + b * b].reshape(b, b)
+            update = _update(update_at[s], b, storage, stack)
             for j in range(k):
                 for i in range(lead + j & ~3, lead + k + b):
                     panel[j, i] = 0
@@ -250,19 +188,26 @@ def factorise(first, last, matrix, elimination, schedule, storage, failed):
                     update[j, i] = 0
             for entry in range(assembly.pointers[s], assembly.pointers[s + 1]):
                 numbers[assembly.place[entry]] += matrix.values[assembly.entry[entry]]
+            if storage.by_sums:
+                for j in range(k):
+                    panel[j, lead + j] = matrix.extra[blocks.order[low + j]]
             c = tree.child[s]
             while c >= 0:
                 begin, end = border[c], border[c + 1]
-                size = padded(end - begin)
-                child_update = updates[update_at[c] : update_at[c] + size * size].reshape(size, size)
+                child_update = _update(update_at[c], padded(end - begin), storage, stack)
                 _add_child(
                     child_update, assembly.column[begin:end], assembly.run_end[begin:end], lead, k, panel, update
                 )
                 c = tree.sibling[c]
-            bad = factorise_front(panel, update, packed, corner)
+            excess = sums[: lead + k + b]
+            _take_excess(panel, update, excess)
+            bad = factorise_front(panel, update, packed, corner, excess)
             if bad >= 0:
                 failed[t] = low + bad
                 break
+            if excess.size > 0:
+                for j in range(b):
+                    update[j, j] = excess[lead + k + j]
 
 
 @kernel
@@ -301,3 +246,17 @@ def substitute(first, last, upwards, elimination, schedule, storage, x, carried)
             solve_panel(panel, front, width)
         for j in range(k):
             x[begin + j] = front[lead + j]
+
+
+@kernel
+def gather(first, last, source, order, target):
+    """Set target[i] to source[order[i]]."""
+    for i in range(first, last):
+        target[i] = source[order[i]]
+
+
+@kernel
+def scatter(first, last, source, order, target):
+    """Set target[order[i]] to source[i]."""
+    for i in range(first, last):
+        target[order[i]] = source[i]

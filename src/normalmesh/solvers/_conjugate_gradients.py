@@ -28,3 +28,13 @@ def advance(first, last, x, residual, direction, product, length):
     for v in range(first, last):
         x[v] += length * direction[v]
         residual[v] -= length * product[v]
+
+
+@kernel
+def multiply(first, last, indptr, indices, values, x, product):
+    """Fill rows of the product of a CSR matrix with x."""
+    for row in range(first, last):
+        total = 0.0
+        for e in range(indptr[row], indptr[row + 1]):
+            total += values[e] * x[indices[e]]
+        product[row] = total

@@ -5,6 +5,10 @@ Schur complement of the border is the *update*. Both are upper triangles. Column
 has ``pivot_column(k)`` unused columns on the left, so that the border starts at a multiple of four, and the update has
 a multiple of four rows and columns. Values below the diagonal and in the padding of the update are undefined.
 
+A front may have the *excess* of its rows, their sums in the whole Schur complement, beside its numbers. Pivots are then
+computed from sums of rows instead of differences, which loses no digits where all numbers beside the diagonal are
+negative, as in Laplacians, however much they differ: this is what makes float32 sufficient.
+
 Pivots are eliminated in strips of four rows; the first strip has one to four. A copy of the eliminated rows, *packed*,
 lies in blocks of ``_COLUMNS`` columns, at distances known at compile time, because loops are vectorised only then.
 """
@@ -95,33 +99,6 @@ def subtract(packed, pivots, strips, target, rows, own, shift, end):
 
 
 @inner(forceinline=True)
-def _factorise_corner(panel, first, last, corner):
-    """Factorise at most four pivots among themselves, and return the first that is not positive, or −1.
-
-    Fill ``corner`` (4, 4) with their rows of U, with reciprocal pivots, and zeros for missing rows.
-    """
-    lead, missing = pivot_column(panel.shape[0]), 4 - (last - first)
-    for j in range(missing):
-        for i in range(4):
-            corner[j, i] = 0
-    for j in range(first, last):
-        pivot = panel[j, lead + j]
-        if not 0 < pivot < np.inf:
-            return j
-        root = np.sqrt(pivot)
-        panel[j, lead + j] = root
-        scale = 1 / root
-        place = missing + j - first
-        corner[place, place] = scale
-        for i in range(j + 1, last):
-            panel[j, lead + i] *= scale
-            corner[place, missing + i - first] = panel[j, lead + i]
-            for h in range(j + 1, i + 1):
-                panel[h, lead + i] -= panel[j, lead + h] * panel[j, lead + i]
-    return -1
-
-
-@inner(forceinline=True)
 def _strip(panel, first, last, begin, end):
     """Return columns begin … end − 1 of the four rows before row ``last``.
 
@@ -133,6 +110,62 @@ def _strip(panel, first, last, begin, end):
         panel[max(first, last - 2), begin:end],
         panel[last - 1, begin:end],
     )
+
+
+@inner(forceinline=True)
+def _sums_beyond(rows):
+    """Return the sums of four rows."""
+    a, b, c, d = rows
+    v, w, x, y = 0.0, 0.0, 0.0, 0.0
+    for i in range(a.size):
+        v += a[i]
+        w += b[i]
+        x += c[i]
+        y += d[i]
+    return v, w, x, y
+
+
+@inner(forceinline=True)
+def _factorise_corner(panel, first, last, corner, excess):
+    """Factorise at most four pivots among themselves, and return the first that is not positive, or −1.
+
+    Fill ``corner[:4]`` with their rows of U, with reciprocal pivots, and zeros for missing rows. The excess of rows,
+    if there is any, becomes the solution with the transposed corner; their sums beyond it go to ``corner[4]``.
+    """
+    lead, missing = pivot_column(panel.shape[0]), 4 - (last - first)
+    for j in range(missing):
+        for i in range(4):
+            corner[j, i] = 0
+    if excess.size > 0:
+        column = lead + last
+        beyond = _sums_beyond(_strip(panel, first, last, column, panel.shape[1]))
+        corner[4, 0], corner[4, 1], corner[4, 2], corner[4, 3] = beyond
+    for j in range(first, last):
+        place = missing + j - first
+        pivot = panel[j, lead + j]
+        if excess.size > 0:
+            beside = corner[4, place]
+            for i in range(j + 1, last):
+                beside += panel[j, lead + i]
+            pivot = excess[lead + j] - beside
+        if not 0 < pivot < np.inf:
+            return j
+        root = np.sqrt(pivot)
+        panel[j, lead + j] = root
+        scale = 1 / root
+        corner[place, place] = scale
+        for i in range(j + 1, last):
+            panel[j, lead + i] *= scale
+            corner[place, missing + i - first] = panel[j, lead + i]
+            for h in range(j + 1, i + 1):
+                panel[h, lead + i] -= panel[j, lead + h] * panel[j, lead + i]
+        if excess.size > 0:
+            excess[lead + j] *= scale
+            corner[4, place] *= scale
+            for i in range(j + 1, last):
+                excess[lead + i] -= panel[j, lead + i] * excess[lead + j]
+                corner[4, missing + i - first] -= panel[j, lead + i] * corner[4, place]
+    return -1
 
 
 @inner(forceinline=True)
@@ -153,12 +186,20 @@ def _solve_strip(rows, corner, packed):
 
 
 @inner(forceinline=True)
-def _eliminate_strip(panel, first, last, pivot, packed, corner):
+def _lower_excess(excess, packed, solved):
+    """Subtract four packed rows, times the solutions of their excess, from the excess of later rows."""
+    v, w, x, y = solved
+    for i in range(excess.size):
+        excess[i] -= v * packed[i] + w * packed[i + _STRIDE] + x * packed[i + 2 * _STRIDE] + y * packed[i + 3 * _STRIDE]
+
+
+@inner(forceinline=True)
+def _eliminate_strip(panel, first, last, pivot, packed, corner, excess):
     """Turn rows first … last − 1 of the panel, at most four, into rows of U, packed as pivots ``pivot`` and following.
 
     Return the first row whose pivot is not positive, or −1.
     """
-    bad = _factorise_corner(panel, first, last, corner)
+    bad = _factorise_corner(panel, first, last, corner, excess)
     if bad >= 0:
         return bad
     k, end = panel.shape
@@ -168,6 +209,11 @@ def _eliminate_strip(panel, first, last, pivot, packed, corner):
         right = min((column // _COLUMNS + 1) * _COLUMNS, end)
         there = packed[column // _COLUMNS * _BLOCK + pivot * _STRIDE + column % _COLUMNS :]
         _solve_strip(_strip(panel, first, last, column, right), corner, there)
+        if excess.size > 0:
+            # Columns left of the first pivot have no excess, so missing rows have the solution zero.
+            at = pivot_column(k) + last - 4
+            solved = excess[at], excess[at + 1], excess[at + 2], excess[at + 3]
+            _lower_excess(excess[column:right], there, solved)
         for j in range(first, last):
             row, copy = panel[j, column:right], there[(missing + j - first) * _STRIDE :]
             for i in range(row.size):
@@ -177,7 +223,7 @@ def _eliminate_strip(panel, first, last, pivot, packed, corner):
 
 
 @inner(forceinline=True)
-def eliminate_pivots(panel, start, packed, corner):
+def eliminate_pivots(panel, start, packed, corner, excess):
     """Eliminate the rows of a panel from ``start`` on that fit into packed blocks, among themselves.
 
     The first ``start`` is ``-pivot_column(k)``, later ones are :data:`PIVOTS` farther. Return the first row whose pivot
@@ -188,7 +234,7 @@ def eliminate_pivots(panel, start, packed, corner):
     stop = min(start + PIVOTS, k)
     for low in range(start, stop, 4):
         pivot = low - start
-        bad = _eliminate_strip(panel, max(low, 0), low + 4, pivot, packed, corner)
+        bad = _eliminate_strip(panel, max(low, 0), low + 4, pivot, packed, corner, excess)
         if bad >= 0:
             return bad
         # Two strips at a time are subtracted from all rows to be packed next, one from the next strip only.
@@ -200,16 +246,17 @@ def eliminate_pivots(panel, start, packed, corner):
 
 
 @inner
-def factorise_front(panel, update, packed, corner):
+def factorise_front(panel, update, packed, corner, excess):
     """Eliminate the own rows of a front, in place; return the first row whose pivot is not positive, or −1.
 
-    ``packed`` (:func:`packed_size`) and ``corner`` (4, 4) are work arrays.
+    ``packed`` (:func:`packed_size`) and ``corner`` (5, 4) are work arrays. ``excess`` (one for each column) is that of
+    the rows of the front, zero in padding. It becomes that of the border. It is empty if pivots are to be differences.
     """
     k, end = panel.shape
     lead = pivot_column(k)
     for start in range(-lead, k, PIVOTS):
         stop = min(start + PIVOTS, k)
-        bad = eliminate_pivots(panel, start, packed, corner)
+        bad = eliminate_pivots(panel, start, packed, corner, excess)
         if bad >= 0:
             return bad
         strips = (stop - start) // 4

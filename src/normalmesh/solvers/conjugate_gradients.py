@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._conjugate_gradients import advance, dots, new_direction
+from normalmesh.solvers._conjugate_gradients import advance, dots, multiply, new_direction
 
 Float = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ class Progress(NamedTuple):
 
 
 def conjugate_gradients(
-    multiply: Callable[[Float], Float],
+    multiplied: Callable[[Float], Float],
     precondition: Callable[[Float], NDArray[np.floating[Any]]],
     x: Float,
     residual: Float,
@@ -42,7 +43,7 @@ def conjugate_gradients(
 
     Parameters
     ----------
-    multiply
+    multiplied
         Returns A p for a vector p (n,).
     precondition
         Returns an approximation of A⁻¹ r for a vector r (n,). It may change from step to step.
@@ -75,7 +76,9 @@ def conjugate_gradients(
         factor = -length * dot(step, product) / slope
         slope = energy = dot(step, residual)
         in_parallel(new_direction, x.size, direction, step, factor, grain=GRAIN)
-        product = multiply(direction)
+        # Memory for one product at a time.
+        del product, step
+        product = multiplied(direction)
         curvature = dot(direction, product)
         if not curvature > 0:
             return Progress(taken, energy)
@@ -90,6 +93,13 @@ def dot(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float:
     in_parallel(dots, PIECES, a, b, sums, grain=max(1, PIECES * GRAIN // max(a.size, 1)))
     # In order; sum() would not be.
     return float(np.cumsum(sums)[-1])
+
+
+def times(matrix: csr_matrix, vector: Float) -> Float:
+    """Return the product (n,) of a matrix with a vector, on several threads."""
+    product = np.empty(matrix.shape[0])
+    in_parallel(multiply, product.size, matrix.indptr, matrix.indices, matrix.data, vector, product, grain=GRAIN // 8)
+    return product
 
 
 def norm(vector: Float) -> float:

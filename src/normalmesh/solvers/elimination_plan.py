@@ -7,7 +7,7 @@ with dense fronts.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,10 @@ from normalmesh.solvers._cholesky import (
     Schedule,
     Storage,
     factorise,
-    find_borders,
-    plan_assembly,
     substitute,
 )
 from normalmesh.solvers._dissection import Ordering, Pattern, Positions, dissect, landmark_coordinates
+from normalmesh.solvers.analysis import assembly_of, couplings
 from normalmesh.solvers.elimination_tree import EliminationTree
 
 Float = NDArray[np.float64]
@@ -36,7 +35,7 @@ Bool = NDArray[np.bool_]
 
 #: Subtrees with at most this share of the work are done in parallel. The share is fixed, so that results do not depend
 #: on the number of threads.
-_SHARE = 1 / 32
+_SHARE = 1 / 128
 #: Overhead of a block besides its arithmetic, in multiplications.
 _BLOCK_WORK = 1000.0
 #: Systems of at least `_PARALLEL_FROM` unknowns are dissected on several threads, in `_PARTS` parts.
@@ -76,9 +75,9 @@ class EliminationPlan:
     tree : EliminationTree
         The tree of the blocks.
     panel_at, update_at : (B + 1,), (B,) int64
-        Where the panel and the update of each block begin. Updates lie on stacks.
+        Where the panel and the update of each block begin, as in :class:`._cholesky.Storage`.
     panel_count, update_count
-        Numbers in all panels, and on all stacks.
+        Numbers in all panels, and in all updates that are not on stacks.
     update_size : (B,) int64
         Numbers in the update of each block.
     """
@@ -87,11 +86,11 @@ class EliminationPlan:
         self.pattern = Pattern(matrix.indptr, matrix.indices)
         if coordinates is None:
             coordinates = landmark_coordinates(self.pattern)
-        blocks = _dissected(self.pattern, coordinates, np.empty(0, np.int32) if last is None else last)
-        couplings = find_borders(self.pattern, blocks)
-        self.elimination = Elimination(blocks, couplings, plan_assembly(self.pattern, blocks, couplings))
-        self.tree = EliminationTree.of(couplings.parent)
-        own, beyond = blocks.stop - blocks.start, np.diff(couplings.border)
+        blocks, parts = _dissected(self.pattern, coordinates, np.empty(0, np.int32) if last is None else last)
+        tree = couplings(self.pattern, blocks, parts)
+        self.elimination = Elimination(blocks, tree, assembly_of(self.pattern, blocks, tree))
+        self.tree = EliminationTree.of(tree.parent)
+        own, beyond = blocks.stop - blocks.start, np.diff(tree.border)
         work = own * (own + beyond) ** 2.0 + _BLOCK_WORK
         if last is not None and len(last):
             # Enough to make the last block a task on its own, and those next below it, whose updates the caller reads.
@@ -102,16 +101,19 @@ class EliminationPlan:
         # Padded as by _fronts.padded.
         wide, deep = own + 3 & ~3, beyond + 3 & ~3
         self.update_size: Int = deep**2
-        self.update_at, self.update_count = self.tree.update_places(self.update_size, task)
+        self.update_at, self.update_count, self._stack = self.tree.update_places(self.update_size, task)
         self._panel_size: Int = own * (wide + deep)
         self.panel_at = _pointers(self._panel_size)
         self.panel_count = int(self.panel_at[-1])
 
-    def storage(self, workspace: Workspace, more: int = 0) -> Storage:
-        """Reserve memory for all panels, all stacks of updates, and so many ``more`` numbers of updates."""
-        buffer = workspace.reserve(self.panel_count + self.update_count + more)
+    def storage(self, workspace: Workspace, more: int = 0, kind: type[np.floating[Any]] = np.float64) -> Storage:
+        """Reserve memory for all panels, the updates beside stacks, and so many ``more`` numbers of updates.
+
+        In float32, pivots are computed from sums (:mod:`._fronts`).
+        """
+        buffer = workspace.reserve(self.panel_count + self.update_count + more, kind)
         panels, updates = np.split(buffer, [self.panel_count])
-        return Storage(self.panel_at, self.update_at.copy(), panels, updates)
+        return Storage(self.panel_at, self.update_at.copy(), panels, updates, self._stack, kind is np.float32)
 
     def passes(self, chosen: Bool) -> Passes:
         """Return the passes over the chosen blocks (B,)."""
@@ -170,8 +172,11 @@ def _pointers(counts: NDArray[np.generic]) -> Int:
     return pointers
 
 
-def _dissected(pattern: Pattern, coordinates: Float, last: NDArray[np.integer]) -> Blocks:
-    """Return elimination order and blocks by nested dissection of all unknowns but the last ones, which are a block."""
+def _dissected(pattern: Pattern, coordinates: Float, last: NDArray[np.integer]) -> tuple[Blocks, Int]:
+    """Return elimination order and blocks by nested dissection, and ranges (P, 2) of positions that are not coupled.
+
+    The ``last`` unknowns are a block.
+    """
     n, inside = len(coordinates), len(coordinates) - len(last)
     positions = Positions(coordinates[:, 0].copy(), coordinates[:, 1].copy())
     order = np.concatenate([np.delete(np.arange(n, dtype=np.int32), last), last], dtype=np.int32)
@@ -185,4 +190,4 @@ def _dissected(pattern: Pattern, coordinates: Float, last: NDArray[np.integer]) 
         parts = halves
     in_parallel(dissect, len(parts), parts, parts, True, pattern, positions, ordering, grain=1)
     start = np.flatnonzero(ordering.begins)
-    return Blocks(ordering.order, start, np.append(start[1:], n))
+    return Blocks(ordering.order, start, np.append(start[1:], n)), parts

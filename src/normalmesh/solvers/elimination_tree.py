@@ -68,24 +68,27 @@ class EliminationTree:
             task[generation] = np.where(task[generation] < 0, task[self.parent[generation]], task[generation])
         return task, np.concatenate([[0], np.cumsum(np.bincount(level[heads]))])
 
-    def update_places(self, size: Int, task: Int) -> tuple[Int, int]:
-        """Return the offset (B,) of each block's update, of ``size`` (B,) numbers, and the length of the buffer.
+    def update_places(self, size: Int, task: Int) -> tuple[Int, int, int]:
+        """Return the place (B,) of each block's update, of ``size`` (B,) numbers, and the lengths of buffer and stacks.
 
-        Updates live on stacks, two for each task: a block's update is written to one while its children's updates are
-        read from the other. Depth in the tree alternates between the two. Below an update lie those of its elder
-        siblings, and everything below its grandparent's update.
+        Updates that other tasks read are kept in a buffer, as by :meth:`kept_places`. All others, with the place ~p,
+        begin at p on stacks of their task, which need not outlive it. There are two: a block's update is written to one
+        while its children's updates are read from the other. Depth in the tree alternates between the two. Below an
+        update lie those of its elder siblings, and everything below its grandparent's update.
         """
-        below, stack = self.sums_before(size), 2 * task
+        inside = (self.parent >= 0) & (task[self.parent] == task)
+        stacked = np.where(inside, size, 0)
+        below, stack = self.sums_before(stacked), 2 * task
         for depth, generation in enumerate(self.generations):
-            above = self.parent[generation]
-            within = (above >= 0) & (task[above] == task[generation])
-            further = np.where(within, self.parent[above], -1)
-            within_further = (further >= 0) & (task[further] == task[generation])
-            below[generation] = np.where(within, below[generation], 0) + np.where(within_further, below[further], 0)
+            further = np.where(inside[generation], self.parent[self.parent[generation]], -1)
+            within = (further >= 0) & (task[further] == task[generation])
+            below[generation] = np.where(inside[generation], below[generation], 0) + np.where(within, below[further], 0)
             stack[generation] += depth % 2
-        peak = np.zeros(stack.max() + 1, np.int64)
-        np.maximum.at(peak, stack, below + size)
-        return below + (np.cumsum(peak) - peak)[stack], int(peak.sum())
+        peak = np.zeros(2 * (int(task.max(initial=0)) + 1), np.int64)
+        np.maximum.at(peak, stack, below + stacked)
+        below += np.where(stack % 2, peak[stack - 1], 0)
+        kept, length = self.kept_places(size - stacked)
+        return np.where(inside, ~below, kept), length, int(peak.reshape(-1, 2).sum(axis=1).max())
 
     def kept_places(self, size: Int) -> tuple[Int, int]:
         """Return offsets (B,) at which updates of ``size`` (B,) numbers can be kept, and the length of the buffer.

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.mesh.components import components
+from normalmesh.runtime.threads import in_parallel
+from normalmesh.solvers._gauge import component_sums, subtract_means
+from normalmesh.solvers.conjugate_gradients import PIECES
 
 Float = NDArray[np.float64]
 
+#: Minimum number of unknowns for each thread.
+GRAIN = 1 << 15
 #: Row sums below this share of the diagonal are taken for rounding errors.
 _ROUNDING = 1e-12
 
@@ -57,13 +63,29 @@ class Gauge:
         extra[pinned] = np.where(diagonal[pinned] > 0, diagonal[pinned], 1.0)
         return extra
 
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.maximum(np.bincount(self.component), 1)
+
     def centred(self, values: Float) -> Float:
         """Return values (n,) minus their mean over each floating component."""
         if not self.floating.any():
             return values
-        count = np.maximum(np.bincount(self.component), 1)
-        mean = np.where(self.floating, np.bincount(self.component, values) / count, 0.0)
-        return values - mean[self.component]
+        mean = np.where(self.floating, self._sums(values) / self._sizes, 0.0)
+        centred = np.empty(values.size)
+        in_parallel(subtract_means, values.size, values, self.component, mean, centred, grain=GRAIN)
+        return centred
+
+    def _sums(self, values: Float) -> Float:
+        """Return the sums (C,) of values (n,) over each component, in pieces that do not depend on threads."""
+        count = len(self.floating)
+        if count * PIECES > values.size:
+            return np.bincount(self.component, values, count).astype(np.float64)
+        pieces = np.zeros((PIECES, count))
+        in_parallel(component_sums, PIECES, self.component, values, pieces, grain=max(1, PIECES * GRAIN // values.size))
+        # In order; sum() would not be.
+        sums: Float = np.cumsum(pieces, axis=0)[-1]
+        return sums
 
 
 def _connected(matrix: csr_matrix) -> NDArray[np.integer]:

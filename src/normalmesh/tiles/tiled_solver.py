@@ -63,6 +63,7 @@ class TiledSolver:
         coordinates: Float,
         gauge: Gauge | None = None,
         workspace: Workspace | None = None,
+        single: bool = False,
     ) -> TiledSystem:
         """Return the system of a matrix, to be used instead of a ``PreparedSystem``."""
         gauge = gauge or Gauge.of(matrix)
