@@ -33,6 +33,8 @@ def thin_pixels(mask: Bool) -> Bool:
         (H, W) foreground pixels.
     """
     found = np.zeros(mask.shape, np.bool_)
+    if mask.all():
+        return found
     padded = np.pad(mask, REACH)
     for rows, columns in _blocks(mask.shape):
         window = padded[rows.start : rows.stop + 2 * REACH, columns.start : columns.stop + 2 * REACH]

@@ -50,13 +50,16 @@ FACING = np.float32(MIN_FACING)
 P0, P1, P2, P3, P4 = (np.float32(p) for p in (1.0000045, 0.04155474, 0.00511615, 0.00015248, 0.00036966))
 
 
-@inner
+@inner(forceinline=True)
 def max_pixels(a, b, c):
-    """Return an upper bound of the pixels of a face: a convex figure holds at most area + half its perimeter + 1."""
+    """Return an upper bound of the pixels of a face: a convex figure holds at most area + half its perimeter + 1.
+
+    Half the perimeter is at most width + height.
+    """
     bu, bv = b[0] - a[0], b[1] - a[1]
     cu, cv = c[0] - a[0], c[1] - a[1]
-    perimeter = math.hypot(bu, bv) + math.hypot(cu, cv) + math.hypot(bu - cu, bv - cv)
-    return int(0.5 * abs(bv * cu - bu * cv) + 0.5 * perimeter) + 2
+    width, height = max(bu, cu, 0.0) - min(bu, cu, 0.0), max(bv, cv, 0.0) - min(bv, cv, 0.0)
+    return int(0.5 * abs(bv * cu - bu * cv) + width + height) + 2
 
 
 @inner(forceinline=True)

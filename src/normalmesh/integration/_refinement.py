@@ -119,7 +119,7 @@ def fill_ring(vertex, mesh, unknown, camera, ring):
         ring[valence, RING_U], ring[valence, RING_V], ring[valence, RING_UNKNOWN] = u, v, unknown[other]
         point = vertex_point(other, mesh, unknown, camera)
         ring[valence, RING_SPACE], ring[valence, RING_SPACE + 1], ring[valence, RING_SPACE + 2] = point
-        length += math.hypot(u, v)
+        length += math.sqrt(u * u + v * v)
         corner = turn(corner, mesh.opposite)
         valence += 1
     for column in range(RING):
