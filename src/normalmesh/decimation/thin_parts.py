@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.runtime.threads import in_parallel
+
 Bool = NDArray[np.bool_]
 
 #: Widths (px) below which parts are thin, each twice the last, and how far (px) the outline of such parts may shift.
@@ -35,13 +37,18 @@ def thin_pixels(mask: Bool) -> Bool:
     found = np.zeros(mask.shape, np.bool_)
     if mask.all():
         return found
-    padded = np.pad(mask, REACH)
-    for rows, columns in _blocks(mask.shape):
+    blocks = list(_blocks(mask.shape))
+    in_parallel(_search_blocks, len(blocks), blocks, np.pad(mask, REACH), found, grain=1)
+    return found
+
+
+def _search_blocks(first: int, last: int, blocks: list[tuple[slice, slice]], padded: Bool, found: Bool) -> None:
+    """Find the thin pixels of blocks first … last − 1 of a mask with a margin: a range kernel in NumPy."""
+    for rows, columns in blocks[first:last]:
         window = padded[rows.start : rows.stop + 2 * REACH, columns.start : columns.stop + 2 * REACH]
         if window.any() and not window.all():
             around = _around_thin_parts(window) | _around_thin_parts(~window)
             found[rows, columns] = around[REACH:-REACH, REACH:-REACH]
-    return found
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
@@ -58,6 +65,8 @@ def _around_thin_parts(pixels: Bool) -> Bool:
         # A pixel is not thin if it lies within half a width of a square of that width.
         squares = ~_any_within(~pixels, 0, width - 1)
         thin = pixels & ~_any_within(squares, width - 1 + width // 2, width // 2)
+        if not thin.any():
+            continue
         inside = thin & ~_any_within(~pixels, free, free)
         outside = _any_within(thin, free + 1, free + 1) & ~_any_within(pixels, free, free)
         around |= inside | outside
