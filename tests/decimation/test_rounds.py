@@ -187,7 +187,7 @@ def test_report_and_progress():
     normal_map = Medallion(80).normal_map
     mesh = decimate(normal_map, vertices=150, progress=reported.append)
     report = mesh.report
-    assert [each.vertices for each in report.rounds] == [450, 260, 150]
+    assert [each.vertices for each in report.rounds] == [600, 378, 238, 150]
     assert report.collapses == len(ScreenMesh.from_mask(normal_map.mask).vertices) - 150
     assert report.flips > 0
     assert report.moves > 0
@@ -206,7 +206,7 @@ def test_only_rounds_before_alignment_are_exact():
     normal_map = Medallion(300).normal_map
     reports = [decimate(normal_map, vertices=2500, align=align).report for align in ("last", "each")]
     near, exact = ([each.vertices for each in report.rounds] for report in reports)
-    assert exact == [7_500, 4_330, 2_500]
+    assert exact == [10_000, 6_300, 3_969, 2_500]
     assert near[-1] == 2_500
     assert near[:2] != exact[:2]
     assert all(wanted <= found <= 1.1 * wanted for wanted, found in zip(exact, near, strict=True))

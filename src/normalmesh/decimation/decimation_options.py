@@ -50,7 +50,7 @@ class DecimationOptions:
         An option is out of its range.
     """
 
-    rounds: int = 3
+    rounds: int = 4
     passes: int = 2
     align: str = "last"
     flips: bool = True

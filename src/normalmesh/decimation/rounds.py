@@ -38,7 +38,7 @@ from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
-FIRST_TARGET = {"adaptive": 3, "pixels": 10}
+FIRST_TARGET = {"adaptive": 4, "pixels": 10}
 #: Vertices, for each px of line, that a mesh keeps before lines become polylines.
 ROOM_FOR_LINES = 3
 #: Share of the vertices that is left for further cuts, if there are lines. Integration makes up for what is not used.
@@ -81,7 +81,7 @@ def decimate(
     normal_map
         The normal map. The mask may have any shape: all components and holes are kept.
     vertices
-        Number of vertices of the result, at least 3. The targets of the rounds fall exponentially from three times this
+        Number of vertices of the result, at least 3. The targets of the rounds fall exponentially from four times this
         number, or from ten times with ``start="pixels"``; rounds without alignment may leave 10 % more.
     threshold
         Each round collapses all edges below this cost in px⁴. The thresholds of the paper's tables give about as many
