@@ -208,7 +208,7 @@ def test_what_is_small_sparse_or_wanted_fine_starts_from_all_pixels():
     assert is_coarse(normal_map, target=500)
     assert is_coarse(normal_map, limit=10.0)
     assert not is_coarse(normal_map, target=500, start="pixels")
-    assert not is_coarse(normal_map, target=9000)
+    assert not is_coarse(normal_map, target=10_000)
     assert not is_coarse(normal_map, limit=1e-9)
     assert not is_coarse(bumpy_map((200, 200)), target=500)
     two = np.zeros((256, 2200), bool)

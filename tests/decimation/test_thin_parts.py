@@ -44,7 +44,7 @@ def test_thin_pixels_are_those_of_the_definition(seed, width, level):
     assert np.array_equal(thin_pixels(mask), naive_thin_pixels(mask))
 
 
-def test_blocks_make_no_difference(monkeypatch):
+def test_blocks_and_threads_make_no_difference(monkeypatch):
     noise = ndimage.gaussian_filter(np.random.default_rng(0).normal(size=(150, 170)), 3)
     whole = thin_pixels(noise > 0)
     monkeypatch.setattr(thin_parts, "BLOCK", 64)

@@ -7,7 +7,7 @@ import naive_integration
 from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, pixel_faces
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.integration import mesh_integration
+from normalmesh.integration import mesh_integration, refinement
 from normalmesh.integration._patch import (
     BLOCK,
     LANES,
@@ -25,6 +25,7 @@ from normalmesh.integration._refinement import (
     RING,
     Star,
     fill_ring,
+    find_enclosed,
     gather_star,
     star_angle,
     star_optimum,
@@ -159,7 +160,7 @@ def test_a_vertex_finds_its_best_unknown(camera):
 def test_neighbours_have_different_colours():
     mesh = point_mesh((30, 30), 200)
     closed = ClosedMesh.from_screen(mesh, (30, 30))
-    colour = colours(closed)
+    colour = colours(closed, np.arange(len(closed.vertices)))
     for k in range(3):
         assert (colour[mesh.faces[:, k]] != colour[mesh.faces[:, (k + 1) % 3]]).all()
     assert colour.min() == 0
@@ -172,7 +173,7 @@ def test_any_valence_can_be_coloured():
     rim = np.arange(5000)
     faces = np.stack([rim, (rim + 1) % 5000, np.full(5000, 5000)], axis=1).astype(np.int32)
     closed = ClosedMesh.from_screen(ScreenMesh(vertices, faces), (200, 200))
-    colour = colours(closed)
+    colour = colours(closed, np.arange(len(closed.vertices)))
     assert (colour[:-1] != colour[-1]).all()
     assert colour.max() <= 3
 
@@ -270,6 +271,32 @@ def test_threads_make_no_difference():
     alone, together = on_one_and_on_several(lambda: integrate(mesh, normal_map, refine=2))
     assert np.array_equal(alone.screen, together.screen)
     assert np.array_equal(alone.faces, together.faces)
+
+
+def test_vertices_move_in_stretches_and_between_them(monkeypatch):
+    """Whatever the number of threads, each vertex moves in turn, and the mesh stays valid."""
+    monkeypatch.setattr(refinement, "STRETCH", 100)
+    normal_map = waves((96, 96))[0]
+    mesh = point_mesh((96, 96), 600)
+    # Neighbours have close numbers, as in a mesh that was decimated.
+    order = np.lexsort(mesh.vertices.T // 16)
+    number = np.argsort(order).astype(np.int32)
+    mesh = ScreenMesh(mesh.vertices[order], number[mesh.faces])
+
+    def refined():
+        closed, unknown = ClosedMesh.from_screen(mesh, (96, 96)), np.zeros(len(mesh.vertices))
+        return closed, *refine(closed, unknown, normal_map, 0), unknown
+
+    alone, together = on_one_and_on_several(refined)
+    assert np.array_equal(alone[0].vertices, together[0].vertices)
+    assert np.array_equal(alone[3], together[3])
+    enclosed = np.empty(len(mesh.vertices), np.bool_)
+    find_enclosed(0, len(enclosed), alone[0].arrays, 100, enclosed)
+    moves = alone[2]
+    assert moves.max() == 1
+    assert moves[enclosed].sum() > 10
+    assert moves[~enclosed].sum() > 10
+    assert alone[0].to_screen().check().ok
 
 
 def test_boundary_and_locked_vertices_stay():
@@ -374,18 +401,20 @@ def test_padding_overwrites_an_old_table_of_pixels():
     assert pixels[SHARE : SHARE + LANES].sum() == 3
 
 
-def test_half_of_the_pixels_lie_as_on_a_chessboard():
+def test_strides_take_every_second_row_and_column():
     normal_map = waves((48, 48))[0]
     mesh = point_mesh((48, 48), 12)
     closed = ClosedMesh.from_screen(mesh, (48, 48))
     owner = pixel_faces(mesh, (48, 48))
     for vertex in np.flatnonzero(closed.flags == 0):
-        for stride in (1, 2):
+        for stride in (1, 2, 4):
             star = GatheredStar(closed, vertex, np.zeros(len(mesh.vertices)), normal_map, stride)
             at_u, at_v, share, sector = (row_of(row, *star.gathered) for row in (U, V, SHARE, SECTOR))
             column, row = np.rint(np.add([at_u, at_v], np.array(star.here)[:, None] - 0.5)[:, share == 1]).astype(int)
             rows, columns = np.nonzero(np.isin(owner, star.faces))
-            kept = (rows + columns) % stride == 0
+            kept = (stride == 1) | (rows % 2 == 0)
+            if stride == 4:
+                kept &= (rows // 2 + columns) % 2 == 0
             assert sorted(zip(row, column, strict=True)) == sorted(zip(rows[kept], columns[kept], strict=True))
             # Each pixel is in the sector of its face.
             assert np.array_equal(star.faces[sector[share == 1].astype(int)], owner[row, column])

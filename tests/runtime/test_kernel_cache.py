@@ -177,10 +177,10 @@ def test_a_change_to_anything_else_compiles_nothing(compiled: tuple[Path, Path])
 
 
 def test_a_constant_from_another_module_is_part_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = list(kernel_parts.parts(_refinement.move_vertices))
-    assert before == list(kernel_parts.parts(_refinement.move_vertices))
+    before = list(kernel_parts.parts(_refinement.move_batches))
+    assert before == list(kernel_parts.parts(_refinement.move_batches))
     monkeypatch.setattr(_refinement, "MANY_PIXELS", _refinement.MANY_PIXELS + 1)
-    assert before != list(kernel_parts.parts(_refinement.move_vertices))
+    assert before != list(kernel_parts.parts(_refinement.move_batches))
 
 
 def test_a_folder_that_cannot_be_created_is_skipped(tiny: Path, tmp_path: Path) -> None:

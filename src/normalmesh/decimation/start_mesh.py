@@ -21,7 +21,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
 
 #: Inner vertices of an adaptive start mesh for each vertex of the result.
-OVERSAMPLING = 8
+OVERSAMPLING = 6
 #: Additional inner vertices for each pixel of √foreground, so that edges of features are resolved to the pixel.
 FEATURES = 25
 #: Error (px⁴) of the hierarchy up to which corners are left out, as a share of the cost up to which edges collapse.

@@ -35,18 +35,20 @@ def thin_pixels(mask: Bool) -> Bool:
         (H, W) foreground pixels.
     """
     found = np.zeros(mask.shape, np.bool_)
-    padded, blocks = np.pad(mask, REACH), list(_blocks(mask.shape))
-
-    def search(first: int, last: int) -> None:
-        for rows, columns in blocks[first:last]:
-            window = padded[rows.start : rows.stop + 2 * REACH, columns.start : columns.stop + 2 * REACH]
-            if window.any() and not window.all():
-                around = _around_thin_parts(window) | _around_thin_parts(~window)
-                found[rows, columns] = around[REACH:-REACH, REACH:-REACH]
-
-    # NumPy releases the global interpreter lock in operations on whole blocks.
-    in_parallel(search, len(blocks), grain=1)
+    if mask.all():
+        return found
+    blocks = list(_blocks(mask.shape))
+    in_parallel(_search_blocks, len(blocks), blocks, np.pad(mask, REACH), found, grain=1)
     return found
+
+
+def _search_blocks(first: int, last: int, blocks: list[tuple[slice, slice]], padded: Bool, found: Bool) -> None:
+    """Find the thin pixels of blocks first … last − 1 of a mask with a margin: a range kernel in NumPy."""
+    for rows, columns in blocks[first:last]:
+        window = padded[rows.start : rows.stop + 2 * REACH, columns.start : columns.stop + 2 * REACH]
+        if window.any() and not window.all():
+            around = _around_thin_parts(window) | _around_thin_parts(~window)
+            found[rows, columns] = around[REACH:-REACH, REACH:-REACH]
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
@@ -63,6 +65,8 @@ def _around_thin_parts(pixels: Bool) -> Bool:
         # A pixel is not thin if it lies within half a width of a square of that width.
         squares = ~_any_within(~pixels, 0, width - 1)
         thin = pixels & ~_any_within(squares, width - 1 + width // 2, width // 2)
+        if not thin.any():
+            continue
         inside = thin & ~_any_within(~pixels, free, free)
         outside = _any_within(thin, free + 1, free + 1) & ~_any_within(pixels, free, free)
         around |= inside | outside

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from normalmesh.facets._face_means import sampled_gradient
 from normalmesh.integration._patch import (
     MANY_PIXELS,
+    VERY_MANY_PIXELS,
     fill_chords,
     fill_slopes,
     gather_face,
@@ -75,14 +76,38 @@ class Star(NamedTuple):
     ring: NDArray[np.float64]
 
 
-@kernel
-def fill_colours(mesh, colour, taken):
-    """Fill ``colour`` (N,): each vertex, in order, gets the smallest one that differs from those of its neighbours.
+class Batches(NamedTuple):
+    """Vertices in batches: batch b consists of ``vertices[starts[b]:starts[b + 1]]``."""
 
-    Both ``colour`` and the work array ``taken`` must be −1 before.
+    starts: NDArray[np.int64]
+    vertices: NDArray[np.int64]
+
+
+@kernel
+def find_enclosed(first, last, mesh, length, enclosed):
+    """Set ``enclosed`` (N,) for the vertices first … last − 1: free ones all of whose neighbours have close numbers.
+
+    These have the same quotient by ``length``.
+    """
+    for vertex in range(first, last):
+        start = mesh.corner_of[vertex]
+        enclosed[vertex] = start >= 0 and mesh.flags[vertex] == 0
+        corner = start
+        while enclosed[vertex]:
+            enclosed[vertex] = vertex_at(next_corner(corner), mesh.faces) // length == vertex // length
+            corner = turn(corner, mesh.opposite)
+            if corner == start:
+                break
+
+
+@kernel
+def fill_colours(mesh, chosen, colour, taken):
+    """Fill ``colour`` (N,): each chosen vertex gets the smallest one that differs from those of its neighbours.
+
+    ``chosen`` (K,) are the vertices, in order. Both ``colour`` and the work array ``taken`` must be −1 before.
     """
     faces, opposite, corner_of = mesh.faces, mesh.opposite, mesh.corner_of
-    for vertex in range(colour.size):
+    for vertex in chosen:
         start = corner_of[vertex]
         if start < 0:
             continue
@@ -119,7 +144,7 @@ def fill_ring(vertex, mesh, unknown, camera, ring):
         ring[valence, RING_U], ring[valence, RING_V], ring[valence, RING_UNKNOWN] = u, v, unknown[other]
         point = vertex_point(other, mesh, unknown, camera)
         ring[valence, RING_SPACE], ring[valence, RING_SPACE + 1], ring[valence, RING_SPACE + 2] = point
-        length += math.hypot(u, v)
+        length += math.sqrt(u * u + v * v)
         corner = turn(corner, mesh.opposite)
         valence += 1
     for column in range(RING):
@@ -261,28 +286,28 @@ def best_place(star, own, rotation, noise, normal_map, pixels, count):
 
 
 @kernel
-def move_vertices(first, last, chosen, search, mesh, unknown, normal_map, moved):
-    """Move vertices ``chosen[first:last]`` to the best of some places around them if that lowers the summed angle.
+def move_batches(first, last, batches, search, mesh, unknown, normal_map, moves):
+    """Move the vertices of batches first … last − 1 to better places around them if that lowers the summed angle.
 
-    No two of the vertices ``chosen`` (K,) are neighbours. ``search`` describes the places around a vertex; the last one
-    is the lowest point of the bowl through the others. Write positions and unknowns in place, and set ``moved``
-    (K,), False before, for the vertices that moved.
+    No two vertices of different ``batches`` are neighbours. ``search`` describes the places around a vertex; the last
+    one is the lowest point of the bowl through the others. Write positions and unknowns in place, and count the moves
+    of each vertex in ``moves`` (N,).
     """
     vertices = mesh.vertices
     ring = np.empty((MAX_FACES + 1, RING))
     pixels = new_table(1024)
-    for i in range(first, last):
-        vertex = chosen[i]
+    for i in range(batches.starts[first], batches.starts[last]):
+        vertex = batches.vertices[i]
         valence, length, area = fill_ring(vertex, mesh, unknown, normal_map.camera, ring)
         if valence == 0:
             continue
         here, step = (vertices[vertex, 0], vertices[vertex, 1]), search.reach * length
-        stride = 1 if area < MANY_PIXELS else 2
+        stride = 1 if area < MANY_PIXELS else (2 if area < VERY_MANY_PIXELS else 4)
         star = Star(here, step, area / stride, valence, ring)
         pixels, count = gather_star(star, stride, normal_map.normals, pixels)
         fill_slopes(here, normal_map.camera, pixels, count)
         u, v, own = best_place(star, unknown[vertex], search.rotation, search.noise[vertex], normal_map, pixels, count)
         if u != 0.0 or v != 0.0:
-            moved[i] = True
+            moves[vertex] += 1
             vertices[vertex, 0], vertices[vertex, 1] = here[0] + step * u, here[1] + step * v
             unknown[vertex] = own

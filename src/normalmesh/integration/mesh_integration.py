@@ -233,9 +233,8 @@ def _refined(solved: SolvedMesh, target: int | None, max_rounds: int, monitor: M
             solved.solve()
         rounds += _rounds(solved, range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS), solved.torn, monitor)
     with monitor.timed("tidy"):
-        if max_rounds:
-            solved.tidy()
-        solved.fill_up(target)
+        costs = solved.tidy() if max_rounds else None
+        solved.fill_up(target, costs=costs)
     return tuple(rounds)
 
 

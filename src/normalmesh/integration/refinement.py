@@ -15,6 +15,8 @@ from normalmesh.runtime.threads import in_parallel
 Float = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+#: Number of vertices that are moved one after the other.
+STRETCH = 1024
 #: Distance at which vertices look for better places, as a share of their mean edge length, in each round; repeated.
 REACH = (0.2, 0.12, 0.2, 0.1, 0.15, 0.08)
 
@@ -71,20 +73,32 @@ def _flip(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, noise: Float)
 
 
 def _move(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, search: _refinement.Search) -> Counts:
-    """Move inner vertices, one colour after the other, and return the number of moves of each."""
-    colour = colours(mesh)
-    state = (search, mesh.arrays, unknown, normal_map.arrays)
-    moves = np.zeros(len(unknown), np.int64)
-    for shade in range(int(colour.max()) + 1):
-        chosen = np.flatnonzero((colour == shade) & (mesh.flags == 0))
-        moved = np.zeros(len(chosen), np.bool_)
-        in_parallel(_refinement.move_vertices, len(chosen), chosen, *state, moved, grain=CHUNK)
-        moves[chosen] = moved
+    """Move inner vertices and return the number of moves of each.
+
+    Stretches of vertices with close numbers, which lie close together, are moved one after the other, so that the
+    pixels around them stay in the cache; then vertices between two stretches, one colour after the other.
+    """
+    count = len(unknown)
+    moves, enclosed = np.zeros(count, np.int64), np.empty(count, np.bool_)
+
+    def move(starts: Counts, vertices: Counts, grain: int) -> None:
+        batches = _refinement.Batches(starts, vertices)
+        state = (search, mesh.arrays, unknown, normal_map.arrays, moves)
+        in_parallel(_refinement.move_batches, len(starts) - 1, batches, *state, grain=grain)
+
+    in_parallel(_refinement.find_enclosed, count, mesh.arrays, STRETCH, enclosed, grain=GRAIN)
+    vertices = np.flatnonzero(enclosed)
+    move(np.searchsorted(vertices, np.arange(0, count + STRETCH, STRETCH)), vertices, 1)
+    between = np.flatnonzero(~enclosed & (mesh.flags == 0))
+    colour = colours(mesh, between)[between]
+    for shade in range(int(colour.max(initial=-1)) + 1):
+        vertices = between[colour == shade]
+        move(np.arange(len(vertices) + 1), vertices, CHUNK)
     return moves
 
 
-def colours(mesh: ClosedMesh) -> NDArray[np.int32]:
-    """Return a colour (N,) for each vertex that differs from those of its neighbours."""
+def colours(mesh: ClosedMesh, chosen: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return a colour (N,) for each of the chosen vertices (K,) that differs from those of its neighbours, else −1."""
     colour, taken = np.full(len(mesh.vertices), -1, np.int32), np.full(4096, -1)
-    _refinement.fill_colours(mesh.arrays, colour, taken)
+    _refinement.fill_colours(mesh.arrays, chosen, colour, taken)
     return colour

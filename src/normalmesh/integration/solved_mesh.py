@@ -120,12 +120,12 @@ class SolvedMesh:
             changes = refine(self.mesh, self.unknown, self.normal_map, turn, self.noise[self.component])
         return self.by_component(changes[0]), self.by_component(changes[1])
 
-    def tidy(self, chosen: Bool | None = None) -> bool:
-        """Remove bad faces of the chosen components (C,), or of all; return whether anything changed."""
+    def tidy(self, chosen: Bool | None = None) -> Float | None:
+        """Remove bad faces of the chosen components (C,), or of all; return the costs (M,) of the faces if known."""
         with self._only(np.ones(len(self.asked), np.bool_) if chosen is None else chosen):
             tidied = tidy(self.mesh, self.unknown, self.normal_map)
             self._take(tidied)
-        return tidied.changes > 0
+        return tidied.costs
 
     def _take(self, tidied: Tidied) -> None:
         """Take the mesh that was tidied in the place of the present one."""
@@ -149,18 +149,20 @@ class SolvedMesh:
         self.unknown, self.component = self.unknown[cut.origin], self.component[cut.origin]
         return True
 
-    def fill_up(self, target: int | None = None, spared: float = 0.0) -> None:
+    def fill_up(self, target: int | None = None, spared: float = 0.0, costs: Float | None = None) -> None:
         """Split edges where faces fit worst: each component gets back the vertices that it has lost.
 
         With a target for all components together, they share what they lack of it then. ``spared`` is a share of the
-        vertices that are not added yet.
+        vertices that are not added yet. ``costs`` (M,) are those of the faces, if they are known.
         """
         have = self.by_component(np.ones(self.vertices, np.int64))
         own = np.maximum(self.asked - np.ceil(spared * self.asked).astype(np.int64) - have, 0)
         count = int(own.sum()) if target is None else target - math.ceil(spared * target) - self.vertices
         if count <= 0:
             return
-        self.unknown, self.component = split_worst(self.mesh, self.unknown, self.normal_map, count, self.component, own)
+        self.unknown, self.component = split_worst(
+            self.mesh, self.unknown, self.normal_map, count, self.component, own, costs
+        )
         self.locked = np.append(self.locked, np.zeros(self.vertices - len(self.locked), np.bool_))
 
 

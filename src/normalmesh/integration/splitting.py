@@ -20,6 +20,7 @@ def split_worst(
     count: int,
     component: NDArray[np.int32] | None = None,
     own: NDArray[np.int64] | None = None,
+    costs: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Split ``count`` inner edges at their midpoints: long edges of the faces that fit their pixels worst.
 
@@ -39,6 +40,8 @@ def split_worst(
     component, own
         Component (N,) of each vertex, and how many (C,) of the new vertices are for each component. The others may be
         anywhere; by default all of them.
+    costs
+        Cost (M,) of each face, if it is known; see :func:`.tidying.judged`.
 
     Returns
     -------
@@ -51,7 +54,9 @@ def split_worst(
     own = np.zeros(int(component.max()) + 1, np.int64) if own is None else own.copy()
     shared = np.array([max(count - int(own.sum()), 0)])
     while count > 0:
-        costs, scores = judged(mesh, unknown, normal_map).costs, np.empty(3 * mesh.real_faces)
+        if costs is None:
+            costs = judged(mesh, unknown, normal_map).costs
+        scores = np.empty(3 * mesh.real_faces)
         in_parallel(_splitting.fill_split_scores, len(scores), mesh.arrays, costs, scores, grain=GRAIN)
         candidates = np.flatnonzero(scores > 0)
         order = candidates[np.argsort(-scores[candidates], kind="stable")]
@@ -65,5 +70,5 @@ def split_worst(
         unknown, component = unknown[kept], room.component[kept]
         if splits == 0:
             break
-        count -= splits
+        count, costs = count - splits, None
     return unknown, component

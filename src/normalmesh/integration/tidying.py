@@ -38,6 +38,8 @@ class Tidied:
         Numbers of edges flipped and of inner vertices collapsed into a neighbour.
     squeezed, dropped : int
         Numbers of faces squeezed flat onto the border, and of faces without pixels there that were taken out.
+    costs : (M',) float64 or None
+        Cost of each of its faces; None if the border has changed.
     """
 
     mesh: ClosedMesh
@@ -47,6 +49,7 @@ class Tidied:
     collapses: int
     squeezed: int
     dropped: int
+    costs: Float | None
 
     @property
     def changes(self) -> int:
@@ -84,11 +87,13 @@ def tidy(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> Tidied:
     dead = np.zeros(mesh.real_faces, np.bool_)
     if len(order):
         squeezed, dropped = _tidying.tidy_border(order, state, np.zeros(len(unknown), np.bool_), dead)
+    costs = None
     if squeezed + dropped:
         mesh, kept = _without_faces(mesh, dead, normal_map.shape)
     else:
+        costs = state.costs[mesh.faces[: mesh.real_faces, 0] >= 0]
         kept = mesh.compact() if collapses else np.arange(len(unknown))
-    return Tidied(mesh, unknown[kept], kept, flips, collapses, squeezed, dropped)
+    return Tidied(mesh, unknown[kept], kept, flips, collapses, squeezed, dropped, costs)
 
 
 def judged(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> TidyArrays:

@@ -43,7 +43,7 @@ CORRELATED_LOOP = 4
 #: Largest correlation (px) that can be told from that of loops of four pixels.
 MAX_CORRELATION = 3.0
 #: Approximate number of foreground pixels in the sample for the estimates,
-SAMPLED = 2**19
+SAMPLED = 2**17
 #: and the largest number of pixels around them.
 MOST_SAMPLED = 2**23
 #: Loops for each sampled pixel from which on the sample is taken to be a fair one.
