@@ -8,6 +8,8 @@ from numba import njit
 RISE, START, WIDTH, MIDDLE, HALF = 0.55, 0.2, 0.4, 0.5, 0.42
 #: Radius (px) of the circle along which the rim of a tooth turns down, and the part of its quarter that is seen.
 RIM, SEEN = 12.0, 0.92
+#: Distance (px) from a jump up to which errors are those of its place: one pixel beside it, heights differ by its drop.
+AT_JUMP = 4.0
 #: Side (px) of the cells of holes: at most one hole in each, with a border, so that the ground is in one piece.
 HOLE_CELL = 96
 
@@ -41,10 +43,10 @@ def add_waves(top, left, waves, tables, heights, slopes):
 
 
 @njit(cache=True, nogil=True)
-def add_teeth(top, left, cell, heights, slopes):
+def add_teeth(top, left, cell, heights, slopes, clear):
     """Add a tooth to each cell of cell × cell pixels: it rises to the right, and drops from a round rim.
 
-    Its height fades out above and below, so that normals determine the jump.
+    Its height fades out above and below, so that normals determine the jump. ``clear`` (H, W) becomes False at jumps.
     """
     rows, columns = heights.shape
     end = (START + WIDTH) * cell
@@ -55,11 +57,14 @@ def add_teeth(top, left, cell, heights, slopes):
         if abs(t) >= 1:
             continue
         fade = (1 - t * t) ** 2
+        drop = RISE * WIDTH * cell * fade - (1 - math.sqrt(1 - SEEN * SEEN)) * RIM
         change = -4 * t * (1 - t * t) / (HALF * cell)
         for j in range(columns):
             # Every second row of teeth is shifted, so that seams meet them at many places.
             u = left + j + 0.5 + 0.5 * cell * (number % 2)
             u -= math.floor(u / cell) * cell
+            if drop > 0 and abs(u - end) < AT_JUMP:
+                clear[i, j] = False
             across = u - START * cell
             if across < 0 or u >= end:
                 continue

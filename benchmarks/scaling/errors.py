@@ -37,8 +37,10 @@ class Errors:
         Share of the foreground that the surface does not cover.
     mae, rmse
         Over all pixels.
+    clear_mae, clear_rmse
+        Over pixels away from jumps.
     seam_mae, seam_rmse
-        Error near seams ÷ error elsewhere; NaN without seams.
+        Error near seams ÷ error elsewhere, both away from jumps; NaN without seams.
     """
 
     vertices: int
@@ -46,6 +48,8 @@ class Errors:
     uncovered: float
     mae: float
     rmse: float
+    clear_mae: float
+    clear_rmse: float
     seam_mae: float
     seam_rmse: float
 
@@ -53,7 +57,7 @@ class Errors:
 def errors_of(surface: Surface, terrain: Terrain, tile: int | None = None) -> Errors:
     """Compare a surface with the truth; ``tile`` is the side of the tiles whose seams count."""
     at_seam = _at_seams(terrain.side, tile)
-    sums = np.zeros((2, 4))
+    sums = np.zeros((3, 4))
     foreground = 0
     level: float | None = None
     for top, band in bands(surface):
@@ -71,36 +75,37 @@ def errors_of(surface: Surface, terrain: Terrain, tile: int | None = None) -> Er
 
 
 def _errors(sums: Float, foreground: int, vertices: int) -> Errors:
-    """Return errors from sums (2, 4) elsewhere and near seams: count, angles, height differences, and squares."""
-    count, angles, first, second = sums.sum(axis=0)
-    mean = first / count
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mae = sums[:, 1] / sums[:, 0]
-        rmse = np.sqrt((sums[:, 3] - 2 * mean * sums[:, 2]) / sums[:, 0] + mean**2)
-    return Errors(
-        vertices,
-        int(count),
-        1 - count / foreground,
-        angles / count,
-        float(np.sqrt(second / count - mean**2)),
-        mae[1] / mae[0],
-        rmse[1] / rmse[0],
+    """Return errors from the sums (3, 4) of pixels elsewhere, near seams, and at jumps."""
+    mean = sums[:, 2].sum() / sums[:, 0].sum()
+    elsewhere, seams, away, everywhere = (
+        _means(each, mean) for each in (*sums[:2], sums[:2].sum(axis=0), sums.sum(axis=0))
     )
+    count = int(sums[:, 0].sum())
+    ratios = (seams[k] / elsewhere[k] for k in range(2))
+    return Errors(vertices, count, 1 - count / foreground, *everywhere, *away, *ratios)
+
+
+def _means(sums: Float, mean: float) -> tuple[float, float]:
+    """Return MAE and RMSE from sums (4,): count, angles, height differences, and their squares; NaN if none counts."""
+    count, angles, first, second = sums
+    if count == 0:
+        return np.nan, np.nan
+    return float(angles / count), float(np.sqrt(second / count - 2 * mean * first / count + mean**2))
 
 
 def _sums(
     given: tuple[Terrain, Float, NDArray[np.float32], tuple[slice, slice], NDArray[np.bool_], float],
 ) -> tuple[Float, int]:
-    """Return the sums (2, 4) of a window, and its number of foreground pixels."""
+    """Return the sums (3, 4) of a window, see `_errors`, and its number of foreground pixels."""
     terrain, depth, normals, (rows, columns), at_seam, level = given
     ground = terrain.ground(rows, columns)
     difference = terrain.depth_to_heights(depth[:, columns]) - ground.heights - level
     counts = ground.mask & np.isfinite(difference)
-    near = (at_seam[rows, None] | at_seam[None, columns])[counts]
+    place = np.where(ground.clear, at_seam[rows, None] | at_seam[None, columns], 2)[counts]
     angles = angles_between(normals[:, columns][counts], terrain.normals(ground, rows, columns)[counts])
     difference = difference[counts]
-    weights = (np.ones(len(near)), angles, difference, difference**2)
-    sums = np.stack([np.bincount(near, values, minlength=2) for values in weights], axis=1)
+    weights = (np.ones(len(place)), angles, difference, difference**2)
+    sums = np.stack([np.bincount(place, values, minlength=3) for values in weights], axis=1)
     return sums, int(ground.mask.sum())
 
 

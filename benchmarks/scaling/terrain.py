@@ -49,11 +49,14 @@ class Ground:
         Of the heights by u and v.
     mask : (H, W) bool
         The foreground.
+    clear : (H, W) bool
+        Pixels away from jumps.
     """
 
     heights: Float
     slopes: Float
     mask: NDArray[np.bool_]
+    clear: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -101,14 +104,15 @@ class Terrain:
         """Return the truth in a window."""
         top, left = rows.start, columns.start
         shape = rows.stop - top, columns.stop - left
-        heights, slopes, mask = np.zeros(shape), np.zeros((2, *shape)), np.ones(shape, np.bool_)
+        heights, slopes = np.zeros(shape), np.zeros((2, *shape))
+        mask, clear = np.ones(shape, np.bool_), np.ones(shape, np.bool_)
         _terrain.add_waves(top, left, self._waves, np.empty((2, shape[1])), heights, slopes)
         if self.kind == "jumps":
             cell = float(np.clip(self.side / TEETH, *TOOTH))
-            _terrain.add_teeth(top, left, cell, heights, slopes)
+            _terrain.add_teeth(top, left, cell, heights, slopes, clear)
         if self.kind == "holes":
             _terrain.cut_holes(top, left, self._holes, mask)
-        return Ground(heights, slopes, mask)
+        return Ground(heights, slopes, mask, clear)
 
     def normals(self, ground: Ground, rows: slice, columns: slice) -> NDArray[np.float32]:
         """Return the normals (H, W, 3) of the truth in a window."""

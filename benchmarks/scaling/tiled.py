@@ -28,6 +28,7 @@ TABLE = Table(
         "vertices": 9,
         "MAE °": 8,
         "RMSE px": 8,
+        "away from jumps": 15,
         "MAE, seams ÷ else": 17,
         "RMSE, seams ÷ else": 18,
         "uncovered": 9,
@@ -78,7 +79,14 @@ def run(options: argparse.Namespace) -> Iterator[Verdict]:
 
 def _row(kind: str, way: str, found: Measured) -> str:
     each = found.errors
-    errors = (each.vertices, each.mae, each.rmse, f"{each.seam_mae:.3f}", f"{each.seam_rmse:.3f}")
+    errors = (
+        each.vertices,
+        each.mae,
+        each.rmse,
+        f"{each.clear_mae:.3g}, {each.clear_rmse:.3g}",
+        f"{each.seam_mae:.3f}",
+        f"{each.seam_rmse:.3f}",
+    )
     return TABLE.row(kind, way, found.seconds, found.cpu_seconds, *errors, f"{each.uncovered:.2e}", f"{found.cuts:.0f}")
 
 
@@ -88,6 +96,9 @@ def _verdicts(kind: str, memory: Measured, tiled: Measured) -> Iterator[Verdict]
     name = f"{kind}, tiled ÷ memory: "
     yield Verdict(name + "MAE", one.mae / other.mae, ERROR)
     yield Verdict(name + "RMSE", one.rmse / other.rmse, ERROR)
+    if memory.cuts > 0:
+        yield Verdict(name + "MAE away from jumps", one.clear_mae / other.clear_mae, ERROR)
+        yield Verdict(name + "RMSE away from jumps", one.clear_rmse / other.clear_rmse, ERROR)
     yield Verdict(name + "MAE near seams ÷ elsewhere", one.seam_mae / other.seam_mae, SEAMS)
     yield Verdict(name + "RMSE near seams ÷ elsewhere", one.seam_rmse / other.seam_rmse, SEAMS)
     yield Verdict(name + "difference of vertices", abs(one.vertices / other.vertices - 1), VERTICES)
