@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,7 +173,7 @@ def read_surface(path: Path, terrain: Terrain) -> Surface:
     return Surface(points, faces["corners"], screen, camera, terrain.shape, components=components)
 
 
-def _ply_header(file: object) -> tuple[np.dtype, int, int]:
+def _ply_header(file: BinaryIO) -> tuple[np.dtype, int, int]:
     """Read the header of a PLY file of triangles; return the type of a vertex, and the numbers of both."""
     counts: dict[str, int] = {}
     fields: list[tuple[str, str]] = []

@@ -30,6 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0])
     for kind in KINDS[1:]:
         parser.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"--kind {kind}")
+    parser.add_argument("--verbose", action="store_true", help="print the seconds by stage")
     parser.add_argument("--resume", action="store_true", help="go on from the work of a run that was interrupted")
     parser.add_argument("--folder", type=Path, default=Path("results/scale"), help="for map and mesh, which are kept")
 
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> Iterator[Verdict]:
     if work.exists() and not options.resume:
         shutil.rmtree(work)
     command = reconstruct_command(files.map, mesh, options.tile, options.compression, options.workers)
-    command += files.options
+    command += [*files.options, *(["--verbose"] if options.verbose else [])]
     print(" ".join(["normalmesh", *command[3:]]), flush=True)
     found = watch(command, mesh.with_suffix(".log"), work)
     print(found.output if found.status == 0 else "\n".join(found.output.splitlines()[-SHOWN:]))

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,6 +15,8 @@ from pathlib import Path
 
 #: Seconds between two looks at the processes, and at the work folder.
 MEMORY_PERIOD, FOLDER_PERIOD = 1.0, 5.0
+#: Seconds between two lines that say how far a command is.
+TELLING = 60.0
 #: Words in the command line of a worker process.
 WORKER = b"multiprocessing.spawn"
 
@@ -86,12 +89,15 @@ def watch(
 
 def _follow(process: subprocess.Popen[bytes], found: Watched, folder: Path | None, kill_after: float | None) -> None:
     """Note the memory of the processes and the size of the folder until the command ends."""
-    start, looked = time.perf_counter(), 0.0
+    start, looked, told = time.perf_counter(), 0.0, 0.0
     while process.poll() is None:
-        _note_memory(process.pid, found, time.perf_counter() - start)
         elapsed = time.perf_counter() - start
+        used = _note_memory(process.pid, found, elapsed)
         if folder is not None and elapsed - looked >= min(FOLDER_PERIOD, 0.1 * elapsed):
             found.folder_peak, looked = max(found.folder_peak, folder_size(folder)), elapsed
+        if elapsed - told >= TELLING:
+            told = elapsed
+            print(f"{elapsed:6.0f} s: {used / 1e9:.2f} GB, {_newest(folder)}", file=sys.stderr, flush=True)
         if kill_after is not None and found.killed is None and elapsed > kill_after:
             found.killed = _kill_busiest(process.pid)
         with suppress(subprocess.TimeoutExpired):
@@ -99,7 +105,21 @@ def _follow(process: subprocess.Popen[bytes], found: Watched, folder: Path | Non
     found.seconds = time.perf_counter() - start
 
 
-def _note_memory(session: int, found: Watched, elapsed: float) -> None:
+def _newest(folder: Path | None) -> str:
+    """Return the name of the stage that has been worked on last, and the number of its results."""
+    stages: list[tuple[float, str]] = []
+    with suppress(OSError):
+        stages = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder or "") if entry.is_dir()]
+    if not stages:
+        return "no stage yet"
+    newest = Path(max(stages)[1])
+    with suppress(OSError):
+        return f"{newest.name} {len(list(newest.iterdir()))}"
+    return newest.name
+
+
+def _note_memory(session: int, found: Watched, elapsed: float) -> int:
+    """Note the memory of all processes of a session, and return it."""
     used = []
     for number in session_processes(session):
         used.append(memory_of(number))
@@ -108,6 +128,7 @@ def _note_memory(session: int, found: Watched, elapsed: float) -> None:
     if sum(used) > found.peak:
         found.peak, found.peak_after = sum(used), elapsed
     found.largest = max(found.largest, *used, 0)
+    return sum(used)
 
 
 def session_processes(session: int) -> Iterator[int]:

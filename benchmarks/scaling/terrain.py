@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -207,6 +209,16 @@ class TerrainFiles:
         for path in (self.map, self.mask, self.camera):
             if path is not None:
                 path.unlink(missing_ok=True)
+
+
+@contextmanager
+def map_folder(given: Path | None) -> Iterator[Path]:
+    """Yield the folder for maps: the given one, or one that is removed at the end."""
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def _ahead(make: Callable[..., Any], windows: Iterator[tuple[slice, slice]]) -> Iterator[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.scaling.errors import Errors, errors_of
 from benchmarks.scaling.table import Table, Verdict
-from benchmarks.scaling.terrain import KINDS, Terrain, TerrainFiles
+from benchmarks.scaling.terrain import KINDS, Terrain, TerrainFiles, map_folder
 from benchmarks.ways import in_own_process
 from normalmesh import NormalMap, Surface, read_normal_map, reconstruct, reconstruct_tiled
 from normalmesh.runtime.threads import MAX_THREADS
@@ -63,8 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Iterator[Verdict]:
     """Print two lines for each kind of terrain, and yield the verdicts."""
     print(TABLE.head(), flush=True)
-    with tempfile.TemporaryDirectory(dir=options.folder and options.folder.parent) as temporary:
-        folder = options.folder or Path(temporary)
+    with map_folder(options.folder) as folder:
         for kind in options.kinds:
             terrain = Terrain.of(options.megapixels, kind)
             files = in_own_process(terrain.write, folder)

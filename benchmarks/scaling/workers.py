@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.mesh_hashes import hash_of
 from benchmarks.scaling.processes import Watched, watch
 from benchmarks.scaling.table import Table, Verdict, gigabytes
-from benchmarks.scaling.terrain import KINDS, Terrain
+from benchmarks.scaling.terrain import KINDS, Terrain, TerrainFiles, map_folder
 from benchmarks.ways import in_own_process
 from normalmesh import NormalMap, reconstruct_tiled
 
@@ -27,45 +26,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compression", type=float, default=0.99, help="1 − vertices / pixels")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0])
-    parser.add_argument("--kill-after", type=float, help="seconds; default: half of the time of the last run")
+    parser.add_argument("--kill-after", type=float, help="seconds; default: half of the time of the run without")
     parser.add_argument("--folder", type=Path, help="where the map is written, and kept; default: a temporary one")
 
 
 def run(options: argparse.Namespace) -> Iterator[Verdict]:
     """Print a line for each number of workers, and one with a worker killed; yield the verdicts."""
-    with tempfile.TemporaryDirectory(dir=options.folder and options.folder.parent) as temporary:
-        folder = options.folder or Path(temporary)
+    with map_folder(options.folder) as folder:
         files = in_own_process(Terrain.of(options.megapixels, options.kind).write, folder)
         print(TABLE.head(), flush=True)
-        first: Watched | None = None
+        runs: dict[int, Watched] = {}
         for workers in options.workers:
-            found = _watched(files.map, files.mask, files.camera, workers, options)
-            first = first or found
-            print(_row(str(workers), found, first), flush=True)
-            yield Verdict(f"{workers} workers: meshes that differ", float(_mesh(found) != _mesh(first)), 0)
-        assert first is not None
-        after = found.seconds / 2 if options.kill_after is None else options.kill_after
-        killed = _watched(files.map, files.mask, files.camera, max(options.workers), options, after)
-        print(_row(f"{max(options.workers)}, one killed", killed, first), flush=True)
+            runs[workers] = _watched(files, workers, options)
+            first = runs[options.workers[0]]
+            print(_row(str(workers), runs[workers], first), flush=True)
+            yield Verdict(f"{workers} workers: meshes that differ", float(_mesh(runs[workers]) != _mesh(first)), 0)
+        most = max(runs)
+        after = runs[most].seconds / 2 if options.kill_after is None else options.kill_after
+        killed = _watched(files, most, options, after)
+        print(_row(f"{most}, one killed", killed, first), flush=True)
         print(f"process {killed.killed} was killed after {after:.1f} s; {len(killed.workers)} workers were seen")
         yield Verdict("one worker killed: meshes that differ", float(_mesh(killed) != _mesh(first)), 0)
         yield Verdict("one worker killed: workers killed", float(killed.killed is not None), least=1)
 
 
 def _watched(
-    source: Path,
-    mask: Path | None,
-    camera: Path | None,
-    workers: int,
-    options: argparse.Namespace,
-    after: float | None = None,
+    files: TerrainFiles, workers: int, options: argparse.Namespace, kill_after: float | None = None
 ) -> Watched:
     """Reconstruct a map in a process of its own, and watch it and its workers."""
-    work = source.with_suffix(".work")
+    work = files.map.with_suffix(".work")
     shutil.rmtree(work, ignore_errors=True)
-    command = [sys.executable, "-m", "benchmarks.scaling.workers", source, mask or "", camera or "", work]
-    command += [options.tile, options.compression, workers]
-    found = watch([str(word) for word in command], source.with_suffix(".log"), work, after)
+    command = [sys.executable, "-m", "benchmarks.scaling.workers", files.map, files.mask or "", files.camera or ""]
+    command += [work, options.tile, options.compression, workers]
+    found = watch([str(word) for word in command], files.map.with_suffix(".log"), work, kill_after)
     if found.status != 0:
         sys.exit(f"{workers} workers ended with status {found.status}:\n{found.output}")
     return found
