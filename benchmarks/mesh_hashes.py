@@ -58,12 +58,13 @@ def hashes_of(folder: Path) -> dict[str, str]:
         )
         surface = reconstruct(normal_map, compression=0.99)
     return {
-        "mesh": _hash(surface.mesh.vertices, surface.mesh.faces),
-        "surface": _hash(surface.vertices, surface.faces),
+        "mesh": hash_of(surface.mesh.vertices, surface.mesh.faces),
+        "surface": hash_of(surface.vertices, surface.faces),
     }
 
 
-def _hash(*arrays: NDArray[np.generic]) -> str:
+def hash_of(*arrays: NDArray[np.generic]) -> str:
+    """Return a hash of types, shapes and numbers."""
     content = hashlib.sha256()
     for array in arrays:
         content.update(f"{array.dtype}{array.shape}".encode())

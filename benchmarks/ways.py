@@ -91,9 +91,19 @@ def store_map(size: int, folder: Path) -> None:
 
 def in_own_process(function: Callable[..., Any], *arguments: object, threads: int = 1) -> Any:
     """Call a function in a new process with the given number of threads, and return its result."""
-    os.environ.update(NUMBA_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+    names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, str(threads)))
+    try:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(function, *arguments).result()
+    finally:
+        # Commands that are run later have all cores again.
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def warm_up(job: Job, size: int) -> None:
