@@ -51,7 +51,7 @@ def test_a_path_is_opened(normal_map, surface, tmp_path):
     path = tmp_path / "normals.npy"
     np.save(path, np.where(normal_map.mask[..., None], normal_map.normals, np.nan).astype(np.float32))
     found = nm.reconstruct_tiled(path, workers=0, **OPTIONS)
-    assert len(found.vertices) == len(surface.vertices)
+    assert len(found.vertices) == pytest.approx(len(surface.vertices), rel=0.02)
 
 
 def test_work_is_kept_after_an_error_and_used_by_the_same_call(normal_map, surface, tmp_path):
