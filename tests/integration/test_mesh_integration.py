@@ -301,3 +301,14 @@ def test_wrong_options_are_refused(options, message):
     normal_map = waves((8, 8))[0]
     with pytest.raises(NormalMeshError, match=message):
         integrate(grid_mesh(2, 8), normal_map, **options)
+
+
+@pytest.mark.parametrize("camera", [Orthographic(0.7), PINHOLE], ids=str)
+def test_large_meshes_are_solved_with_less_memory_but_as_exactly(camera, monkeypatch):
+    normal_map = bumpy_map(camera=camera)
+    mesh = point_mesh(normal_map.shape, 60)
+    expected = integrate(mesh, normal_map, noise=0, discontinuities=False)
+    monkeypatch.setattr("normalmesh.integration.mesh_solver.SINGLE_FROM", 0)
+    found = integrate(mesh, normal_map, noise=0, discontinuities=False)
+    assert found.integration.error <= 1e-7
+    np.testing.assert_allclose(found.vertices, expected.vertices, atol=1e-7)

@@ -37,6 +37,8 @@ STEEP = 0.5
 HOLD = 0.03
 #: Error of the unknowns, in px, that is small enough.
 MAX_ERROR = 1e-7
+#: Number of faces from which on the factor is in float32: less memory does not pay for further kernels before.
+SINGLE_FROM = 50_000
 
 
 @dataclass(eq=False)
@@ -168,7 +170,9 @@ class MeshSolver:
         return self.prepare(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace, single=single)
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
-        system = self._prepared(matrix, coordinates, gauge, gauge is not None)
+        # Only facet systems, whose gauge is known, are Laplacians.
+        single = gauge is not None and len(right) >= SINGLE_FROM
+        system = self._prepared(matrix, coordinates, gauge, single)
         scale = self.normal_map.camera.pixel_length
         solution = system.solve(right, max_error=MAX_ERROR * scale)
         self.method, self.error = solution.method, solution.error / scale
