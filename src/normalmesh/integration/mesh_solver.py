@@ -13,10 +13,10 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.prior import Prior
-from normalmesh.integration.prior_correction import Equations, PriorTerms, corrected, weighted_means
+from normalmesh.integration.prior_correction import Equations, MatrixEquations, corrected
 from normalmesh.integration.prior_faces import PointFaces
-from normalmesh.jumps.placement import placed_offsets, rises
-from normalmesh.mesh.interpolation import barycentric_rows, bends
+from normalmesh.integration.prior_terms import FacePoints, face_terms
+from normalmesh.jumps.placement import placed_offsets
 from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
@@ -95,7 +95,7 @@ class MeshSolver:
             unknown = self._solved(matrix, right, mesh.vertices)
             if self.prior is None:
                 return unknown
-            equations = Equations(matrix, right, Gauge.of(matrix).component, mesh.vertices)
+            equations = MatrixEquations(matrix, right, Gauge.of(matrix).component, mesh.vertices, self._workspace)
             return self._with_prior(system, equations, unknown, of_face)
         facets = FacetSystem.of(FaceMeans.of(mesh, self.normal_map, SAMPLES))
         return facets.at_vertices(self._offsets(facets, of_face))
@@ -110,7 +110,7 @@ class MeshSolver:
         """Return the offsets (M,) of facets; ``component`` (M,) is that of the faces before the mesh was cut."""
         matrix, right, gauge = facets.matrix(), facets.right_side(), facets.gauge
         centroids = facets.means.centroids
-        equations = Equations(matrix, right, facets.component, centroids)
+        equations = MatrixEquations(matrix, right, facets.component, centroids, self._workspace)
         if self.placement is not None:
             values, areas = placed_offsets(self.placement, facets.means, self.normal_map.shape)
             weights = HOLD * areas * facets.means.mobilities
@@ -133,27 +133,14 @@ class MeshSolver:
         assert self.prior is not None
         assert self.points is not None
         faces, feet = self.points
-        rows, known = system.prior_rows(feet, faces)
-        # Points beyond the outline continue the planes of the normals.
-        gradients, central = system.means.gradients[faces], self.normal_map.camera.is_central
-        known = known + rises(gradients, self.prior.screen - feet, central)
-        if central:
-            # Faces are planes in space. A prior bends the surface little: those of x do as well as those to be found.
-            known = known + bends(barycentric_rows(system.means.mesh, feet, faces), system.at_vertices(x))
-        part = np.zeros(len(faces), np.int64)
-        part[np.repeat(np.arange(len(faces)), np.diff(rows.indptr))] = equations.part[rows.indices]
-        terms = PriorTerms(rows, self.prior.unknown - known, self.prior.weights, part)
-        of_point = component[faces]
-        count = int(component.max()) + 1
-        self.levels = weighted_means(terms.misfits(x), terms.weights, of_point, count)
-        freed = np.full(int(equations.part.max()) + 1, self.placement is not None)
-        terms = terms.lowered(self.levels[of_point])
+        points = FacePoints(faces, feet, self.prior.screen - feet, self.prior.unknown, self.prior.weights)
+        terms = face_terms(system, x, points)
         scale = self.normal_map.camera.pixel_length
-        found = corrected(x, equations, terms, freed, MAX_ERROR * scale, self._workspace)
-        self.error = max(self.error, found.error / scale)
+        found = corrected(x, equations, terms, component, self.placement is not None, MAX_ERROR * scale)
+        self.levels, self.error = found.levels, max(self.error, found.error / scale)
         if self.prior.weights.max() > STIFF:
             change = (system.at_vertices(found.x) - system.at_vertices(x)) / scale
-            self.bent = _steep_share(system.means.mesh, change, component)
+            self.bent = steep_share(system.means.mesh, change, component)
         return found.x
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
@@ -165,7 +152,7 @@ class MeshSolver:
         return solution.x
 
 
-def _steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:
+def steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:
     """Return the largest share of a component on which heights (N,), in px, are steeper than :data:`STEEP`.
 
     ``component`` (M,) is that of the faces.
