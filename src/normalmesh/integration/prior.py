@@ -79,10 +79,10 @@ class Prior:
             screen, depth = given[:, :2], given[:, 2]
             weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
             weights = given[:, 3] if given.shape[1] == 4 else weights
-            pixels = _nearest_pixels(screen, normal_map.mask)
+            pixels = nearest_pixels(screen, normal_map.mask)
         whole = np.ones(count + 1, np.bool_)
         placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, pixels, labels, whole)
-        _leave_out(pixels < 0, "control points lie off the foreground")
+        leave_out(pixels < 0, "control points lie off the foreground")
         return placed._part(pixels >= 0)
 
     def apart(self, parts: Int) -> Prior:
@@ -100,7 +100,7 @@ class Prior:
         near = found.faces >= 0
         if near.all():
             return self, found
-        _leave_out(~near, "points of the prior have no face of their component in reach")
+        leave_out(~near, "points of the prior have no face of their component in reach")
         return self._part(near), PointFaces(found.faces[near], found.feet[near])
 
     def _part(self, chosen: NDArray[np.bool_]) -> Prior:
@@ -113,7 +113,7 @@ class Prior:
         )
 
 
-def _nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+def nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the foreground pixels (K,) nearest to points (K, 2), −1 if none is within :data:`REACH`."""
     steps = np.mgrid[-3:4, -3:4].reshape(2, -1).T
     steps = steps[np.argsort((steps**2).sum(axis=1), kind="stable")]
@@ -132,7 +132,7 @@ def _nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]
     return pixels
 
 
-def _leave_out(far: NDArray[np.bool_], which: str) -> None:
+def leave_out(far: NDArray[np.bool_], which: str) -> None:
     """Warn about points (K,) that are left out, or raise an error if those are all."""
     if far.all():
         raise NormalMeshError("no control point lies on the foreground; are they u (right), v (down) in pixels?")

@@ -49,6 +49,12 @@ class FacePoints(NamedTuple):
     unknown: Float
     weights: Float
 
+    def chosen(self, which: Index) -> FacePoints:
+        """Return some of the points."""
+        return FacePoints(
+            self.faces[which], self.feet[which], self.steps[which], self.unknown[which], self.weights[which]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class PriorTerms:
@@ -75,7 +81,8 @@ class PriorTerms:
 
     def among(self, part: Index) -> Index:
         """Return the part (K,) of the system that each term belongs to, from that of the unknowns (n,)."""
-        return part[self.rows.indices[self.rows.indptr[1:] - 1]]
+        found: Index = part[self.rows.indices[self.rows.indptr[1:] - 1]]
+        return found
 
 
 def weighted_means(values: Float, weights: Float, group: Index, count: int) -> Float:
