@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.arguments import checked_array
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, leave_out
 from normalmesh.integration.prior_faces import elected_labels, on_outline, samples_of_faces, told_apart
@@ -112,7 +113,7 @@ class TiledPrior:
     def of(cls, options: IntegrationOptions, clean: CleanMap, grid: TileGrid, jumps: Jumps, run: Run) -> TiledPrior:
         """Return the prior of options that have been checked."""
         assert options.prior is not None
-        given, weight = np.asarray(options.prior), options.prior_weight
+        given, weight = checked_array(options.prior, "prior"), options.prior_weight
         parts, whole = _parts(clean, grid, jumps, run)
         if given.shape == clean.shape:
             none = LabelledPoints(np.empty((0, 2)), np.empty(0), np.empty(0), np.empty(0, np.int32))
