@@ -160,6 +160,9 @@ def corrected(
     bent &= np.bincount(part, minlength=count) > 1
     if not bent.any():
         return Corrected(x, 0.0, levels)
+    if bent.all():
+        x, error = _bent(x, equations, terms, tolerance)
+        return Corrected(x, error, levels)
     chosen, points = np.flatnonzero(bent[equations.part]), np.flatnonzero(bent[part])
     rows = terms.rows[points][:, chosen]
     few = PriorTerms(terms.faces[points], rows, terms.values[points], terms.weights[points])

@@ -151,7 +151,7 @@ def tile_terms(
         "values": terms.values,
         "weights": terms.weights,
         "pointers": terms.rows.indptr.astype(np.int64),
-        "columns": part.numbers[terms.rows.indices],
+        "columns": part.numbers[terms.rows.indices].astype(np.int32),
         "numbers": terms.rows.data,
     }
 

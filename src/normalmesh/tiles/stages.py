@@ -109,6 +109,9 @@ def reconstruct_in_pieces(
     known = _jumps(clean, options.integration, jumps, stages.run("jumps-"), tile_side)
     grid = TileGrid(components.rectangle, tile_side)
     foreground = int(components.areas.sum())
+    prior = None
+    if options.integration.prior is not None:
+        prior = TiledPrior.of(options.integration, clean, grid, known, stages.run("prior-"))
 
     def decimated() -> WholeMesh:
         return decimate_in_pieces(clean, grid, rule, options.decimation, stages.run("decimate-"), known.lines).cut()
@@ -116,9 +119,6 @@ def reconstruct_in_pieces(
     mesh = stages.kept("decimated", decimated)
     asked = rule.target(foreground)
     report = _report(mesh, rule.target(foreground), engine)
-    prior = None
-    if options.integration.prior is not None:
-        prior = TiledPrior.of(options.integration, clean, grid, known, stages.run("prior-"))
     solver = TiledSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement, prior)
     mesh = _integrated(mesh, solver, options.integration.refine, asked, stages)
     warn_of_doubts(float(mesh.error), float(mesh.bent))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.integration.prior_correction import Solve
+from normalmesh.solvers.gauge import Gauge
 from normalmesh.tiles.elimination import TiledSystem
 from normalmesh.tiles.map_windows import Run
 from normalmesh.tiles.merge_tree import MergeTree
@@ -55,8 +56,6 @@ class TiledEquations:
 
     def restricted(self, chosen: Index) -> TiledEquations:
         """Return the equations of some faces (k,), ascending, which are all of some parts."""
-        if len(chosen) == len(self.part):
-            return self
         number = np.full(len(self.part), -1)
         number[chosen] = np.arange(len(chosen))
         pairs, weights, steps = self.elements.pairs, self.elements.weights, self.elements.steps
@@ -73,5 +72,7 @@ class TiledEquations:
     def with_terms(self, rows: csr_matrix, weights: Float) -> Solve:
         """Return what solves the system with terms ``Σ weight (row · x)²``, which each part has some of."""
         elements = replace(self.elements, rows=rows, row_weights=weights, row_values=np.zeros(len(weights)))
-        system = TiledSystem(Partition(elements, self.tile, self.centroids), self.tree, self.run)
+        _, part = np.unique(self.part, return_inverse=True)
+        gauge = Gauge(part.astype(np.int32), np.zeros(int(part.max()) + 1, np.bool_))
+        system = TiledSystem(Partition(elements, self.tile, self.centroids, gauge), self.tree, self.run)
         return lambda right: system.solve(right).x

@@ -252,12 +252,14 @@ def _parts(clean: CleanMap, grid: TileGrid, jumps: Jumps, run: Run) -> tuple[Cle
 
 def _gathered(found: Mapping[int, Mapping[str, NDArray[Any]]], count: int) -> PriorTerms:
     """Return the terms of all tiles, over ``count`` faces."""
-    names = ("faces", "values", "weights", "columns", "numbers")
-    joined = {name: np.concatenate([each[name] for each in found.values()]) for name in names}
+
+    def joined(name: str) -> NDArray[Any]:
+        return np.concatenate([each[name] for each in found.values()])
+
     lengths = np.concatenate([np.diff(each["pointers"]) for each in found.values()])
     pointers = np.concatenate([[0], np.cumsum(lengths)])
-    rows = csr_matrix((joined["numbers"], joined["columns"], pointers), shape=(len(lengths), count))
-    return PriorTerms(joined["faces"], rows, joined["values"], joined["weights"])
+    rows = csr_matrix((joined("numbers"), joined("columns"), pointers), shape=(len(lengths), count))
+    return PriorTerms(joined("faces"), rows, joined("values"), joined("weights"))
 
 
 class _Cover:
