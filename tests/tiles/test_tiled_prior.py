@@ -209,3 +209,17 @@ def test_a_reconstruction_with_a_contradictory_prior_is_reported():
     options = {"vertices": 50, "prior": points, "discontinuities": False, "refine": 0}
     with pytest.warns(NormalMeshWarning, match=r"the prior changes the slope of .* of a component by more than a half"):
         reconstruct_tiled(normal_map, tiles=SIDE, workers=0, **options)
+
+
+def test_a_depth_map_that_needs_too_much_memory_is_refused():
+    normal_map, height = waves((280, 300))
+    options = {"vertices": 20000, "tiles": SIDE, "workers": 0, "memory_limit": 7e8}
+    with pytest.raises(NormalMeshError, match=r"the tiled reconstruction .* are allowed \(memory_limit\)"):
+        reconstruct_tiled(normal_map, prior=height, **options)
+
+
+def test_depth_maps_on_disk(tmp_path, wavy):
+    normal_map, height, mesh = wavy
+    np.save(tmp_path / "depth.npy", height)
+    found = solved(mesh, normal_map, np.load(tmp_path / "depth.npy", mmap_mode="r"))[0]
+    assert np.array_equal(found, solved(mesh, normal_map, height)[0])

@@ -42,7 +42,7 @@ Labels = NDArray[np.int32]
 Bool = NDArray[np.bool_]
 
 #: Bytes for each face under a depth map: of its terms, and of the systems that they are divided among.
-TERM_BYTES = 3000
+TERM_BYTES = 5000
 
 
 class LabelledPoints(NamedTuple):
@@ -172,9 +172,8 @@ class TiledPrior:
         """
         count = len(faces.tile)
         if self.depths is not None:
-            require_memory(
-                TERM_BYTES * count, f"a depth map on {count} faces", "give control points, or ask for fewer vertices"
-            )
+            remedy = "give control points instead, or ask for fewer vertices"
+            require_memory(TERM_BYTES * count, f"a depth map as prior on {count} faces", remedy)
         found = self.on_faces(faces.mesh, run)
         tile = faces.tile[found.points.faces]
 
