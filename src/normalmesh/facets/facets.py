@@ -136,6 +136,6 @@ class FacetSystem:
         """Return values (N,) at the vertices, from :class:`.PlaneSurface`."""
         return PlaneSurface(self.means).at_vertices(offsets)
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: NDArray[np.integer]) -> tuple[csr_matrix, Float]:
         """Return the surface at points as an affine function of the offsets, from :class:`.PlaneSurface`."""
         return PlaneSurface(self.means).prior_rows(screen, faces)

@@ -58,7 +58,7 @@ class PlaneSurface:
         _facets.add_projections(planes, self._projections(), faces, values, total, around)
         return values + DAMPING * total * _inverse(around)
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: NDArray[np.integer]) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,) as an affine function of the offsets.
 
         Returns

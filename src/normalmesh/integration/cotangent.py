@@ -101,7 +101,7 @@ class CotangentSystem:
         """Return values (N,) at the vertices, which are the unknowns."""
         return unknown
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.int32]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: NDArray[np.integer]) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and zeros (K,)."""
         return barycentric_rows(self.means.mesh, screen, faces), np.zeros(len(faces))
 

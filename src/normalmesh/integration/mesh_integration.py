@@ -164,7 +164,7 @@ def integrate_with(
     with monitor.stage("solve", _SOLVE):
         solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, mesh, normal_map))
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
-    _warn_of_doubts(solver)
+    warn_of_doubts(solver.error, solver.bent)
     final = solved.mesh.to_screen()
     solver.find_fixed(final)
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
@@ -287,17 +287,17 @@ def check_range(unknown: Float, camera: Camera) -> None:
         )
 
 
-def _warn_of_doubts(solver: MeshSolver) -> None:
+def warn_of_doubts(error: float, bent: float) -> None:
     """Warn if equations could not be solved exactly, or if a prior bends the surface against the normals."""
     doubts = []
-    if solver.error > VISIBLE_ERROR:
+    if error > VISIBLE_ERROR:
         doubts.append(
-            f"the depths may be off by {solver.error:.2g} px, because the equations could not be solved more exactly; "
+            f"the depths may be off by {error:.2g} px, because the equations could not be solved more exactly; "
             "if there is a prior, check whether its points contradict each other, or lower prior_weight"
         )
-    if solver.bent > MAX_BENT:
+    if bent > MAX_BENT:
         doubts.append(
-            f"the prior changes the slope of {100 * solver.bent:.2g} % of a component by more than a half, against the "
+            f"the prior changes the slope of {100 * bent:.2g} % of a component by more than a half, against the "
             "normals; check its depths and units, lower prior_weight, or ask for more vertices than there are points"
         )
     for doubt in doubts:
@@ -311,9 +311,15 @@ def _gauge(solved: SolvedMesh, mesh: ScreenMesh, distance: float) -> Float:
     """
     shift = mean_levels(solved.unknown, solved.component, mesh, solved.normal_map.camera, distance)
     solver = solved.solver
-    if solver.fixed is not None and solver.levels is not None:
-        fixed = solved.component[mesh.faces[solver.fixed, 0]]
-        shift[fixed] = -solver.levels[fixed]
+    if solver.fixed is None or solver.levels is None:
+        return shift
+    return with_prior_levels(shift, solver.levels, solved.component[mesh.faces[solver.fixed, 0]])
+
+
+def with_prior_levels(shift: Float, levels: Float, fixed: NDArray[np.integer]) -> Float:
+    """Return shifts (C,) that give components that a prior fixes (K,) their levels (C,) back."""
+    shift = shift.copy()
+    shift[fixed] = -levels[fixed]
     return shift
 
 

@@ -14,16 +14,16 @@ from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.prior import Prior
-from normalmesh.integration.prior_correction import Equations, PriorTerms, corrected, weighted_means
+from normalmesh.integration.prior_correction import Equations, MatrixEquations, corrected
 from normalmesh.integration.prior_faces import PointFaces
-from normalmesh.jumps.placement import placed_offsets, rises
-from normalmesh.mesh.interpolation import barycentric_rows, bends
+from normalmesh.integration.prior_terms import FacePoints, face_terms
+from normalmesh.jumps.placement import placed_offsets
 from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.gauge import Gauge
-from normalmesh.solvers.sparse_system import LinearSystem, Prepare, PreparedSystem
+from normalmesh.solvers.sparse_system import PreparedSystem
 
 Float = NDArray[np.float64]
 
@@ -55,8 +55,6 @@ class MeshSolver:
         Where jumps place the parts of the surface, or None for a continuous surface.
     prior
         Depths to respect, or None.
-    prepare
-        Function that prepares a system of equations to be solved.
     on_solve
         Called after each solve.
     method, error
@@ -73,7 +71,6 @@ class MeshSolver:
     vertex_system: Callable[[FaceMeans], CotangentSystem] | None
     placement: Placement | None
     prior: Prior | None
-    prepare: Prepare = PreparedSystem
     on_solve: Callable[[], None] = lambda: None
     method: str = ""
     error: float = 0.0
@@ -101,9 +98,9 @@ class MeshSolver:
             unknown = self._solved(matrix, right, mesh.vertices)
             if self.prior is None:
                 return unknown
-            equations = Equations(matrix, right, Gauge.of(matrix).component, mesh.vertices)
+            equations = MatrixEquations(matrix, right, Gauge.of(matrix).component, mesh.vertices, self._workspace)
             return self._with_prior(system, equations, unknown, of_face)
-        surface, equations = _facets(FaceMeans.of(mesh, self.normal_map, SAMPLES, planes_only=True))
+        surface, equations = self._facets(FaceMeans.of(mesh, self.normal_map, SAMPLES, planes_only=True))
         offsets = self._offsets(surface, equations, of_face)
         # Values at the vertices need memory of their own.
         del equations
@@ -115,7 +112,7 @@ class MeshSolver:
             # Points out of reach are left out with a warning. That happens once, because refinement keeps the outline.
             self.prior, self.points = self.prior.on_faces(mesh)
 
-    def _offsets(self, surface: PlaneSurface, equations: Equations, component: NDArray[np.integer]) -> Float:
+    def _offsets(self, surface: PlaneSurface, equations: MatrixEquations, component: NDArray[np.integer]) -> Float:
         """Return the offsets (M,) of faces; ``component`` (M,) is that of the faces before the mesh was cut."""
         means, matrix, right = surface.means, equations.matrix, equations.right
         gauge = Gauge(equations.part.astype(np.int32, copy=False), np.bincount(equations.part) > 0)
@@ -141,38 +138,26 @@ class MeshSolver:
         assert self.prior is not None
         assert self.points is not None
         faces, feet = self.points
-        rows, known = system.prior_rows(feet, faces)
-        # Points beyond the outline continue the planes of the normals.
-        gradients, central = system.means.gradients[faces], self.normal_map.camera.is_central
-        known = known + rises(gradients, self.prior.screen - feet, central)
-        if central:
-            # Faces are planes in space. A prior bends the surface little: those of x do as well as those to be found.
-            known = known + bends(barycentric_rows(system.means.mesh, feet, faces), system.at_vertices(x))
-        part = np.zeros(len(faces), np.int64)
-        part[np.repeat(np.arange(len(faces)), np.diff(rows.indptr))] = equations.part[rows.indices]
-        terms = PriorTerms(rows, self.prior.unknown - known, self.prior.weights, part)
-        of_point = component[faces]
-        count = int(component.max()) + 1
-        self.levels = weighted_means(terms.misfits(x), terms.weights, of_point, count)
-        freed = np.full(int(equations.part.max()) + 1, self.placement is not None)
-        terms = terms.lowered(self.levels[of_point])
+        points = FacePoints(faces, feet, self.prior.screen - feet, self.prior.unknown, self.prior.weights)
+        terms = face_terms(system, x, points)
         scale = self.normal_map.camera.pixel_length
-        found = corrected(x, equations, terms, freed, MAX_ERROR * scale, self._prepared)
-        self.error = max(self.error, found.error / scale)
+        found = corrected(x, equations, terms, component, self.placement is not None, MAX_ERROR * scale)
+        self.levels, self.error = found.levels, max(self.error, found.error / scale)
         if self.prior.weights.max() > STIFF:
             change = (system.at_vertices(found.x) - system.at_vertices(x)) / scale
-            self.bent = _steep_share(system.means.mesh, change, component)
+            self.bent = steep_share(system.means.mesh, change, component)
         return found.x
 
-    def _prepared(
-        self, matrix: csr_matrix, coordinates: Float, gauge: Gauge | None, single: bool = False
-    ) -> LinearSystem:
-        return self.prepare(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace, single=single)
+    def _facets(self, means: FaceMeans) -> tuple[PlaneSurface, MatrixEquations]:
+        """Return the planes of a mesh and their equations; the facet system itself would need memory beside them."""
+        system = FacetSystem.of(means)
+        matrix, right, workspace = system.matrix(), system.right_side(), self._workspace
+        return PlaneSurface(means), MatrixEquations(matrix, right, system.component, means.centroids, workspace)
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
         # Only facet systems, whose gauge is known, are Laplacians.
         single = gauge is not None and len(right) >= SINGLE_FROM
-        system = self._prepared(matrix, coordinates, gauge, single)
+        system = PreparedSystem(matrix, coordinates=coordinates, gauge=gauge, workspace=self._workspace, single=single)
         scale = self.normal_map.camera.pixel_length
         solution = system.solve(right, max_error=MAX_ERROR * scale)
         self.method, self.error = solution.method, solution.error / scale
@@ -180,13 +165,7 @@ class MeshSolver:
         return solution.x
 
 
-def _facets(means: FaceMeans) -> tuple[PlaneSurface, Equations]:
-    """Return the planes of a mesh and their equations; the facet system itself would need memory beside the factor."""
-    system = FacetSystem.of(means)
-    return PlaneSurface(means), Equations(system.matrix(), system.right_side(), system.component, means.centroids)
-
-
-def _steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:
+def steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:
     """Return the largest share of a component on which heights (N,), in px, are steeper than :data:`STEEP`.
 
     ``component`` (M,) is that of the faces.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,8 @@ MIN_WEIGHT, MAX_WEIGHT = 1e-9, 1e9
 MAX_DEPTH = 1e30
 #: Maximum distance (px) of a control point from the foreground.
 REACH = 2.0
+#: Number of pixels of a depth map that are checked at the same time.
+BAND = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +74,20 @@ class Prior:
         labels, count = component_labels(normal_map.mask)
         if given.shape == normal_map.shape:
             rows, columns = np.nonzero(np.isfinite(given) & normal_map.mask)
-            depth, weights = given[rows, columns], np.full(len(rows), PIXEL_WEIGHT if weight is None else weight)
+            depth, weights = (
+                given[rows, columns].astype(np.float64),
+                np.full(len(rows), PIXEL_WEIGHT if weight is None else weight),
+            )
             screen = np.stack([columns + 0.5, rows + 0.5], axis=1)
             pixels = rows * given.shape[1] + columns
         else:
             screen, depth = given[:, :2], given[:, 2]
             weights = np.full(len(given), POINT_WEIGHT if weight is None else weight)
             weights = given[:, 3] if given.shape[1] == 4 else weights
-            pixels = _nearest_pixels(screen, normal_map.mask)
+            pixels = nearest_pixels(screen, normal_map.mask)
         whole = np.ones(count + 1, np.bool_)
         placed = cls(screen, normal_map.camera.unknown_of_depth(depth), weights, pixels, labels, whole)
-        _leave_out(pixels < 0, "control points lie off the foreground")
+        leave_out(pixels < 0, "control points lie off the foreground")
         return placed._part(pixels >= 0)
 
     def apart(self, parts: Int) -> Prior:
@@ -100,7 +105,7 @@ class Prior:
         near = found.faces >= 0
         if near.all():
             return self, found
-        _leave_out(~near, "points of the prior have no face of their component in reach")
+        leave_out(~near, "points of the prior have no face of their component in reach")
         return self._part(near), PointFaces(found.faces[near], found.feet[near])
 
     def _part(self, chosen: NDArray[np.bool_]) -> Prior:
@@ -113,7 +118,7 @@ class Prior:
         )
 
 
-def _nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+def nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the foreground pixels (K,) nearest to points (K, 2), −1 if none is within :data:`REACH`."""
     steps = np.mgrid[-3:4, -3:4].reshape(2, -1).T
     steps = steps[np.argsort((steps**2).sum(axis=1), kind="stable")]
@@ -132,7 +137,7 @@ def _nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]
     return pixels
 
 
-def _leave_out(far: NDArray[np.bool_], which: str) -> None:
+def leave_out(far: NDArray[np.bool_], which: str) -> None:
     """Warn about points (K,) that are left out, or raise an error if those are all."""
     if far.all():
         raise NormalMeshError("no control point lies on the foreground; are they u (right), v (down) in pixels?")
@@ -143,9 +148,9 @@ def _leave_out(far: NDArray[np.bool_], which: str) -> None:
 
 def check_prior(
     prior: ArrayLike, weight: float | None, normal_map: NormalMap | MapOnDisk
-) -> tuple[Float, float | None]:
-    """Check a prior and its weight, and return them as :meth:`Prior.of` takes them."""
-    given = np.asarray(checked_array(prior, "prior", "an array of numbers: control points or a depth map"), np.float64)
+) -> tuple[NDArray[Any], float | None]:
+    """Check a prior and its weight, and return them as :meth:`Prior.of` takes them. A depth map is not copied."""
+    given = checked_array(prior, "prior", "an array of numbers: control points or a depth map")
     if weight is not None:
         weight = checked_positive(weight, "prior_weight")
         _refuse_extreme(np.array(weight))
@@ -156,8 +161,9 @@ def check_prior(
                 f"a prior of {shape_text(given.shape)} numbers could be control points or a depth map of this image; "
                 "give one point more or fewer, or pad image and depth map by a column of background"
             )
-        known = given[np.isfinite(given) & normal_map.mask_window(slice(None), slice(None))]
+        known = _extremes(given, normal_map)
     elif given.ndim == 2 and given.shape[1] in (3, 4):
+        given = given.astype(np.float64)
         if not np.all(np.isfinite(given)) or (given.shape[1] == 4 and np.any(given[:, 3] <= 0)):
             raise NormalMeshError("the prior's control points must be finite numbers, with positive weights")
         _refuse_extreme(given[:, 3:])
@@ -173,6 +179,19 @@ def check_prior(
         raise NormalMeshError(f"depths of the prior must be at most {MAX_DEPTH:g}, not {np.abs(known).max():g}")
     normal_map.camera.check_depths(known, "depths of the prior")
     return given, weight
+
+
+def _extremes(depths: NDArray[Any], normal_map: NormalMap | MapOnDisk) -> Float:
+    """Return the least and largest finite depths (K,) of bands of a depth map (H, W) on the foreground."""
+    height, width = normal_map.shape
+    step, found = max(BAND // width, 1), []
+    for top in range(0, height, step):
+        rows = slice(top, min(top + step, height))
+        band = depths[rows]
+        known = band[np.isfinite(band) & normal_map.mask_window(rows, slice(0, width))]
+        if len(known):
+            found += [known.min(), known.max()]
+    return np.array(found, np.float64)
 
 
 def _refuse_extreme(weights: Float) -> None:

@@ -9,21 +9,21 @@ computed from the points and from the normals separately.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.integration.prior_terms import PriorTerms, weighted_means
+from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm
 from normalmesh.solvers.gauge import Gauge
-from normalmesh.solvers.sparse_system import LinearSystem
+from normalmesh.solvers.sparse_system import PreparedSystem
 
 Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 Index = NDArray[np.integer]
-Prepared: TypeAlias = Callable[[csr_matrix, Float, Gauge], LinearSystem]
 
 #: Maximum number of corrections; two or three are usual.
 MAX_CORRECTIONS = 12
@@ -35,134 +35,157 @@ LEAST_WEIGHT = 1e-6
 FORCE_TOLERANCE, MAX_FORCE_STEPS = 1e-6, 200
 
 
+#: Returns the unknowns (n,) for a right-hand side (n,).
+Solve = Callable[[Float], Float]
+
+
+class Equations(Protocol):
+    """The equations ``matrix x = right`` of the normals; the rows of the matrix sum to zero."""
+
+    @property
+    def part(self) -> Index:
+        """Connected part (n,) of each unknown."""
+        ...
+
+    def diagonal(self) -> Float:
+        """Return the diagonal (n,) of the matrix."""
+        ...
+
+    def missing(self, x: Float) -> Float:
+        """Return ``right − matrix x`` (n,)."""
+        ...
+
+    def restricted(self, chosen: Index) -> Equations:
+        """Return the equations of some unknowns (k,), ascending, which are all of some parts."""
+        ...
+
+    def with_terms(self, rows: csr_matrix, weights: Float) -> Solve:
+        """Return what solves the system with terms ``Σ weight (row · x)²``, which each part has some of."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
-class PriorTerms:
-    """The terms ``Σ weight (row · x − value)²`` of a prior.
-
-    Attributes
-    ----------
-    rows : (K, n) sparse
-        Rows that sum to one.
-    values : (K,)
-    weights : (K,)
-    part : (K,) int
-        Part of the system that each point lies on.
-    """
-
-    rows: csr_matrix
-    values: Float
-    weights: Float
-    part: Index
-
-    def misfits(self, x: Float) -> Float:
-        """Return how much the surface is below the points (K,)."""
-        misfits: Float = self.values - self.rows @ x
-        return misfits
-
-    def lowered(self, levels: Float) -> PriorTerms:
-        """Return the terms with values that are lower by ``levels`` (K,)."""
-        return PriorTerms(self.rows, self.values - levels, self.weights, self.part)
-
-
-@dataclass(frozen=True, eq=False)
-class Equations:
-    """The equations ``matrix x = right`` of the normals.
+class MatrixEquations:
+    """Equations whose matrix is in memory.
 
     Attributes
     ----------
     matrix : (n, n) sparse
-        Its rows sum to zero.
     right : (n,)
     part : (n,) int
-        Connected part of each unknown.
     coordinates : (n, 2)
         Positions of the unknowns on the screen.
+    workspace
+        Memory of the solver.
     """
 
     matrix: csr_matrix
     right: Float
     part: Index
     coordinates: Float
+    workspace: Workspace
+
+    def diagonal(self) -> Float:
+        """Return the diagonal (n,) of the matrix."""
+        diagonal: Float = self.matrix.diagonal()
+        return diagonal
+
+    def missing(self, x: Float) -> Float:
+        """Return ``right − matrix x`` (n,)."""
+        missing: Float = self.right - self.matrix @ x
+        return missing
+
+    def restricted(self, chosen: Index) -> MatrixEquations:
+        """Return the equations of some unknowns (k,), ascending, which are all of some parts."""
+        matrix = self.matrix[chosen][:, chosen]
+        return MatrixEquations(matrix, self.right[chosen], self.part[chosen], self.coordinates[chosen], self.workspace)
+
+    def with_terms(self, rows: csr_matrix, weights: Float) -> Solve:
+        """Return what solves the system with terms ``Σ weight (row · x)²``, which each part has some of."""
+        matrix = csr_matrix(self.matrix + rows.T @ rows.multiply(weights[:, None]).tocsr())
+        matrix.sum_duplicates()
+        _, part = np.unique(self.part, return_inverse=True)
+        gauge = Gauge(part.astype(np.int32), np.zeros(int(part.max()) + 1, np.bool_))
+        system = PreparedSystem(matrix, coordinates=self.coordinates, gauge=gauge, workspace=self.workspace)
+        return lambda right: system.solve(right).x
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Corrected:
-    """Unknowns (n,) with a prior, and the largest change of one of them by the last correction."""
+    """Unknowns with a prior.
+
+    Attributes
+    ----------
+    x : (n,)
+    error
+        Largest change of one of them by the last correction.
+    levels : (C,)
+        What has to be added to the unknowns of each component that has points.
+    """
 
     x: Float
     error: float
-
-
-def weighted_means(values: Float, weights: Float, group: Index, count: int) -> Float:
-    """Return the weighted mean (G,) of the values (K,) of each group (K,), 0 for those without any.
-
-    The mean of a single value is that value exactly.
-    """
-    reference = np.zeros(count)
-    reference[group] = values
-    total = np.bincount(group, weights, count)
-    apart = np.bincount(group, weights * (values - reference[group]), count)
-    means: Float = reference + apart / np.where(total > 0, total, 1.0)
-    return means
+    levels: Float
 
 
 def corrected(
-    x: Float, equations: Equations, terms: PriorTerms, freed: Bool, tolerance: float, prepared: Prepared
+    x: Float, equations: Equations, terms: PriorTerms, component: Index, freed: bool, tolerance: float
 ) -> Corrected:
-    """Return unknowns that satisfy the equations and the terms of a prior.
+    """Return unknowns that satisfy the equations and the terms of a prior, relative to a level of each component.
 
     Parameters
     ----------
     x
         (n,) solution of the equations without a prior.
     equations, terms
+    component
+        (M,) component of each face of the mesh before it was cut.
     freed
-        (P,) parts on which x solves other equations, unless they have several points.
+        Whether x solves other equations. Parts that have several points satisfy these ones.
     tolerance
         Largest correction that is small enough.
-    prepared
-        Function that prepares a system from its matrix (n, n), coordinates (n, 2) and gauge.
 
     Returns
     -------
     Corrected
         Parts without points are as before, parts with one point are shifted.
     """
-    x = x + weighted_means(terms.misfits(x), terms.weights, terms.part, len(freed))[equations.part]
-    bent = np.zeros(len(freed), np.bool_)
-    bent[terms.part[terms.misfits(x) != 0]] = True
-    pointed = np.bincount(terms.part, minlength=len(freed))
-    bent = (bent | freed) & (pointed > 1)
+    of_point = component[terms.faces]
+    levels = weighted_means(terms.misfits(x), terms.weights, of_point, int(component.max()) + 1)
+    terms = replace(terms, values=terms.values - levels[of_point])
+    part, count = terms.among(equations.part), int(equations.part.max()) + 1
+    x = x + weighted_means(terms.misfits(x), terms.weights, part, count)[equations.part]
+    bent = np.full(count, freed)
+    bent[part[terms.misfits(x) != 0]] = True
+    bent &= np.bincount(part, minlength=count) > 1
     if not bent.any():
-        return Corrected(x, 0.0)
-    chosen, points = np.flatnonzero(bent[equations.part]), np.flatnonzero(bent[terms.part])
-    some = Equations(
-        equations.matrix[chosen][:, chosen],
-        equations.right[chosen],
-        equations.part[chosen],
-        equations.coordinates[chosen],
-    )
+        return Corrected(x, 0.0, levels)
+    if bent.all():
+        x, error = _bent(x, equations, terms, tolerance)
+        return Corrected(x, error, levels)
+    chosen, points = np.flatnonzero(bent[equations.part]), np.flatnonzero(bent[part])
     rows = terms.rows[points][:, chosen]
-    few = PriorTerms(rows, terms.values[points], terms.weights[points], terms.part[points])
-    found = _bent(x[chosen], some, few, tolerance, prepared)
-    x[chosen] = found.x
-    return Corrected(x, found.error)
+    few = PriorTerms(terms.faces[points], rows, terms.values[points], terms.weights[points])
+    x[chosen], error = _bent(x[chosen], equations.restricted(chosen), few, tolerance)
+    return Corrected(x, error, levels)
 
 
-def _bent(x: Float, equations: Equations, terms: PriorTerms, tolerance: float, prepared: Prepared) -> Corrected:
-    """Correct the unknowns of parts that all have points, until corrections are small or do not get smaller."""
-    count = int(equations.part.max()) + 1
-    weights, system = _system(equations, terms, prepared)
+def _bent(x: Float, equations: Equations, terms: PriorTerms, tolerance: float) -> tuple[Float, float]:
+    """Correct the unknowns of parts that all have points, until corrections are small or do not get smaller.
+
+    Return them, and the largest change by the last correction.
+    """
+    part, count = terms.among(equations.part), int(equations.part.max()) + 1
+    weights, solve = _prepared(equations, terms)
     heavy = _HeavyPoints.of(terms, weights)
     stalled, last = 0, np.inf
     for _ in range(MAX_CORRECTIONS):
         misfits = terms.misfits(x)
-        missing = equations.right - equations.matrix @ x + terms.rows.T @ (weights * misfits) + heavy.pull()
-        step = system.solve(missing).x
+        step = solve(equations.missing(x) + terms.rows.T @ (weights * misfits) + heavy.pull())
         if len(heavy.forces):
-            step += heavy.held(system, step, misfits)
+            step += heavy.held(solve, step, misfits)
         # The normals leave the mean of each part open: points alone determine it, however small their weights.
-        moved = weighted_means(misfits - terms.rows @ step, terms.weights, terms.part, count)
+        moved = weighted_means(misfits - terms.rows @ step, terms.weights, part, count)
         step += moved[equations.part]
         x = x + step
         size = float(np.abs(step).max())
@@ -170,30 +193,25 @@ def _bent(x: Float, equations: Equations, terms: PriorTerms, tolerance: float, p
         if size <= tolerance or stalled > 1:
             break
         last = size
-    return Corrected(x, size)
+    return x, size
 
 
-def _system(equations: Equations, terms: PriorTerms, prepared: Prepared) -> tuple[Float, LinearSystem]:
-    """Return weights of the points (K,), and the system with them.
+def _prepared(equations: Equations, terms: PriorTerms) -> tuple[Float, Solve]:
+    """Return weights of the points (K,), and what solves the system with them.
 
     Weights beyond :data:`HEAVY` are cut off there: with them the normals would be lost, and forces hold the points
     instead. Those of a part are raised if it would be taken for floating otherwise: corrections are then a little too
     small, but not their sum.
     """
-    count = int(equations.part.max()) + 1
+    part, count = terms.among(equations.part), int(equations.part.max()) + 1
     stiffness = np.zeros(count)
-    np.maximum.at(stiffness, equations.part, equations.matrix.diagonal())
+    np.maximum.at(stiffness, equations.part, equations.diagonal())
     # A single face has no neighbours to agree with.
     stiffness[stiffness == 0] = 1.0
-    weights = np.minimum(terms.weights, HEAVY * stiffness[terms.part])
-    total = np.bincount(terms.part, weights, count)
-    raised = np.maximum(1.0, LEAST_WEIGHT * stiffness / np.where(total > 0, total, 1.0))[terms.part]
-    weighted = terms.rows.multiply((weights * raised)[:, None]).tocsr()
-    matrix = csr_matrix(equations.matrix + terms.rows.T @ weighted)
-    matrix.sum_duplicates()
-    _, part = np.unique(equations.part, return_inverse=True)
-    gauge = Gauge(part.astype(np.int32), np.zeros(int(part.max()) + 1, np.bool_))
-    return weights, prepared(matrix, equations.coordinates, gauge)
+    weights = np.minimum(terms.weights, HEAVY * stiffness[part])
+    total = np.bincount(part, weights, count)
+    raised = np.maximum(1.0, LEAST_WEIGHT * stiffness / np.where(total > 0, total, 1.0))[part]
+    return weights, equations.with_terms(terms.rows, weights * raised)
 
 
 @dataclass(eq=False)
@@ -219,15 +237,15 @@ class _HeavyPoints:
         pull: Float = self.rows.T @ self.forces
         return pull
 
-    def held(self, system: LinearSystem, step: Float, misfits: Float) -> Float:
+    def held(self, solve: Solve, step: Float, misfits: Float) -> Float:
         """Change the forces so that they hold their points, and return by how much that changes the step (n,)."""
         missed = misfits[self.chosen] - self.forces / self.rest - self.rows @ step
         change = np.zeros(len(missed))
 
         def yielding(force: Float) -> Float:
-            return np.asarray(force / self.rest + self.rows @ system.solve(self.rows.T @ force).x)
+            return np.asarray(force / self.rest + self.rows @ solve(self.rows.T @ force))
 
         goal = FORCE_TOLERANCE * norm(missed)
         conjugate_gradients(yielding, np.copy, change, missed, max_steps=MAX_FORCE_STEPS, max_residual=goal)
         self.forces += change
-        return system.solve(self.rows.T @ change).x
+        return solve(self.rows.T @ change)

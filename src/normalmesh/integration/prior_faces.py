@@ -63,19 +63,36 @@ def faces_of_points(mesh: ScreenMesh, screen: Float, label: Int, labels: Int, wh
         (L + 1,) labels of whole components; the others are parts on either side of jumps, which the mesh need not have.
     """
     home = face_labels(mesh, labels)
-    column, row = np.floor(screen).astype(np.int64).T
-    inside = (column >= 0) & (row >= 0) & (column < labels.shape[1]) & (row < labels.shape[0])
-    faces = np.full(len(screen), -1, np.int32)
-    faces[inside] = pixel_faces(mesh, labels.shape)[row[inside], column[inside]]
-    # Where the mesh does not tell components or parts apart, a point stays on the face of its pixel.
-    area, pixels = np.bincount(home, mesh.areas, len(whole)), np.bincount(labels.ravel(), minlength=len(whole))
-    told_apart = np.where(whole, area > 0, area > MIN_SHARE * pixels)
-    faces[told_apart[label] & (home[faces] != label)] = -1
+    apart = told_apart(mesh, home, np.bincount(labels.ravel(), minlength=len(whole)), whole)
+    faces = faces_at(mesh, home, apart, screen, label, labels.shape)
     feet = screen.copy()
-    lost = np.flatnonzero((faces < 0) & told_apart[label])
+    lost = np.flatnonzero((faces < 0) & apart[label])
     if len(lost):
-        faces[lost], feet[lost] = _on_outline(mesh, home, screen[lost], label[lost])
+        faces[lost], feet[lost] = on_outline(mesh, home, screen[lost], label[lost])
     return PointFaces(faces, feet)
+
+
+def told_apart(mesh: ScreenMesh, home: Int, pixels: NDArray[np.int64], whole: Bool) -> Bool:
+    """Return which labels (L + 1,) the mesh has faces of, from the label (M,) of its faces.
+
+    ``pixels`` (L + 1,) are the numbers of pixels of the labels.
+    """
+    area = np.bincount(home, mesh.areas, len(whole))
+    apart: Bool = np.where(whole, area > 0, area > MIN_SHARE * pixels)
+    return apart
+
+
+def faces_at(mesh: ScreenMesh, home: Int, apart: Bool, screen: Float, label: Int, shape: tuple[int, int]) -> Int:
+    """Return the faces (K,) of their label that own the pixels of points (K, 2), −1 for none.
+
+    Where the mesh does not tell labels apart, a point stays on the face of its pixel.
+    """
+    column, row = np.floor(screen).astype(np.int64).T
+    inside = (column >= 0) & (row >= 0) & (column < shape[1]) & (row < shape[0])
+    faces = np.full(len(screen), -1, np.int32)
+    faces[inside] = pixel_faces(mesh, shape)[row[inside], column[inside]]
+    faces[apart[label] & (home[faces] != label)] = -1
+    return faces
 
 
 def face_labels(mesh: ScreenMesh, labels: Int) -> Int:
@@ -83,17 +100,27 @@ def face_labels(mesh: ScreenMesh, labels: Int) -> Int:
 
     It is the component on which most of the area of the part lies; 0 if it lies on none.
     """
-    part = mesh.components[mesh.faces[:, 0]]
     count = int(labels.max())
     if count == 1:
-        return np.ones(len(part), np.int32)
+        return np.ones(len(mesh.faces), np.int32)
+    points, face = samples_of_faces(mesh)
+    column, row = np.floor(points).astype(np.int64).T
+    row, column = np.clip(row, 0, labels.shape[0] - 1), np.clip(column, 0, labels.shape[1] - 1)
+    return elected_labels(mesh, face, labels[row, column], count)
+
+
+def samples_of_faces(mesh: ScreenMesh) -> tuple[Float, NDArray[np.int64]]:
+    """Return points (S, 2) by which to find the labels of the faces, and the face (S,) of each."""
+    part = mesh.components[mesh.faces[:, 0]]
     small = np.flatnonzero(np.bincount(part)[part] < _SAMPLED)
     corners = mesh.vertices[mesh.faces]
     points = np.concatenate([corners.mean(axis=1), (_lattice() @ corners[small]).reshape(-1, 2)])
-    face = np.concatenate([np.arange(len(part)), np.repeat(small, len(_lattice()))])
-    column, row = np.floor(points).astype(np.int64).T
-    row, column = np.clip(row, 0, labels.shape[0] - 1), np.clip(column, 0, labels.shape[1] - 1)
-    found = labels[row, column]
+    return points, np.concatenate([np.arange(len(part)), np.repeat(small, len(_lattice()))])
+
+
+def elected_labels(mesh: ScreenMesh, face: NDArray[np.int64], found: NDArray[np.integer], count: int) -> Int:
+    """Return the label (M,) of the part of each face that most of its samples (S,) have found, of ``count`` labels."""
+    part = mesh.components[mesh.faces[:, 0]]
     pairs, number = np.unique(part[face] * np.int64(count + 1) + found, return_inverse=True)
     votes = np.where(pairs % (count + 1) > 0, np.bincount(number, mesh.areas[face]), -1.0)
     # The last one in ascending order has the most votes.
@@ -109,7 +136,7 @@ def _lattice() -> Float:
     return (np.array(steps) + 1 / 3) / _LEVELS
 
 
-def _on_outline(mesh: ScreenMesh, home: Int, points: Float, label: Int) -> tuple[Int, Float]:
+def on_outline(mesh: ScreenMesh, home: Int, points: Float, label: Int) -> tuple[Int, Float]:
     """Return the face (K,), −1 beyond :data:`REACH`, and the place (K, 2), nearest to points on the outlines."""
     from scipy.spatial import cKDTree
 

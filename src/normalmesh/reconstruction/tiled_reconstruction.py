@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_bool, checked_instance, checked_int, checked_path
@@ -87,7 +88,7 @@ def reconstruct_tiled(
     keep_work
         Keep the folder after success. After a failure it is kept in any case, and named in a note of the exception.
     decimation, jumps, progress, **integration
-        As for :func:`reconstruct`.
+        As for :func:`reconstruct`. A depth map as ``prior`` may be a ``numpy.memmap``, which is read tile by tile.
     threads
         Number of cores to use on this machine, by default all.
     memory_limit
@@ -115,7 +116,9 @@ def reconstruct_tiled(
     with limited_memory(memory_limit), limited_threads(threads):
         expected = rule.expected_vertices(opened.foreground)
         copied = isinstance(opened, NormalMap) and count != 0
-        estimate = TiledEstimate(opened.shape, opened.foreground, expected, side, copied)
+        # It has been checked: an array of that shape is a depth map.
+        has_depths = options.integration.prior is not None and np.shape(options.integration.prior) == opened.shape
+        estimate = TiledEstimate(opened.shape, opened.foreground, expected, side, copied, has_depths)
         monitor = Monitor(progress)
         with _work_path(work, keep_work) as path:
             estimate.check(path, count, elsewhere=client is not None)

@@ -144,21 +144,6 @@ class Solution:
     free_constants: int
 
 
-class LinearSystem(Protocol):
-    """A system that can be solved for many right-hand sides."""
-
-    def solve(self, right_side: Float, *, max_error: float = math.inf) -> Solution:
-        """Solve for a right-hand side (n,); ``max_error`` asks for a small error of each unknown."""
-
-
-class Prepare(Protocol):
-    """Function that prepares a system, such as :class:`PreparedSystem`, which describes the arguments."""
-
-    def __call__(
-        self, matrix: csr_matrix, *, coordinates: Float, gauge: Gauge | None, workspace: Workspace, single: bool
-    ) -> LinearSystem: ...
-
-
 @dataclass(frozen=True)
 class _Reached:
     iterations: int

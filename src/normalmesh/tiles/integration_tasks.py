@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration._tidying import MIN_BAD
 from normalmesh.integration.mesh_solver import HOLD, SAMPLES
 from normalmesh.integration.refinement import refine
@@ -79,7 +80,7 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
     and ``values`` (m,), with which it holds its own faces.
     """
     area = part.window(clean.shape)
-    system = FacetSystem.of(FaceMeans.of(part.screen(area), filled_window(clean, area), SAMPLES))
+    system = FacetSystem.of(FaceMeans.of(part.screen(area), filled_window(clean, area), SAMPLES, planes_only=True))
     means, own = system.means, part.own
     kept = np.flatnonzero(part.tile[system.pairs].max(axis=1) == part.tile[0])
     kept = kept[(system.pairs[kept] < own).any(axis=1)]
@@ -101,7 +102,7 @@ def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any
     area = part.window(clean.shape)
     camera = window_camera(clean.camera, area.left, area.top)
     means = FaceMeans(part.screen(area), camera, np.array(equations["table"]))
-    return {"unknown": FacetSystem.of(means).at_vertices(offsets)}
+    return {"unknown": PlaneSurface(means).at_vertices(offsets)}
 
 
 @dataclass(frozen=True)

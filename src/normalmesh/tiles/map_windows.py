@@ -48,6 +48,17 @@ class Run(Protocol):
         ...
 
 
+def renamed(run: Run, prefix: str) -> Run:
+    """Return what does tasks in stages whose names begin with a prefix."""
+
+    def renamed_run(
+        stage: str, function: Callable[..., Arrays], arguments: Mapping[Any, tuple[Any, ...]]
+    ) -> Mapping[Any, Mapping[str, NDArray[Any]]]:
+        return run(f"{prefix}-{stage}", function, arguments)
+
+    return renamed_run
+
+
 @dataclass(frozen=True)
 class Window:
     """A rectangle of pixels; ``bottom`` and ``right`` are the first row and column beyond it."""

@@ -21,11 +21,12 @@ from normalmesh.integration.mesh_integration import (
     ROUNDS_PER_SOLVE,
     check_range,
     mean_levels,
+    warn_of_doubts,
+    with_prior_levels,
 )
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Decimation, Integration, Round
-from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, checked_noise
 from normalmesh.tiles.array_file import ArrayFile
@@ -37,8 +38,10 @@ from normalmesh.tiles.mask_components import MaskComponents, find_components
 from normalmesh.tiles.tile_grid import TileGrid
 from normalmesh.tiles.tile_jumps import tiled_jumps, tiled_jumps_along
 from normalmesh.tiles.tile_noise import find_noise
+from normalmesh.tiles.tile_points import at_points
 from normalmesh.tiles.tiled_decimation import decimate_in_pieces
 from normalmesh.tiles.tiled_integration import PieceSolver
+from normalmesh.tiles.tiled_prior import TiledPrior
 from normalmesh.tiles.whole_mesh import WholeMesh
 
 if TYPE_CHECKING:
@@ -140,6 +143,9 @@ def reconstruct_in_pieces(
     known = stages.kept_jumps(lambda: _jumps(clean, options.integration, jumps, search, tile_side))
     grid = TileGrid(components.rectangle, tile_side)
     foreground = int(components.areas.sum())
+    prior = None
+    if options.integration.prior is not None:
+        prior = TiledPrior.of(options.integration, clean, grid, known, stages.run("prior-"))
 
     def decimated() -> WholeMesh:
         return decimate_in_pieces(clean, grid, rule, options.decimation, stages.run("decimate-"), known.lines).cut()
@@ -147,9 +153,10 @@ def reconstruct_in_pieces(
     mesh = stages.kept("decimated", decimated)
     asked = rule.target(foreground)
     report = _report(mesh, rule.target(foreground), engine)
-    solver = PieceSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement)
+    solver = PieceSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement, prior)
     mesh = _integrated(mesh, solver, options.integration.refine, asked, stages)
-    return _surface(mesh, clean, grid, options.integration, known, report, noise, stages)
+    warn_of_doubts(float(mesh.error), float(mesh.bent))
+    return _surface(mesh, solver, options.integration, known, report, noise, stages)
 
 
 def _noise(
@@ -191,23 +198,9 @@ def _degrees(mesh: WholeMesh, clean: CleanMap, grid: TileGrid, noise: MapNoise, 
     # If several values are assigned to one place, the last one is kept.
     largest[component[by_area]] = by_area
     points = mesh.vertices[mesh.faces[largest]].mean(axis=1)
-    found = _by_tile(clean, grid, points, run)
+    found = at_points(clean, grid, points, "labels", components_at, "components", run)
     known = np.array([each.degrees for each in noise.components])
     return np.where(found >= 0, known[found], degrees)
-
-
-def _by_tile(clean: CleanMap, grid: TileGrid, points: Float, run: Run) -> NDArray[np.int64]:
-    """Return the component (K,) of the mask at points (K, 2), −1 outside of it."""
-    tile = grid.tile_of(points)
-    keys = list(grid.tile_keys())
-    chosen = {int(each): np.flatnonzero(tile == each) for each in np.unique(tile)}
-    found = run(
-        "labels", components_at, {each: (clean, grid.tile(keys[each]), points[own]) for each, own in chosen.items()}
-    )
-    components = np.empty(len(points), np.int64)
-    for each, own in chosen.items():
-        components[own] = found[each]["components"]
-    return components
 
 
 def _report(mesh: WholeMesh, target: int | None, engine: Engine) -> Decimation:
@@ -236,7 +229,7 @@ def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: i
             run = stages.run(f"{name}-")
             if change is not None:
                 change(mesh, run)
-            mesh.error = np.array(solver.solve(mesh, run))
+            solver.solve(mesh, run)
             return mesh
 
         return stages.kept(name, make)
@@ -259,8 +252,7 @@ def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: i
 
 def _surface(
     mesh: WholeMesh,
-    clean: CleanMap,
-    grid: TileGrid,
+    solver: PieceSolver,
     options: IntegrationOptions,
     jumps: Jumps,
     report: Decimation,
@@ -268,10 +260,14 @@ def _surface(
     stages: Stages,
 ) -> Surface:
     """Return the surface of a mesh whose unknown is known."""
-    camera, final = clean.camera, mesh.screen()
-    unknown = mesh.unknown - mean_levels(mesh.unknown, mesh.component, final, camera, options.distance)[mesh.component]
+    clean, camera, final = solver.clean, solver.clean.camera, mesh.screen()
+    shift, fixed = mean_levels(mesh.unknown, mesh.component, final, camera, options.distance), None
+    if solver.prior is not None:
+        fixed = solver.prior.on_faces(final, stages.run("fixed-")).touched.astype(np.int32)
+        shift = with_prior_levels(shift, mesh.levels, mesh.component[final.faces[fixed, 0]])
+    unknown = mesh.unknown - shift[mesh.component]
     check_range(unknown, camera)
-    found = find_discontinuities(jumps, final, unknown, camera, mesh.component, None) if options.cuts else None
+    found = find_discontinuities(jumps, final, unknown, camera, mesh.component, fixed) if options.cuts else None
     rounds = tuple((int(flips), int(moves)) for flips, moves in mesh.rounds)
     seconds, cpu_seconds = dict(stages.engine.seconds), dict(stages.engine.cpu_seconds)
     integration = Integration(noise.usual.degrees, "elimination", float(mesh.error), rounds, seconds, cpu_seconds)
@@ -284,11 +280,11 @@ def _surface(
         integration=integration,
         decimation=report,
         discontinuities=found,
-        coverage=_coverage(mesh, final, clean, grid, stages.run()),
+        coverage=_coverage(mesh, clean, solver.grid, stages.run()),
     )
 
 
-def _coverage(mesh: WholeMesh, final: ScreenMesh, clean: CleanMap, grid: TileGrid, run: Run) -> Coverage:
+def _coverage(mesh: WholeMesh, clean: CleanMap, grid: TileGrid, run: Run) -> Coverage:
     """Return how the mesh agrees with the foreground."""
     areas, foreground = clean.components.areas, int(clean.components.areas.sum())
     row, column = np.divmod(mesh.flipped, clean.shape[1])

@@ -67,18 +67,6 @@ class Elements:
         """Return the elements with weights and values (M,) that hold faces."""
         return replace(self, held=held, values=values)
 
-    @classmethod
-    def of_matrix(cls, matrix: csr_matrix, gauge: Gauge) -> Elements:
-        """Return elements with a symmetric matrix (n, n), for right-hand sides that are given.
-
-        Row sums of floating components are rounding errors, and become zero.
-        """
-        row = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
-        above = (matrix.indices > row) & (matrix.data != 0)
-        pairs, weights = np.stack([row[above], matrix.indices[above]], axis=1), -matrix.data[above]
-        held = np.where(gauge.floating[gauge.component], 0.0, np.asarray(matrix.sum(axis=1)).ravel())
-        return replace(cls.of_edges(pairs, weights, np.zeros(len(pairs)), matrix.shape[0]), held=held)
-
     def diagonal(self) -> Float:
         """Return the diagonal (M,) of the matrix."""
         count = len(self.held)

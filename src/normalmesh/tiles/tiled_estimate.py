@@ -10,6 +10,7 @@ from pathlib import Path
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.memory_budget import memory_left, require_memory
+from normalmesh.tiles.tiled_prior import TERM_BYTES
 
 #: Bytes of a worker: independent of the tile, and per pixel of it.
 WORKER_BYTES, TILE_BYTES = 300 << 20, 75
@@ -41,6 +42,8 @@ class TiledEstimate:
         Side of a tile in pixels.
     is_copied
         Whether a map in memory is copied to disk for other processes.
+    has_depths
+        Whether a depth map is given as prior.
     """
 
     shape: tuple[int, int]
@@ -48,6 +51,7 @@ class TiledEstimate:
     vertices: int
     side: int
     is_copied: bool = False
+    has_depths: bool = False
 
     @property
     def tiles(self) -> int:
@@ -58,7 +62,8 @@ class TiledEstimate:
     @property
     def leader_memory(self) -> int:
         """Bytes of the process that leads."""
-        return LEADER_BYTES + VERTEX_BYTES * self.vertices
+        # There are at most two faces for each vertex.
+        return LEADER_BYTES + (VERTEX_BYTES + 2 * TERM_BYTES * self.has_depths) * self.vertices
 
     @property
     def worker_memory(self) -> int:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration.mesh_solver import MAX_ERROR
+from normalmesh.integration.mesh_solver import MAX_ERROR, STIFF, steep_share
+from normalmesh.integration.prior_correction import corrected
 from normalmesh.mesh.jumps import Placement
+from normalmesh.tiles.clean_map import CleanMap
 from normalmesh.tiles.elimination import TiledSystem
 from normalmesh.tiles.integration_tasks import (
     Refinement,
@@ -22,11 +24,13 @@ from normalmesh.tiles.integration_tasks import (
     tile_heights,
 )
 from normalmesh.tiles.lazy_arguments import LazyArguments
-from normalmesh.tiles.map_windows import Run, WindowedMap
+from normalmesh.tiles.map_windows import Run, renamed
 from normalmesh.tiles.merge_tree import MergeTree
 from normalmesh.tiles.tile_elements import Elements, Partition
 from normalmesh.tiles.tile_faces import TileFaces
 from normalmesh.tiles.tile_grid import TileGrid
+from normalmesh.tiles.tiled_equations import TiledEquations
+from normalmesh.tiles.tiled_prior import TiledPrior
 from normalmesh.tiles.whole_mesh import Arrays, Piece, WholeMesh
 
 Float = NDArray[np.float64]
@@ -42,21 +46,27 @@ class PieceSolver:
 
     Attributes
     ----------
-    clean : WindowedMap
+    clean : CleanMap
     grid : TileGrid
     noise : (C,)
         Noise of the normals of each component of the mesh, in degrees.
     placement : Placement
         Where jumps place the parts of the surface, or None for a continuous surface.
+    prior : TiledPrior
+        Depths to respect, or None.
     """
 
-    clean: WindowedMap
+    clean: CleanMap
     grid: TileGrid
     noise: Float
     placement: Placement | None = None
+    prior: TiledPrior | None = None
 
-    def solve(self, mesh: WholeMesh, run: Run) -> float:
-        """Solve for the unknown of a mesh, in place; return the estimated error in px."""
+    def solve(self, mesh: WholeMesh, run: Run) -> None:
+        """Solve for the unknown of a mesh, and estimate its error, in place.
+
+        Components that a prior fixes are relative to the levels of the mesh.
+        """
         faces = TileFaces.of(mesh.screen(), self.grid)
         part = partial(_part, mesh, faces)
         equations = run(
@@ -64,20 +74,48 @@ class PieceSolver:
             tile_equations,
             LazyArguments(faces.tiles, lambda tile: (self.clean, *self._with_placement(part(tile)))),
         )
-        offsets, error = self._offsets(faces, equations, run)
-        heights = run(
+        centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
+        edges = _edges(faces, equations)
+        tree, scale = MergeTree.of(*self.grid.counts), self.clean.camera.pixel_length
+        elements = edges if held is None else edges.holding(held, values)
+        system = TiledSystem(Partition(elements, faces.tile, centroids), tree, run)
+        solution = system.solve(max_error=MAX_ERROR * scale)
+        offsets, error = solution.x, solution.error
+        if self.prior is not None:
+            terms = self.prior.terms(faces, part, equations, offsets, run)
+            connected = faces.mesh.components[mesh.faces[:, 0]]
+            normals = TiledEquations(edges, connected, faces.tile, centroids, tree, renamed(run, "prior"))
+            component = mesh.component[mesh.faces[:, 0]]
+            found = corrected(offsets, normals, terms, component, self.placement is not None, MAX_ERROR * scale)
+            mesh.levels, offsets, error = found.levels, found.x, max(error, found.error)
+        mesh.unknown, mesh.error = self._heights(mesh, faces, equations, offsets, run), np.array(error / scale)
+        if self.prior is not None and self.prior.largest_weight > STIFF:
+            plain = self._heights(mesh, faces, equations, solution.x, renamed(run, "plain"))
+            mesh.bent = np.array(steep_share(faces.mesh, (mesh.unknown - plain) / scale, component))
+
+    def _heights(
+        self, mesh: WholeMesh, faces: TileFaces, equations: Mapping[int, Arrays], offsets: Float, run: Run
+    ) -> Float:
+        """Return the unknown (N,) of the vertices of a mesh from the offsets (M,) of its faces."""
+        found = run(
             "heights",
             tile_heights,
             LazyArguments(
-                faces.tiles, lambda tile: (self.clean, part(tile), equations[tile], offsets[faces.with_rings(tile)])
+                faces.tiles,
+                lambda tile: (
+                    self.clean,
+                    _part(mesh, faces, tile),
+                    equations[tile],
+                    offsets[faces.with_rings(tile)],
+                ),
             ),
         )
-        mesh.unknown = np.empty(len(mesh.vertices))
+        unknown = np.empty(len(mesh.vertices))
         for tile in faces.tiles:
             vertices = np.unique(mesh.faces[faces.with_rings(tile)])
             own = faces.owner[vertices] == tile
-            mesh.unknown[vertices[own]] = heights[tile]["unknown"][own]
-        return error
+            unknown[vertices[own]] = found[tile]["unknown"][own]
+        return unknown
 
     def _with_placement(self, part: TileMesh) -> tuple[TileMesh, Placement | None]:
         """Return a part of the mesh, and the placement of its faces, relative to the corner of its window."""
@@ -85,21 +123,6 @@ class PieceSolver:
             return part, None
         area = part.window(self.clean.shape)
         return part, self.placement.window(area.rows, area.columns)
-
-    def _offsets(self, faces: TileFaces, equations: Mapping[int, Arrays], run: Run) -> tuple[Float, float]:
-        """Solve for the offsets (M,) of all faces; return them, and their estimated error in px."""
-        centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
-        joined = {
-            name: np.concatenate([equations[tile][name] for tile in faces.tiles])
-            for name in ("pairs", "weights", "steps")
-        }
-        elements = Elements.of_edges(**joined, count=len(centroids))
-        if held is not None:
-            elements = elements.holding(held, values)
-        system = TiledSystem(Partition(elements, faces.tile, centroids), MergeTree.of(*self.grid.counts), run)
-        scale = self.clean.camera.pixel_length
-        solution = system.solve(max_error=MAX_ERROR * scale)
-        return solution.x, solution.error / scale
 
     def detach(self, mesh: WholeMesh, run: Run) -> None:
         """Cut bad faces at the boundary off from neighbours that the placement holds apart, in place."""
@@ -135,6 +158,14 @@ class PieceSolver:
             mesh.replace([(pieces[key], found[key]) for key in pieces])
             changes += sum((found[key]["changes"] for key in pieces), np.zeros_like(changes))
         return changes
+
+
+def _edges(faces: TileFaces, equations: Mapping[int, Arrays]) -> Elements:
+    """Return the elements of the edges of all tiles."""
+    joined = {
+        name: np.concatenate([equations[tile][name] for tile in faces.tiles]) for name in ("pairs", "weights", "steps")
+    }
+    return Elements.of_edges(**joined, count=len(faces.tile))
 
 
 def _shares(pieces: Mapping[int, Piece], count: int) -> dict[int, int]:

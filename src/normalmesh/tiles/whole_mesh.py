@@ -76,6 +76,10 @@ class WholeMesh:
         Numbers of flips and moves in the rounds of refinement so far.
     error : () float64
         Estimated error of the unknown, in px.
+    levels : (C,) float64
+        What has to be added to the unknown of each component that a prior fixes; empty without a prior.
+    bent : () float64
+        Largest share of a component that points of large weight bend against the normals.
     """
 
     vertices: Float
@@ -87,7 +91,9 @@ class WholeMesh:
     component: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
     rounds: Int = field(default_factory=lambda: np.empty((0, 2), np.int64))
-    error: NDArray[np.float64] = field(default_factory=lambda: np.array(0.0))
+    error: Float = field(default_factory=lambda: np.array(0.0))
+    levels: Float = field(default_factory=lambda: np.empty(0))
+    bent: Float = field(default_factory=lambda: np.array(0.0))
 
     @classmethod
     def joined(cls, tiles: list[Arrays]) -> WholeMesh:

@@ -1,0 +1,160 @@
+"""The terms that the points of a prior add to the equations of a mesh: at most three for each face.
+
+On a face, the unknown is linear in that of the vertices. A sum of squares over many points of a face therefore depends
+only on their weight, their centre, their covariance, and the linear function that fits them best, and three points that
+have these in common act as all of them do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.facets.plane_surface import PlaneSurface
+from normalmesh.integration.cotangent import CotangentSystem
+from normalmesh.jumps.placement import rises
+from normalmesh.mesh.interpolation import barycentric_rows, bends
+
+Float = NDArray[np.float64]
+Index = NDArray[np.integer]
+
+#: Number of points of a face that have the same terms as any larger number.
+ENOUGH = 3
+#: Variance across a line, relative to that along it, up to which points count as lying on the line.
+FLAT = 1e-14
+
+
+class FacePoints(NamedTuple):
+    """Points of a prior on the faces of a mesh.
+
+    Attributes
+    ----------
+    faces : (K,) int
+    feet : (K, 2)
+        Where on the faces, u, v in pixels.
+    steps : (K, 2)
+        From there to the points themselves, which may lie beyond the outline.
+    unknown : (K,)
+        Height, or logarithm of the depth.
+    weights : (K,)
+    """
+
+    faces: Index
+    feet: Float
+    steps: Float
+    unknown: Float
+    weights: Float
+
+    def chosen(self, which: Index) -> FacePoints:
+        """Return some of the points."""
+        return FacePoints(
+            self.faces[which], self.feet[which], self.steps[which], self.unknown[which], self.weights[which]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PriorTerms:
+    """The terms ``Σ weight (row · x − value)²`` of a prior.
+
+    Attributes
+    ----------
+    faces : (K,) int
+        The face that each term is about.
+    rows : (K, n) sparse
+        Rows that sum to one.
+    values, weights : (K,)
+    """
+
+    faces: Index
+    rows: csr_matrix
+    values: Float
+    weights: Float
+
+    def misfits(self, x: Float) -> Float:
+        """Return how much the surface is below the points (K,)."""
+        misfits: Float = self.values - self.rows @ x
+        return misfits
+
+    def among(self, part: Index) -> Index:
+        """Return the part (K,) of the system that each term belongs to, from that of the unknowns (n,)."""
+        found: Index = part[self.rows.indices[self.rows.indptr[1:] - 1]]
+        return found
+
+
+def weighted_means(values: Float, weights: Float, group: Index, count: int) -> Float:
+    """Return the weighted mean (G,) of the values (K,) of each group (K,), 0 for those without any.
+
+    The mean of a single value is that value exactly.
+    """
+    reference = np.zeros(count)
+    reference[group] = values
+    total = np.bincount(group, weights, count)
+    apart = np.bincount(group, weights * (values - reference[group]), count)
+    means: Float = reference + apart / np.where(total > 0, total, 1.0)
+    return means
+
+
+def face_terms(system: PlaneSurface | CotangentSystem, x: Float, points: FacePoints) -> PriorTerms:
+    """Return the terms of points, near unknowns x (n,) that solve the system without a prior."""
+    central, mesh = system.means.camera.is_central, system.means.mesh
+    # Points beyond the outline continue the planes of the normals.
+    values = points.unknown - rises(system.means.gradients[points.faces], points.steps, central)
+    if central:
+        # Faces are planes in space. A prior bends the surface little: those of x do as well as those to be found.
+        values -= bends(barycentric_rows(mesh, points.feet, points.faces), system.at_vertices(x))
+    faces, feet, values, weights = thinned(points.faces, points.feet, values, points.weights)
+    rows, known = system.prior_rows(feet, faces)
+    return PriorTerms(faces, rows, values - known, weights)
+
+
+def thinned(faces: Index, feet: Float, values: Float, weights: Float) -> tuple[Index, Float, Float, Float]:
+    """Replace more than three points on one face by three that have the same sum of squares, up to a constant.
+
+    Parameters
+    ----------
+    faces
+        (K,) face of each point.
+    feet
+        (K, 2) places on the screen.
+    values, weights
+        (K,) values that a function which is linear on each face should have there.
+
+    Returns
+    -------
+    The same four of fewer points; those of faces with few of them come first, in their order.
+    """
+    many = np.bincount(faces)[faces] > ENOUGH
+    if not many.any():
+        return faces, feet, values, weights
+    crowded, group = np.unique(faces[many], return_inverse=True)
+    count, own = len(crowded), weights[many]
+    total = np.bincount(group, own, count)
+
+    def means(numbers: Float) -> Float:
+        return weighted_means(numbers, own, group, count)
+
+    centre, level = np.stack([means(feet[many, k]) for k in range(2)], axis=1), means(values[many])
+    aside, above = feet[many] - centre[group], values[many] - level[group]
+    covariance = np.array([[means(aside[:, i] * aside[:, j]) for i in range(2)] for j in range(2)])
+    axes = np.linalg.eigh(covariance.transpose(2, 0, 1))[1]
+    spread, slope = np.empty((count, 2)), np.empty((count, 2))
+    for k in range(2):
+        along = (aside * axes[group, :, k]).sum(axis=1)
+        spread[:, k] = np.sqrt(means(along**2))
+        slope[:, k] = means(along * above)
+    # The values of the best linear function one standard deviation along each axis.
+    slope = np.where(spread**2 > FLAT * spread[:, 1:] ** 2, slope / np.where(spread > 0, spread, 1.0), 0.0)
+    angles = 2 * np.pi * np.arange(ENOUGH) / ENOUGH
+    corners = np.sqrt(2) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    places = centre[:, None] + np.einsum("kj,gj,gij->gki", corners, spread, axes)
+    heights = level[:, None] + slope @ corners.T
+    return (
+        np.concatenate([faces[~many], np.repeat(crowded, ENOUGH)]),
+        np.concatenate([feet[~many], places.reshape(-1, 2)]),
+        np.concatenate([values[~many], heights.ravel()]),
+        np.concatenate([weights[~many], np.repeat(total / ENOUGH, ENOUGH)]),
+    )
