@@ -6,6 +6,7 @@ from numba import njit
 
 #: Slope of teeth, and parts of their cell: start, width, middle and half of the height.
 RISE, START, WIDTH, MIDDLE, HALF = 0.55, 0.2, 0.4, 0.5, 0.42
+GOLDEN = (3 - math.sqrt(5)) / 2
 #: Radius (px) of the circle along which the rim of a tooth turns down, and the part of its quarter that is seen.
 RIM, SEEN = 12.0, 0.92
 #: Distance (px) from a jump up to which errors are those of its place: one pixel beside it, heights differ by its drop.
@@ -59,9 +60,10 @@ def add_teeth(top, left, cell, heights, slopes, clear):
         fade = (1 - t * t) ** 2
         drop = RISE * WIDTH * cell * fade - (1 - math.sqrt(1 - SEEN * SEEN)) * RIM
         change = -4 * t * (1 - t * t) / (HALF * cell)
+        # Rows of teeth are shifted by the golden section, so that seams do not run along rims.
+        shift = GOLDEN * number % 1 * cell
         for j in range(columns):
-            # Every second row of teeth is shifted, so that seams meet them at many places.
-            u = left + j + 0.5 + 0.5 * cell * (number % 2)
+            u = left + j + 0.5 + shift
             u -= math.floor(u / cell) * cell
             if drop > 0 and abs(u - end) < AT_JUMP:
                 clear[i, j] = False

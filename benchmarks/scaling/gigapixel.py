@@ -11,9 +11,10 @@ from pathlib import Path
 
 from benchmarks.scaling.errors import Errors, errors_of, read_surface
 from benchmarks.scaling.processes import Watched, watch
-from benchmarks.scaling.table import Verdict, gigabytes
+from benchmarks.scaling.table import Verdict
 from benchmarks.scaling.terrain import KINDS, Terrain
 from benchmarks.ways import in_own_process
+from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import MAX_THREADS
 
 #: Limits for a gigapixel on two cores: bytes of all processes, and seconds.
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> Iterator[Verdict]:
     start = time.perf_counter()
     files = in_own_process(terrain.write, options.folder)
     print(
-        f"{files.map}: {terrain.side}² px, {gigabytes(files.map.stat().st_size)}, {time.perf_counter() - start:.0f} s"
+        f"{files.map}: {terrain.side}² px, {bytes_text(files.map.stat().st_size)}, {time.perf_counter() - start:.0f} s"
     )
     mesh = files.map.with_suffix(".ply")
     work = mesh.with_name(mesh.name + ".work")
@@ -77,9 +78,9 @@ def reconstruct_command(
 def summary(found: Watched) -> str:
     """Return the figures of a command as text."""
     return (
-        f"{found.seconds:.1f} s wall, {found.cpu_seconds:.1f} s CPU; memory {gigabytes(found.peak)} in all after "
-        f"{found.peak_after:.0f} s, largest process {gigabytes(found.largest)}; work folder "
-        f"{gigabytes(found.folder_peak)}; {len(found.workers)} worker processes"
+        f"{found.seconds:.1f} s wall, {found.cpu_seconds:.1f} s CPU; memory {bytes_text(found.peak)} in all after "
+        f"{found.peak_after:.0f} s, largest process {bytes_text(found.largest)}; work folder "
+        f"{bytes_text(found.folder_peak)}; {len(found.workers)} worker processes"
     )
 
 

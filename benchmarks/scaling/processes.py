@@ -17,6 +17,8 @@ from pathlib import Path
 MEMORY_PERIOD, FOLDER_PERIOD = 1.0, 5.0
 #: Seconds between two lines that say how far a command is.
 TELLING = 60.0
+#: Seconds in which the busiest worker is found.
+BUSY = 0.3
 #: Words in the command line of a worker process.
 WORKER = b"multiprocessing.spawn"
 
@@ -37,8 +39,8 @@ class Watched:
         Largest size of the work folder in bytes.
     status, output
         Exit status, and what it printed.
-    killed
-        Number of the process that was killed, None if none was.
+    killed, killed_after
+        Number of the process that was killed, None if none was, and after how many seconds.
     workers
         Numbers of all worker processes that were seen.
     """
@@ -52,16 +54,23 @@ class Watched:
     status: int = 0
     output: str = ""
     killed: int | None = None
+    killed_after: float = 0.0
     workers: set[int] = field(default_factory=set)
 
 
-def watch(
-    command: list[str], log: Path, folder: Path | None = None, kill_after: float | None = None, **environment: str
-) -> Watched:
-    """Run a command in a session of its own, with its output in a file, and watch all processes of the session.
+@dataclass(frozen=True)
+class Kill:
+    """Kill the busiest worker as soon as a stage, a folder in the work folder, has so many results."""
 
-    ``kill_after``: seconds after which its busiest worker is killed, for a test of what survives it.
-    """
+    stage: str
+    results: int
+
+    def is_due(self, folder: Path) -> bool:
+        return sum(1 for _ in (folder / self.stage).glob("[!.]*")) >= self.results
+
+
+def watch(command: list[str], log: Path, folder: Path, kill: Kill | None = None) -> Watched:
+    """Run a command in a session of its own, with its output in a file, and watch its processes and work folder."""
     found = Watched()
     before = _children_seconds()
     with open(log, "w+") as output:
@@ -70,11 +79,10 @@ def watch(
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env=os.environ | environment,
             start_new_session=True,
         )
         try:
-            _follow(process, found, folder, kill_after)
+            _follow(process, found, folder, kill)
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError):
@@ -87,29 +95,29 @@ def watch(
     return found
 
 
-def _follow(process: subprocess.Popen[bytes], found: Watched, folder: Path | None, kill_after: float | None) -> None:
+def _follow(process: subprocess.Popen[bytes], found: Watched, folder: Path, kill: Kill | None) -> None:
     """Note the memory of the processes and the size of the folder until the command ends."""
     start, looked, told = time.perf_counter(), 0.0, 0.0
     while process.poll() is None:
         elapsed = time.perf_counter() - start
         used = _note_memory(process.pid, found, elapsed)
-        if folder is not None and elapsed - looked >= min(FOLDER_PERIOD, 0.1 * elapsed):
+        if elapsed - looked >= min(FOLDER_PERIOD, 0.1 * elapsed):
             found.folder_peak, looked = max(found.folder_peak, folder_size(folder)), elapsed
         if elapsed - told >= TELLING:
             told = elapsed
             print(f"{elapsed:6.0f} s: {used / 1e9:.2f} GB, {_newest(folder)}", file=sys.stderr, flush=True)
-        if kill_after is not None and found.killed is None and elapsed > kill_after:
-            found.killed = _kill_busiest(process.pid)
+        if kill is not None and found.killed is None and kill.is_due(folder):
+            found.killed, found.killed_after = _kill_busiest(process.pid), elapsed
         with suppress(subprocess.TimeoutExpired):
             process.wait(min(MEMORY_PERIOD, 0.05 + 0.1 * elapsed))
     found.seconds = time.perf_counter() - start
 
 
-def _newest(folder: Path | None) -> str:
+def _newest(folder: Path) -> str:
     """Return the name of the stage that has been worked on last, and the number of its results."""
     stages: list[tuple[float, str]] = []
     with suppress(OSError):
-        stages = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder or "") if entry.is_dir()]
+        stages = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.is_dir()]
     if not stages:
         return "no stage yet"
     newest = Path(max(stages)[1])
@@ -165,17 +173,26 @@ def is_worker(number: int) -> bool:
 
 
 def _kill_busiest(session: int) -> int | None:
-    """Kill the worker that has used most processor time, and return its number; None if there is none."""
-    busy = {}
-    for number in session_processes(session):
-        with suppress(OSError):
-            if number != session and is_worker(number):
-                busy[number] = sum(map(int, _fields(number)[11:13]))
+    """Kill the worker that works most at this moment, and return its number; None if there is none."""
+    before = _worker_ticks(session)
+    time.sleep(BUSY)
+    after = _worker_ticks(session)
+    busy = {number: after[number] - before[number] for number in before.keys() & after.keys()}
     if not busy:
         return None
     chosen = max(busy, key=lambda number: busy[number])
     os.kill(chosen, signal.SIGKILL)
     return chosen
+
+
+def _worker_ticks(session: int) -> dict[int, int]:
+    """Return the processor time of each worker of a session, in ticks of the system."""
+    ticks = {}
+    for number in session_processes(session):
+        with suppress(OSError):
+            if number != session and is_worker(number):
+                ticks[number] = sum(map(int, _fields(number)[11:13]))
+    return ticks
 
 
 def folder_size(folder: Path) -> int:

@@ -42,7 +42,3 @@ class Verdict:
     def __str__(self) -> str:
         limit = f"≤ {self.most:g}" if self.most is not None else f"≥ {self.least:g}"
         return f"{'ok' if self.is_met else 'MISSED':6} {self.name}: {self.value:.4g} ({limit})"
-
-
-def gigabytes(count: float) -> str:
-    return f"{count / 1e9:.2f} GB"

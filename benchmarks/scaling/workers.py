@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.mesh_hashes import hash_of
-from benchmarks.scaling.processes import Watched, watch
-from benchmarks.scaling.table import Table, Verdict, gigabytes
+from benchmarks.scaling.processes import Kill, Watched, watch
+from benchmarks.scaling.table import Table, Verdict
 from benchmarks.scaling.terrain import KINDS, Terrain, TerrainFiles, map_folder
 from benchmarks.ways import in_own_process
 from normalmesh import NormalMap, reconstruct_tiled
+from normalmesh.runtime.memory import bytes_text
 
 TABLE = Table({"workers": 18, "wall s": 8, "CPU s": 8, "speed-up": 8, "memory": 9, "processes": 9, "mesh": 12})
+#: The stage that takes longest: when half of its tiles are done, a worker is killed.
+STAGE = "decimate-begin"
 #: What a run prints before the hash of its mesh.
 MARK = "mesh "
 
@@ -26,7 +29,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compression", type=float, default=0.99, help="1 − vertices / pixels")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0])
-    parser.add_argument("--kill-after", type=float, help="seconds; default: half of the time of the run without")
     parser.add_argument("--folder", type=Path, help="where the map is written, and kept; default: a temporary one")
 
 
@@ -42,23 +44,22 @@ def run(options: argparse.Namespace) -> Iterator[Verdict]:
             print(_row(str(workers), runs[workers], first), flush=True)
             yield Verdict(f"{workers} workers: meshes that differ", float(_mesh(runs[workers]) != _mesh(first)), 0)
         most = max(runs)
-        after = runs[most].seconds / 2 if options.kill_after is None else options.kill_after
-        killed = _watched(files, most, options, after)
+        side = Terrain.of(options.megapixels).side
+        kill = Kill(STAGE, max((-(-side // options.tile)) ** 2 // 2, 1))
+        killed = _watched(files, most, options, kill)
         print(_row(f"{most}, one killed", killed, first), flush=True)
-        print(f"process {killed.killed} was killed after {after:.1f} s; {len(killed.workers)} workers were seen")
+        print(f"process {killed.killed} was killed after {killed.killed_after:.1f} s")
         yield Verdict("one worker killed: meshes that differ", float(_mesh(killed) != _mesh(first)), 0)
-        yield Verdict("one worker killed: workers killed", float(killed.killed is not None), least=1)
+        yield Verdict("one worker killed: workers started", len(killed.workers), least=most + 1)
 
 
-def _watched(
-    files: TerrainFiles, workers: int, options: argparse.Namespace, kill_after: float | None = None
-) -> Watched:
+def _watched(files: TerrainFiles, workers: int, options: argparse.Namespace, kill: Kill | None = None) -> Watched:
     """Reconstruct a map in a process of its own, and watch it and its workers."""
     work = files.map.with_suffix(".work")
     shutil.rmtree(work, ignore_errors=True)
     command = [sys.executable, "-m", "benchmarks.scaling.workers", files.map, files.mask or "", files.camera or ""]
     command += [work, options.tile, options.compression, workers]
-    found = watch([str(word) for word in command], files.map.with_suffix(".log"), work, kill_after)
+    found = watch([str(word) for word in command], files.map.with_suffix(".log"), work, kill)
     if found.status != 0:
         sys.exit(f"{workers} workers ended with status {found.status}:\n{found.output}")
     return found
@@ -71,7 +72,7 @@ def _mesh(found: Watched) -> str:
 
 def _row(name: str, found: Watched, first: Watched) -> str:
     seconds = (found.seconds, found.cpu_seconds, first.seconds / found.seconds)
-    return TABLE.row(name, *seconds, gigabytes(found.peak), len(found.workers), _mesh(found)[:12])
+    return TABLE.row(name, *seconds, bytes_text(found.peak), len(found.workers), _mesh(found)[:12])
 
 
 def main() -> None:
