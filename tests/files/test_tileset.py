@@ -226,6 +226,15 @@ def test_only_a_tileset_is_replaced(tmp_path, surface):
         surface.save(f"{tmp_path}/no/where/")
 
 
+def test_the_current_folder_is_not_replaced(tmp_path, surface, monkeypatch):
+    (tmp_path / "outer" / "here").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "outer" / "here")
+    for path in (".", "./", "..", str(tmp_path / "outer")):
+        with pytest.raises(nm.NormalMeshError, match="current folder"):
+            surface.save(path)
+    assert Path.cwd() == tmp_path / "outer" / "here"
+
+
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize("failing", ["write_new", "_box"])
 def test_a_failure_leaves_the_old_tileset(tmp_path, surface, monkeypatch, error, failing):

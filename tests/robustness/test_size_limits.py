@@ -166,7 +166,7 @@ def test_images_larger_than_memory_are_refused(tmp_path: Path, monkeypatch: pyte
     else:
         path.write_bytes(large(tmp_path)[suffix])
     # Finding the encoding would read the whole file first.
-    monkeypatch.setattr("normalmesh.files.decoding._encoding", lambda *_: None)
+    monkeypatch.setattr("normalmesh.files.decoding.find_encoding", lambda *_: None)
     with pytest.raises(NormalMeshError, match=r"takes .* GB of memory to read but 1.0 GB are available"):
         read_normal_map(path)
 

@@ -54,6 +54,11 @@ def check_tileset_target(folder: Path) -> None:
             raise NormalMeshError(f"cannot write 3D Tiles to {path_text(folder)}: it is no folder")
         check_target(folder)
         return
+    if Path.cwd().is_relative_to(folder.resolve()):
+        raise NormalMeshError(
+            f"cannot write 3D Tiles to {path_text(folder)}, which is the current folder or around it: it would be "
+            "replaced; name a folder in it"
+        )
     names = {entry.name for entry in folder.iterdir()}
     if names and not (names <= {TILESET, CONTENTS} and _is_ours(folder / TILESET)):
         raise NormalMeshError(

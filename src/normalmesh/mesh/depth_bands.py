@@ -48,7 +48,7 @@ def _depth_band(
     screen = surface.screen[vertices] - [0.0, top]
     for array in (screen, faces):
         array.flags.writeable = False  # as in a mesh, so that kernels are compiled once
-    in_parallel(fill_pixel_faces, len(faces), screen, faces, owners, grain=4096)
+    in_parallel(fill_pixel_faces, len(faces), screen, faces, False, owners, grain=4096)
     band = np.empty(owners.shape)
     arguments = (owners, screen, faces, depth[vertices], surface.camera.is_central)
     in_parallel(_surface.fill_depth, len(owners), *arguments, band, grain=64)
