@@ -8,6 +8,7 @@ from normalmesh.decimation import _flip
 from normalmesh.decimation._quadrics import RECORD
 from normalmesh.decimation.quadrics import GRAIN, FaceRecords, Pixels
 from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.runtime.sorting import largest_first
 from normalmesh.runtime.threads import in_parallel
 
 #: Sweeps, at most: flips change the metric of their neighbours, so in rare cases a ring of edges could turn for ever.
@@ -34,8 +35,7 @@ def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
     for _ in range(MAX_SWEEPS):
         judged_by = (records.table, active, normal_map.camera)
         in_parallel(_flip.gains_of_flips, len(gains), arrays, *judged_by, gains, grain=GRAIN)
-        candidates = np.flatnonzero(gains > 0)
-        order = candidates[np.argsort(-gains[candidates], kind="stable")]
+        order = largest_first(gains)
         made_from = (normal_map, pixels.regularisation)
         judged = _flip.JudgedFlips(np.empty((2 * len(order), RECORD)), np.empty(len(order), np.bool_))
         in_parallel(_flip.judge_flips, len(order), order, arrays, *made_from, judged, grain=JUDGED)
