@@ -13,6 +13,7 @@ from normalmesh.decimation.collapse import collapse
 from normalmesh.decimation.quadrics import Pixels, vertex_quadrics
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
 from normalmesh.mesh._validity import keeps_faces_upright, link_is_simple
+from thread_counts import on_one_and_on_several
 
 MASK = NormalMap(np.broadcast_to([0.0, 0.0, 1.0], (9, 9, 3))).mask
 
@@ -213,18 +214,18 @@ def test_the_sum_of_all_quadrics_is_conserved(monkeypatch):
         assert np.isclose(*sums, rtol=1e-9)
 
 
-def test_each_vertex_is_in_the_tile_of_its_position():
+def test_each_vertex_is_in_the_tile_of_its_position(monkeypatch):
     """Vertices beyond the last tiles are in the nearest one, collapsed vertices in none."""
+    monkeypatch.setattr(collapsing, "CHUNK", 50)
     mesh = start_mesh(bumpy_map((20, 30)))
     mesh.corner_of[::7] = -1
-    count = len(mesh.vertices)
-    starts, members, tile_of = np.zeros(3 * 2 + 2, np.int64), np.full(count, -1, np.int32), np.empty(count, np.int32)
-    _collapse.fill_tiles(mesh.arrays, _collapse.Tiles(0, starts, members, tile_of, 2.0, 1.0, 8.0, 3), 2)
-    for vertex, (u, v) in enumerate(mesh.vertices):
-        column, row = np.clip([(u - 2) // 8, (v - 1) // 8], 0, [2, 1])
-        assert tile_of[vertex] == (-1 if vertex % 7 == 0 else 3 * row + column)
-    for tile in range(6):
-        assert np.array_equal(members[starts[tile] : starts[tile + 1]], np.flatnonzero(tile_of == tile))
+    for tiles in on_one_and_on_several(lambda: collapsing.tiles_of(mesh, (2.0, 1.0), 8.0, 3, 2)):
+        for vertex, (u, v) in enumerate(mesh.vertices):
+            column, row = np.clip([(u - 2) // 8, (v - 1) // 8], 0, [2, 1])
+            assert tiles.tile_of[vertex] == (-1 if vertex % 7 == 0 else 3 * row + column)
+        for tile in range(6):
+            members = tiles.members[tiles.starts[tile] : tiles.starts[tile + 1]]
+            assert np.array_equal(members, np.flatnonzero(tiles.tile_of == tile))
 
 
 def test_tiles_cost_hardly_more_than_one_queue(monkeypatch):

@@ -8,11 +8,12 @@ from meshes import assert_consistent, bumpy_map, coarse_mesh, disc, point_mesh
 from normalmesh import NormalMap, Orthographic, Perspective
 from normalmesh.decimation import _flip
 from normalmesh.decimation._quadrics import FaceRecord
-from normalmesh.decimation.flip import flip
+from normalmesh.decimation.flip import MAX_SWEEPS, flip
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge
 from normalmesh.mesh._topology import next_corner
 from normalmesh.mesh.closed_mesh import ClosedMesh
+from thread_counts import on_one_and_on_several
 
 CAMERAS = [Orthographic(), Orthographic(0.3), Perspective(30, 28, 9, 8, skew=0.5)]
 
@@ -142,6 +143,52 @@ def test_flips_keep_the_mesh_valid(mask):
     records.changed[:] = True
     records.renew(mesh, pixels)
     assert np.allclose(found, records.table, rtol=1e-9, atol=1e-12), "records are up to date"
+
+
+def test_edges_are_judged_in_the_mesh_as_it_is_by_then():
+    """Flips that are judged together, by any number of threads, are those that are judged one after another."""
+    normal_map = bumpy_map((40, 40), height=8.0)
+
+    def together():
+        mesh, pixels, records = shuffled_mesh(normal_map, 120)
+        flips = flip(mesh, pixels, records)
+        return flips, mesh.faces, records.table
+
+    mesh, pixels, records = shuffled_mesh(normal_map, 120)
+    flips = flip_one_by_one(mesh, pixels, records)
+    assert flips > 0
+    alone, several = on_one_and_on_several(together)
+    assert alone[0] == several[0] == flips
+    assert np.array_equal(alone[1], mesh.faces)
+    assert np.array_equal(several[1], mesh.faces)
+    assert np.array_equal(alone[2], several[2])
+    # The vertices of a face come in another order.
+    assert np.allclose(alone[2], records.table, rtol=1e-9, atol=1e-12)
+
+
+def flip_one_by_one(mesh, pixels, records):
+    flips = 0
+    changed = np.ones(mesh.real_faces, bool)
+    for _ in range(MAX_SWEEPS):
+        near = [corner for corner, _ in patches(mesh) if changed[corner // 3] or changed[mesh.opposite[corner] // 3]]
+        near = [corner if changed[corner // 3] else mesh.opposite[corner] for corner in near]
+        gains = {corner: gain(mesh, pixels, records, corner) for corner in near}
+        changed[:] = False
+        for corner in sorted((corner for corner in near if gains[corner] > 0), key=lambda each: (-gains[each], each)):
+            one, two = (each // 3 for each in (corner, mesh.opposite[corner]))
+            ends = [mesh.faces[each // 3, each % 3] for each in (corner, mesh.opposite[corner])]
+            if gain(mesh, pixels, records, corner) <= 0 or are_neighbours(*ends, mesh.arrays):
+                continue
+            trial, afresh = mesh.copy(), FaceRecords(mesh)
+            flip_edge(corner, trial.arrays)
+            afresh.renew(trial, pixels)
+            if gain(trial, pixels, afresh, next_corner(corner)) > 0:
+                continue
+            flip_edge(corner, mesh.arrays)
+            records.table[[one, two]] = afresh.table[[one, two]]
+            changed[[one, two]] = True
+            flips += 1
+    return flips
 
 
 def test_locked_edges_stay():

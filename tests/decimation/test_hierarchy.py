@@ -186,6 +186,13 @@ def test_same_mesh_for_any_number_of_threads():
     assert np.array_equal(alone.faces, together.faces)
 
 
+def test_the_histogram_counts_each_corner_once():
+    hierarchy = Hierarchy.of(Medallion(600).normal_map)
+    bins = hierarchy.errors.ravel().view(np.int32) >> 19
+    for histogram in on_one_and_on_several(hierarchy.histogram):
+        assert np.array_equal(histogram, np.bincount(bins, minlength=len(histogram)))
+
+
 def test_an_adaptive_start_is_no_less_accurate_than_all_pixels():
     truth = Medallion(256)
     errors = {}

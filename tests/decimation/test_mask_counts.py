@@ -1,12 +1,16 @@
 """Counts of masks, compared with the meshes that they predict."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from normalmesh import NormalMap
-from normalmesh.decimation.hierarchy import Hierarchy, foreground_window
+from normalmesh.decimation import mask_counts
+from normalmesh.decimation.hierarchy import BLOCK, Hierarchy, foreground_window
 from normalmesh.decimation.mask_counts import MaskCounts, fixed_corners
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from thread_counts import on_one_and_on_several
 
 #: Above every finite error of a hierarchy.
 COARSEST = 1e38
@@ -45,6 +49,16 @@ def test_they_are_those_of_the_meshes(name):
     report = fine.check()
     assert len(counts.component_pixels) == report.components
     assert counts.loops == report.components + counts.holes + report.components
+
+
+@pytest.mark.parametrize("name", masks())
+def test_blocks_change_nothing_nor_do_threads(name, monkeypatch):
+    mask = masks()[name]
+    whole = MaskCounts.of(mask)
+    monkeypatch.setattr(mask_counts, "SIDE", BLOCK)
+    for found in on_one_and_on_several(lambda: MaskCounts.of(mask)):
+        for field in fields(MaskCounts):
+            assert np.array_equal(getattr(found, field.name), getattr(whole, field.name)), field.name
 
 
 def test_a_solid_foreground_is_assumed_from_numbers():

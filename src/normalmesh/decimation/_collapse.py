@@ -256,26 +256,31 @@ def collapse_tiles(first, last, mesh, outline, costs, queue, tiles, sweep):
 
 
 @kernel
-def fill_tiles(mesh, tiles, high):
-    """Fill ``tile_of``, ``members`` and ``starts`` of ``wide`` × ``high`` tiles.
+def find_tiles(first, last, length, mesh, tiles, high, counts):
+    """Fill ``tile_of`` of ``wide`` × ``high`` tiles for chunks of vertices, and count them: counts (chunks, T).
 
-    Vertices outside all tiles, as the outline may have moved, belong to the nearest. ``starts`` must be zero and one
-    longer than in the end, (T + 2,).
+    A chunk has ``length`` vertices. Vertices outside all tiles, as the outline may have moved, belong to the nearest.
     """
-    vertices, tile_of, starts, wide = mesh.vertices, tiles.tile_of, tiles.starts, tiles.wide
-    for vertex in range(tile_of.size):
-        tile_of[vertex] = -1
-        if mesh.corner_of[vertex] >= 0:
-            column = min(max(int((vertices[vertex, 0] - tiles.left) / tiles.side), 0), wide - 1)
-            row = min(max(int((vertices[vertex, 1] - tiles.top) / tiles.side), 0), high - 1)
-            tile_of[vertex] = row * wide + column
-            starts[tile_of[vertex] + 2] += 1
-    for t in range(wide * high):
-        starts[t + 2] += starts[t + 1]
-    for vertex in range(tile_of.size):
-        if tile_of[vertex] >= 0:
-            tiles.members[starts[tile_of[vertex] + 1]] = vertex
-            starts[tile_of[vertex] + 1] += 1
+    vertices, tile_of, wide = mesh.vertices, tiles.tile_of, tiles.wide
+    for chunk in range(first, last):
+        for vertex in range(chunk * length, min((chunk + 1) * length, tile_of.size)):
+            tile_of[vertex] = -1
+            if mesh.corner_of[vertex] >= 0:
+                column = min(max(int((vertices[vertex, 0] - tiles.left) / tiles.side), 0), wide - 1)
+                row = min(max(int((vertices[vertex, 1] - tiles.top) / tiles.side), 0), high - 1)
+                tile_of[vertex] = row * wide + column
+                counts[chunk, tile_of[vertex]] += 1
+
+
+@kernel
+def fill_members(first, last, length, tiles, places):
+    """Fill ``members`` with the vertices of some chunks; ``places`` (chunks, T) is where those in a tile begin."""
+    tile_of = tiles.tile_of
+    for chunk in range(first, last):
+        for vertex in range(chunk * length, min((chunk + 1) * length, tile_of.size)):
+            if tile_of[vertex] >= 0:
+                tiles.members[places[chunk, tile_of[vertex]]] = vertex
+                places[chunk, tile_of[vertex]] += 1
 
 
 @inner(forceinline=True)

@@ -1,6 +1,9 @@
 """Kernels of :mod:`normalmesh.decimation.flip`: the in-circle test in the metric of the normals."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.decimation._quadrics import face_record, record_of, store_record
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge, vertex_at
@@ -12,6 +15,21 @@ from normalmesh.runtime.kernels import inner, kernel
 
 #: A flip must lower the lifted diagonal by this share of its height: equal diagonals stay, and flipping ends.
 MIN_GAIN = 1e-3
+
+
+class JudgedFlips(NamedTuple):
+    """What flips would lead to.
+
+    Attributes
+    ----------
+    records : (2K, RECORD) float64
+        Records of the two faces that each flip makes.
+    lasts : (K,) bool
+        Whether these would not reverse the flip.
+    """
+
+    records: NDArray[np.float64]
+    lasts: NDArray[np.bool_]
 
 
 @inner(forceinline=True)
@@ -83,28 +101,51 @@ def gains_of_flips(first, last, mesh, records, active, camera, gains):
 
 
 @kernel
-def flip_in_order(order, mesh, records, normal_map, regularisation, active):
+def judge_flips(first, last, order, mesh, normal_map, regularisation, judged):
+    """Fill the :class:`JudgedFlips` of the edges across from the corners ``order[first:last]``."""
+    buffer = np.empty(LIST_SIZE, np.float32)
+    for k in range(first, last):
+        one, two, judged.lasts[k] = records_after(order[k], mesh, normal_map, regularisation, buffer)
+        store_record(one, 2 * k, judged.records)
+        store_record(two, 2 * k + 1, judged.records)
+
+
+@inner(forceinline=True)
+def records_after(corner, mesh, normal_map, regularisation, buffer):
+    """Return the records of the two faces that a flip would make, and whether they would not reverse it."""
+    vertices, faces = mesh.vertices, mesh.faces
+    a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
+    c, d = vertex_at(corner, faces), vertex_at(mesh.opposite[corner], faces)
+    one = face_record(c, a, d, vertices, normal_map, regularisation, buffer)
+    two = face_record(d, b, c, vertices, normal_map, regularisation, buffer)
+    return one, two, gain_of_diagonal(d, c, a, b, one, two, vertices, normal_map.camera) <= 0.0
+
+
+@kernel
+def flip_in_order(order, mesh, records, normal_map, regularisation, judged, active):
     """Flip the edges across from the given corners if the flip still has a gain; return the number of flips.
 
     Flips change the records of their two faces. A flip that the new records would reverse is not made: such edges
-    would turn for ever. ``active`` (F,) becomes the faces that flips changed.
+    would turn for ever. ``judged`` are the :class:`JudgedFlips` in the mesh as it is given; edges beside an earlier
+    flip are judged again. ``active`` (F,) becomes the faces that flips changed.
     """
-    vertices, faces, opposite, camera = mesh.vertices, mesh.faces, mesh.opposite, normal_map.camera
+    faces, opposite = mesh.faces, mesh.opposite
     active[:] = False
     buffer = np.empty(LIST_SIZE, np.float32)
     flips = 0
-    for corner in order:
-        if gain_of_flip(corner, mesh, records, camera) <= 0.0:
-            continue
-        a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
-        c, d = vertex_at(corner, faces), vertex_at(opposite[corner], faces)
-        if are_neighbours(c, d, mesh):
-            continue
-        first = face_record(c, a, d, vertices, normal_map, regularisation, buffer)
-        second = face_record(d, b, c, vertices, normal_map, regularisation, buffer)
-        if gain_of_diagonal(d, c, a, b, first, second, vertices, camera) > 0.0:
-            continue
+    for k in range(order.size):
+        corner = order[k]
         one, two = corner // 3, opposite[corner] // 3
+        changed = active[one] or active[two]
+        if changed and gain_of_flip(corner, mesh, records, normal_map.camera) <= 0.0:
+            continue
+        if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), mesh):
+            continue
+        first, second, lasts = record_of(2 * k, judged.records), record_of(2 * k + 1, judged.records), judged.lasts[k]
+        if changed:
+            first, second, lasts = records_after(corner, mesh, normal_map, regularisation, buffer)
+        if not lasts:
+            continue
         flip_edge(corner, mesh)
         store_record(first, one, records)
         store_record(second, two, records)

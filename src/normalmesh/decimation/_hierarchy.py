@@ -22,6 +22,8 @@ from normalmesh.runtime.kernels import inner, kernel
 MIN_COSINE = 0.1
 #: Bins of the histogram of errors: the leading bits of their float32 representation.
 BINS = 4096
+#: Rows of corners that are counted together.
+COUNTED = 64
 #: The two halves of a square in a table of halves (R, C, 2, PART), and the numbers of a :class:`Part`.
 UPPER, LOWER = 0, 1
 PART = 4
@@ -235,11 +237,12 @@ def middle_errors(top_row, bottom_row, side, costs, errors):
 
 
 @kernel
-def count_errors(bits, counts):
-    """Count the corners by the leading bits of their error (rows, columns) as int32: counts (BINS,)."""
-    for i in range(bits.shape[0]):
-        for j in range(bits.shape[1]):
-            counts[bits[i, j] >> 19] += 1
+def count_errors(first, last, bits, counts):
+    """Count the corners by the leading bits of their error (rows, columns) as int32: counts (bands of rows, BINS)."""
+    for band in range(first, last):
+        for i in range(band * COUNTED, min((band + 1) * COUNTED, bits.shape[0])):
+            for j in range(bits.shape[1]):
+                counts[band, bits[i, j] >> 19] += 1
 
 
 @inner

@@ -21,6 +21,8 @@ from normalmesh.runtime.threads import in_parallel
 TILE = 4096
 #: Largest share of the vertices with an edge below the level of cost of the next sweep.
 MAX_SHARE = 0.75
+#: Vertices that are sorted into tiles together.
+CHUNK = 16384
 #: Tiles between two progress reports.
 TILES_AT_ONCE = 256
 #: Largest number of vertices whose costs determine the next level of cost.
@@ -112,6 +114,19 @@ def counting_collapser(
     return count
 
 
+def tiles_of(mesh: ClosedMesh, corner: tuple[float, float], side: float, wide: int, high: int) -> Tiles:
+    """Return ``wide`` × ``high`` tiles with all vertices of a mesh, from the corner (left, top) on."""
+    count = len(mesh.vertices)
+    members, tile_of = np.empty(count, np.int32), np.empty(count, np.int32)
+    tiles = Tiles(0, np.zeros(wide * high + 1, np.int64), members, tile_of, *corner, side, wide)
+    counts = np.zeros((-(-count // CHUNK), wide * high), np.int64)
+    in_parallel(_collapse.find_tiles, len(counts), CHUNK, mesh.arrays, tiles, high, counts, grain=1)
+    np.cumsum(counts.sum(axis=0), out=tiles.starts[1:])
+    places = tiles.starts[:-1] + np.cumsum(counts, axis=0) - counts
+    in_parallel(_collapse.fill_members, len(counts), CHUNK, tiles, places, grain=1)
+    return tiles
+
+
 class Collapser:
     """Collapses the edges of a mesh.
 
@@ -193,15 +208,11 @@ class Collapser:
 
     def _sweep(self, level: float, kept: float, shift: float) -> None:
         """Collapse all tiles to one level of cost; ``shift`` moves the tiles by a share of their side."""
-        count = len(self.mesh.vertices)
         side = math.ceil(math.sqrt(self.extent.prod() * TILE / self.alive))
         left, top = origin = self.origin - int(shift * side)
         wide, high = (int(tiles) + 1 for tiles in (self.origin + self.extent - origin) // side)
-        starts = np.zeros(wide * high + 2, np.int64)
-        members, tile_of = np.empty(count, np.int32), np.empty(count, np.int32)
-        tiles = Tiles(0, starts, members, tile_of, float(left), float(top), float(side), wide)
-        _collapse.fill_tiles(self.mesh.arrays, tiles, high)
-        mark = np.zeros(count, np.int32)
+        tiles = tiles_of(self.mesh, (float(left), float(top)), float(side), wide, high)
+        starts, mark = tiles.starts, np.zeros(len(tiles.tile_of), np.int32)
         if self.clock + self.alive > MAX_STAMP:
             self._renumber_stamps()
         for first in range(0, wide * high, TILES_AT_ONCE):

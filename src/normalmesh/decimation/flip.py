@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from normalmesh.decimation import _flip
+from normalmesh.decimation._quadrics import RECORD
 from normalmesh.decimation.quadrics import GRAIN, FaceRecords, Pixels
 from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.runtime.sorting import largest_first
 from normalmesh.runtime.threads import in_parallel
 
 #: Sweeps, at most: flips change the metric of their neighbours, so in rare cases a ring of edges could turn for ever.
 MAX_SWEEPS = 10
+#: Minimal number of flips that a thread judges.
+JUDGED = 64
 
 
 def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
@@ -31,9 +35,11 @@ def flip(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords) -> int:
     for _ in range(MAX_SWEEPS):
         judged_by = (records.table, active, normal_map.camera)
         in_parallel(_flip.gains_of_flips, len(gains), arrays, *judged_by, gains, grain=GRAIN)
-        candidates = np.flatnonzero(gains > 0)
-        order = candidates[np.argsort(-gains[candidates], kind="stable")]
-        flipped = _flip.flip_in_order(order, arrays, records.table, normal_map, pixels.regularisation, active)
+        order = largest_first(gains)
+        made_from = (normal_map, pixels.regularisation)
+        judged = _flip.JudgedFlips(np.empty((2 * len(order), RECORD)), np.empty(len(order), np.bool_))
+        in_parallel(_flip.judge_flips, len(order), order, arrays, *made_from, judged, grain=JUDGED)
+        flipped = _flip.flip_in_order(order, arrays, records.table, *made_from, judged, active)
         flips += flipped
         if flipped == 0:
             break

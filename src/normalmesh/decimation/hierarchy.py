@@ -127,9 +127,11 @@ class Hierarchy:
 
     def histogram(self, rows: int | None = None, columns: int | None = None) -> NDArray[np.int64]:
         """Count the corners by their error, in all or in the first rows and columns: the sum of parts is the whole."""
-        counts = np.zeros(_hierarchy.BINS, np.int64)
-        _hierarchy.count_errors(np.ascontiguousarray(self.errors[:rows, :columns]).view(np.int32), counts)
-        return counts
+        bits = np.ascontiguousarray(self.errors[:rows, :columns]).view(np.int32)
+        counts = np.zeros((-(-len(bits) // _hierarchy.COUNTED), _hierarchy.BINS), np.int64)
+        in_parallel(_hierarchy.count_errors, len(counts), bits, counts, grain=1)
+        histogram: NDArray[np.int64] = counts.sum(axis=0)
+        return histogram
 
     def level(self, vertices: int) -> float:
         """Return the error (px⁴) that about ``vertices`` corners exceed, without those that must stay."""

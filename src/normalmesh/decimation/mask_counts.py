@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.decimation.hierarchy import BLOCK, foreground_window
+from normalmesh.normals.mask_labels import component_labels
+from normalmesh.runtime.threads import in_parallel
 
 Bool = NDArray[np.bool_]
 Int = NDArray[np.int64]
+Window = tuple[slice, slice]
 
 #: Vertices that a closed line of the outline keeps, in the mean over specks and irregular holes.
 VERTICES_PER_LOOP = 5
 #: Pixel sides of the outline, for each px of √foreground, of a solid foreground of ordinary shape; and the vertices of
 #: the coarsest start mesh for each of them.
 SOLID_SIDES, SOLID_FIXED = 6.0, 2.6
+#: Side (px), a multiple of that of the squares of a hierarchy, of the blocks in which a mask is counted: their arrays
+#: fit into a core's cache.
+SIDE = 8 * BLOCK
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,24 +62,19 @@ class MaskCounts:
     @classmethod
     def of(cls, mask: Bool) -> MaskCounts:
         """Count in a mask (H, W) with at least one foreground pixel."""
-        from scipy import ndimage
-
-        window = np.pad(mask[foreground_window(mask)], 1)
-        labels, components = ndimage.label(window, output=np.int32)
-        sides = np.zeros(components + 1, np.int64)
-        for axis in (0, 1):
-            for step in (-1, 1):
-                # The margin of the window makes a roll a shift.
-                sides += np.bincount(labels[window & ~np.roll(window, step, axis)], minlength=components + 1)
-        areas = np.bincount(labels.ravel(), minlength=components + 1)[1:]
-        del labels
-        around = _vertices_at_corners(window)
-        foreground, outline, corners = int(areas.sum()), int(sides.sum()), int(around.sum())
+        window = mask[foreground_window(mask)]
+        labels, components = component_labels(window)
+        blocks = _blocks(window.shape)
+        found = [_BlockCounts()] * len(blocks)
+        in_parallel(_count_blocks, len(blocks), blocks, window, labels, found, grain=1)
+        at_sides = np.concatenate([block.at_sides for block in found])
+        sides = np.bincount(at_sides, minlength=components + 1)[1:]
+        areas = _areas(labels, components)
+        foreground, outline, corners = int(areas.sum()), len(at_sides), sum(block.corners for block in found)
         # By Euler's formula, for two triangles in each pixel.
         holes = foreground + outline // 2 - corners
-        fixed = int(around[fixed_corners(window[1:-1, 1:-1])].sum())
-        rectangle = (window.shape[0] - 2) * (window.shape[1] - 2)
-        return cls(mask.size, foreground, rectangle, corners, fixed, holes + 2 * components, holes, areas, sides[1:])
+        fixed = sum(block.fixed for block in found)
+        return cls(mask.size, foreground, window.size, corners, fixed, holes + 2 * components, holes, areas, sides)
 
     @classmethod
     def solid(cls, pixels: int, foreground: int) -> MaskCounts:
@@ -100,6 +104,53 @@ class MaskCounts:
         """Return the approximate number of inner edges (C,) of the coarsest start mesh of each component."""
         share: NDArray[np.float64] = self.component_sides / self.outline
         return (3 * self.fixed + 3 * self.holes - 2 * self.outline) * share
+
+
+class _BlockCounts(NamedTuple):
+    """Counts of the pixel corners of a block, and the label of its pixels at each pixel side of the outline."""
+
+    corners: int = 0
+    fixed: int = 0
+    at_sides: NDArray[np.int32] = np.zeros(0, np.int32)
+
+
+def _blocks(shape: tuple[int, ...]) -> list[Window]:
+    """Return the rows and columns of the blocks of the pixel corners of an image."""
+    rows, columns = ([slice(at, min(at + SIDE, size + 1)) for at in range(0, size + 1, SIDE)] for size in shape)
+    return list(product(rows, columns))
+
+
+def _count_blocks(
+    first: int, last: int, blocks: list[Window], window: Bool, labels: NDArray[np.int32], found: list[_BlockCounts]
+) -> None:
+    """Count in the blocks first … last − 1 of the pixel corners of a window: a range kernel in NumPy."""
+    for place in range(first, last):
+        rows, columns = blocks[place]
+        # What a corner is depends on the squares that meet there.
+        top, left = max(rows.start - BLOCK, 0), max(columns.start - BLOCK, 0)
+        part = window[top : rows.stop + BLOCK, left : columns.stop + BLOCK]
+        if not part.any():
+            continue
+        own = (slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left))
+        padded = np.pad(part, 1)
+        around = _vertices_at_corners(padded)[own]
+        fixed = fixed_corners(part)[own]
+        at_sides = [labels[rows, columns][side[own]] for side in _sides(padded)]
+        found[place] = _BlockCounts(int(around.sum()), int(around[fixed].sum()), np.concatenate(at_sides))
+
+
+def _sides(padded: Bool) -> Iterator[Bool]:
+    """Yield the pixels of a window, without its margin, that have background above, below, on the left and right."""
+    pixels = padded[1:-1, 1:-1]
+    for beside in (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:]):
+        yield pixels & ~beside
+
+
+def _areas(labels: NDArray[np.int32], components: int) -> Int:
+    """Return the number of pixels (C,) of each component."""
+    if components == 1:
+        return np.array([np.count_nonzero(labels)])
+    return np.bincount(labels.ravel(), minlength=components + 1)[1:]
 
 
 def _vertices_at_corners(window: Bool) -> NDArray[np.int8]:
@@ -145,7 +196,7 @@ def fixed_corners(foreground: Bool) -> Bool:
 
 def _halves(north: Bool, west: Bool, east: Bool, south: Bool) -> tuple[Bool, Bool]:
     """Return whether the upper and lower halves of squares are bent; the diagonals form diamonds."""
-    even = np.add.outer(np.arange(north.shape[0]), np.arange(north.shape[1])) % 2 == 0
+    even = np.equal.outer(*(np.arange(count) % 2 for count in north.shape))
     return north | np.where(even, east, west), south | np.where(even, west, east)
 
 

@@ -29,7 +29,7 @@ from normalmesh.mesh.origin import Integration
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.component_maps import component_labels
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory

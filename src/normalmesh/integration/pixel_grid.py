@@ -26,7 +26,7 @@ from normalmesh.integration._pixel_integration import (
     restrict_grid_residual,
     strong_weights,
 )
-from normalmesh.normals.component_maps import component_labels
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._multigrid import prolong

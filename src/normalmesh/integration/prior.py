@@ -13,7 +13,7 @@ from normalmesh.arguments import checked_array, checked_positive
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.integration.prior_faces import PointFaces, faces_of_points
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.normals.component_maps import component_labels
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 if TYPE_CHECKING:

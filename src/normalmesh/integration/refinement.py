@@ -10,6 +10,7 @@ from normalmesh.integration import _refinement, _refinement_flips
 from normalmesh.integration._patch import CHUNK
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.sorting import largest_first
 from normalmesh.runtime.threads import in_parallel
 
 Float = NDArray[np.float64]
@@ -65,8 +66,7 @@ def _flip(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, noise: Float)
     gains = np.empty(3 * count)
     in_parallel(_refinement_flips.judge_faces, count, arrays, unknown, pixels, judged, grain=CHUNK)
     in_parallel(_refinement_flips.fill_angle_gains, 3 * count, arrays, noise, judged, gains, grain=GRAIN)
-    candidates = np.flatnonzero(gains > 0)
-    order = candidates[np.argsort(-gains[candidates], kind="stable")]
+    order = largest_first(gains)
     flips = np.zeros(len(unknown), np.int64)
     _refinement_flips.flip_to_lower_angles(order, arrays, unknown, pixels, noise, flips)
     return flips

@@ -10,6 +10,7 @@ from normalmesh.integration import _splitting
 from normalmesh.integration.tidying import judged
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.sorting import largest_first
 from normalmesh.runtime.threads import in_parallel
 
 
@@ -58,8 +59,7 @@ def split_worst(
             costs = judged(mesh, unknown, normal_map).costs
         scores = np.empty(3 * mesh.real_faces)
         in_parallel(_splitting.fill_split_scores, len(scores), mesh.arrays, costs, scores, grain=GRAIN)
-        candidates = np.flatnonzero(scores > 0)
-        order = candidates[np.argsort(-scores[candidates], kind="stable")]
+        order = largest_first(scores)
         vertex, face, _ = mesh.reserve_for_splits(count)
         touched = np.zeros(mesh.real_faces, np.bool_)
         unknown = np.concatenate([unknown, np.zeros(count)])

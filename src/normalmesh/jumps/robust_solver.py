@@ -64,15 +64,14 @@ class RobustSolver:
         self.system = system
         means, pixel_length = system.means, system.means.camera.pixel_length
         robust = RobustWeights(system)
-        first, second = system.pairs.T
-        ends = means.mesh.vertices[system.ends]
-        along, bend = ends[:, 1] - ends[:, 0], means.gradients[second] - means.gradients[first]
-        self.twist = robust.edge_cosines * np.abs((bend * along).sum(axis=1)) / pixel_length / math.sqrt(12)
+        count = len(system.pairs)
+        misses, distance = np.empty(count), np.empty(count)
+        in_parallel(_measure_edges, count, system, misses, distance, grain=GRAIN)
+        self.twist = robust.edge_cosines * misses / pixel_length / math.sqrt(12)
         # An edge along which two planes cannot meet holds nothing together.
         holds = 1 / (1 + (self.twist / TWISTED) ** 2)
         self._trust, self._even = holds * robust.trust, holds * robust.even()
         self._base = self._trust * robust.edge_cosines**2
-        distance = np.hypot(*(means.centroids[first] - means.centroids[second]).T)
         self._graph = StrainedGraph(
             system.pairs,
             system.face_edges,
@@ -82,14 +81,14 @@ class RobustSolver:
             1 / (pixel_length * distance),
         )
         self.weights = system.weights.copy()
-        self.offsets, self.strain = np.zeros(len(system.component)), np.zeros(len(first))
+        self.offsets, self.strain = np.zeros(len(system.component)), np.zeros(count)
         self._matrix, self._right_side, self._gauge = system.matrix(), system.right_side(), system.gauge
         self._factor = PartialCholesky(self._matrix, means.centroids, workspace)
         self._extra = self._gauge.pins(self._matrix.diagonal(), self._factor.last)
-        self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(len(first))
+        self._all_faces, self._all_edges = np.arange(len(self.offsets)), np.arange(count)
         self._totals = np.zeros(len(self.offsets))
         self.movable = np.ones(len(self.offsets), np.bool_)
-        self._stiff = np.zeros(len(first), np.bool_)
+        self._stiff = np.zeros(count, np.bool_)
 
     @property
     def own(self) -> Bool:
@@ -238,3 +237,16 @@ class RobustSolver:
 
     def _over(self, kernel: Any, items: Int, *arguments: Any) -> None:
         in_parallel(kernel, len(items), items, *arguments, grain=GRAIN)
+
+
+def _measure_edges(first: int, last: int, system: FacetSystem, misses: Float, distance: Float) -> None:
+    """Fill by how much the heights of planes change differently along edges (E,), and the distance (px) of centroids.
+
+    It is a range kernel in NumPy.
+    """
+    means = system.means
+    one, other = system.pairs[first:last].T
+    start, end = (means.mesh.vertices[side] for side in system.ends[first:last].T)
+    bend = means.gradients[other] - means.gradients[one]
+    misses[first:last] = np.abs((bend * (end - start)).sum(axis=1))
+    distance[first:last] = np.hypot(*(means.centroids[one] - means.centroids[other]).T)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.normals.camera import Camera, CentralCamera
+from normalmesh.normals.mask_labels import component_labels as component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 #: Windows begin at multiples of this number of pixels: grids of cells of such a side lie in them as in the whole image.
@@ -53,14 +54,6 @@ class _WindowCamera(CentralCamera):
 
     def describe(self) -> str:
         return "a window of a perspective image"
-
-
-def component_labels(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
-    """Return the 4-connected component (H, W) of each pixel, from 1 on, 0 outside the mask, and their number."""
-    from scipy import ndimage
-
-    labels, count = ndimage.label(mask, output=np.int32)
-    return labels, count
 
 
 def component_maps(normal_map: NormalMap, min_area: int = 1) -> Iterator[ComponentMap]:

@@ -25,6 +25,7 @@ from normalmesh.normals._normal_map import (
 )
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, extend
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.repairs import Repairs, counted_repairs, is_flattened, refuse_unusable, report_repairs
 from normalmesh.normals.windows import Rectangle, checked_window, rectangle_of
@@ -275,9 +276,7 @@ def missing_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _flattened_components(normal_map: NormalMap) -> int:
     """Return the number of components of the mask that consist of clamped normals to a large part."""
-    from scipy import ndimage
-
-    labels, count = ndimage.label(normal_map.mask, output=np.int32)
+    labels, count = component_labels(normal_map.mask)
     counts = np.zeros((count + 1, 2), np.int64)
     count_clamped(normal_map.arrays, labels, counts)
     pixels, clamped = counts.T

@@ -1,0 +1,72 @@
+"""Components of a mask, labelled in bands of rows on several threads and joined where the bands touch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.runtime.threads import in_parallel
+
+Bool = NDArray[np.bool_]
+Labels = NDArray[np.int32]
+Int = NDArray[np.int64]
+
+#: Rows of a band.
+BAND = 128
+
+
+def component_labels(mask: Bool) -> tuple[Labels, int]:
+    """Return the 4-connected component (H, W) of each pixel, from 1 on, 0 outside the mask, and their number.
+
+    Components are numbered in the order of their first pixels, row by row.
+    """
+    labels = np.empty(mask.shape, np.int32)
+    counts = np.zeros(-(-len(mask) // BAND), np.int64)
+    in_parallel(_label_bands, len(counts), mask, labels, counts, grain=1)
+    starts = np.concatenate([[0], counts.cumsum()])
+    numbers = _joined(_pairs(labels, starts), int(starts[-1]))
+    in_parallel(_number_bands, len(counts), labels, starts, numbers, grain=1)
+    return labels, int(numbers.max(initial=0))
+
+
+def _label_bands(first: int, last: int, mask: Bool, labels: Labels, counts: Int) -> None:
+    """Label the bands first … last − 1, each from 1 on, and count their labels: a range kernel."""
+    from scipy import ndimage
+
+    for band in range(first, last):
+        rows = slice(band * BAND, (band + 1) * BAND)
+        counts[band] = ndimage.label(mask[rows], output=labels[rows])
+
+
+def _pairs(labels: Labels, starts: Int) -> Int:
+    """Return the labels (2, K) that touch across bands, from 0 on; those of band b begin with ``starts[b]``."""
+    pairs = [np.zeros((2, 0), np.int64)]
+    for band in range(1, len(starts) - 1):
+        above, below = labels[band * BAND - 1 : band * BAND + 1].astype(np.int64)
+        both = (above > 0) & (below > 0)
+        # A pair of labels touches along many pixels, most of which are neighbours.
+        both[1:] &= (above[1:] != above[:-1]) | (below[1:] != below[:-1])
+        pairs.append(np.stack([above[both] + starts[band - 1], below[both] + starts[band]]) - 1)
+    return np.concatenate(pairs, axis=1)
+
+
+def _joined(pairs: Int, count: int) -> Labels:
+    """Return the components (count,) of labels that are joined in pairs (2, K), from 1 on, in the order of labels."""
+    root, (one, other) = np.arange(count), pairs
+    while (root[one] != root[other]).any():
+        lower = np.minimum(root[one], root[other])
+        for ends in pairs:
+            np.minimum.at(root, root[ends], lower)
+        while (root[root] != root).any():
+            root = root[root]
+    number: Labels = np.cumsum(root == np.arange(count), dtype=np.int32)[root]
+    return number
+
+
+def _number_bands(first: int, last: int, labels: Labels, starts: Int, numbers: Labels) -> None:
+    """Replace the labels of the bands first … last − 1 by the numbers of their components: a range kernel."""
+    for band in range(first, last):
+        number = np.concatenate([[0], numbers[starts[band] : starts[band + 1]]])
+        if not np.array_equal(number, np.arange(len(number))):
+            rows = slice(band * BAND, (band + 1) * BAND)
+            labels[rows] = number[labels[rows]]
