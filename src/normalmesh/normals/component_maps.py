@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.normals.camera import Camera, CentralCamera
-from normalmesh.normals.mask_labels import component_labels as component_labels
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 #: Windows begin at multiples of this number of pixels: grids of cells of such a side lie in them as in the whole image.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from normalmesh.integration.pixel_jumps import parts_between
 from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine
-from normalmesh.normals.component_maps import ALIGNED, ComponentMap, component_labels, labelled_maps
+from normalmesh.normals.component_maps import ALIGNED, ComponentMap, labelled_maps
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.tiles.map_windows import Arrays, Run, Window, WindowedMap, tiles_of
 
