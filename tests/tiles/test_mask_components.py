@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from normalmesh import NormalMap
 from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.mesh.jumps import JumpLine
-from normalmesh.normals.component_maps import component_labels
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.tiles.map_windows import Window
 from normalmesh.tiles.mask_components import find_components, groups_of
 from task_loop import Loop

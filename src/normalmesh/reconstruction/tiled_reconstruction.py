@@ -73,7 +73,7 @@ def reconstruct_tiled(
     vertices, threshold, compression
         Where to stop: exactly one of them, see :func:`reconstruct`.
     tiles
-        Side of a tile in pixels, a multiple of 128. A process needs about 75 bytes per pixel of a tile.
+        Side of a tile in pixels, a multiple of 128. A process needs about 60 bytes per pixel of a tile.
     client
         The client of a Dask cluster (``distributed.Client``), or the address of its scheduler. All its workers must
         have the same normalmesh, and see ``work`` under the same path. By default processes are started on this

@@ -13,15 +13,15 @@ from normalmesh.runtime.memory_budget import memory_left, require_memory
 from normalmesh.tiles.tiled_prior import TERM_BYTES
 
 #: Bytes of a worker: independent of the tile, and per pixel of it.
-WORKER_BYTES, TILE_BYTES = 300 << 20, 75
+WORKER_BYTES, TILE_BYTES = 300 << 20, 60
 #: Width (px) of what a worker reads around its tile.
 HALO = 128
 #: Bytes of the process that leads: independent of the size, and per vertex.
-LEADER_BYTES, VERTEX_BYTES = 300 << 20, 200
-#: Bytes on disk per vertex, for all stages; and per pixel of a map in memory, which workers read from there.
-DISK_BYTES, SHARED_BYTES = 400, 13
-#: CPU seconds per pixel.
-PIXEL_SECONDS = 2.0e-6
+LEADER_BYTES, VERTEX_BYTES = 300 << 20, 400
+#: Bytes on disk per vertex and per pixel; and per pixel of a map in memory, which workers read from there.
+DISK_BYTES, PIXEL_BYTES, SHARED_BYTES = 1000, 4, 13
+#: CPU seconds of workers per pixel, and of the process that leads per vertex.
+PIXEL_SECONDS, VERTEX_SECONDS = 2.4e-6, 3.0e-5
 
 REMEDY = "use fewer workers (--workers) or smaller tiles (--tile-size), or ask for fewer vertices"
 
@@ -79,11 +79,11 @@ class TiledEstimate:
     def disk(self) -> int:
         """Bytes of the work folder."""
         rows, columns = self.shape
-        return DISK_BYTES * self.vertices + SHARED_BYTES * rows * columns * self.is_copied
+        return DISK_BYTES * self.vertices + (PIXEL_BYTES + SHARED_BYTES * self.is_copied) * rows * columns
 
     def seconds(self, cores: int) -> float:
         """Return the seconds on so many cores."""
-        return PIXEL_SECONDS * self.foreground / min(cores, self.tiles)
+        return PIXEL_SECONDS * self.foreground / min(cores, self.tiles) + VERTEX_SECONDS * self.vertices
 
     def fitting_workers(self) -> int:
         """Return the number of workers that there is memory and work for, at least one."""
