@@ -113,3 +113,11 @@ def test_jumps_along_a_seam_and_through_a_crossing():
     assert surface.components.max() + 1 == 4
     for u, v in places:
         assert depth[v, u] == pytest.approx(height[v, u], abs=1e-3)
+
+
+def test_tiles_do_not_join_across_gaps_that_may_be_filled():
+    mask = np.random.default_rng(0).random((280, 80)) < 0.7
+    surface = tiled(waves(mask.shape, mask=mask)[0], compression=0.98, decimation={"keep_thin": False})
+    assert surface.mesh.check().ok
+    assert surface.components.max() + 1 == ndimage.label(mask)[1]
+    assert surface.coverage == Coverage.of(surface.mesh, mask)

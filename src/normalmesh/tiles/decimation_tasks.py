@@ -118,8 +118,7 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
     decimator = _tile_decimator(clean, grid, key, plan)
     if decimator is None:
         return {"counts": np.zeros(len(rungs), np.int64), "undisturbed": np.array(0)}
-    goals = [Goal(max_cost=limit) for limit in plan.limits[:-1]]
-    done = _run(decimator, plan, goals, last=False)
+    done = _run(decimator, plan, [Goal(max_cost=limit) for limit in plan.limits[:-1]], last=False)
     inside = _undisturbed(grid, key)
     mask = _inside(decimator.pixels.normal_map.mask, inside)
     counts = np.zeros(len(rungs), np.int64)
@@ -271,6 +270,11 @@ def _tile_decimator(
     coverage = normal_map.mask * np.uint8(COVERED)
     if plan.options.keep_thin:
         coverage[_thin(clean, tile)] |= FIXED
+    if waits:
+        # A gap that ends at a seam may be a hole: if it were filled here, the tiles would join across it.
+        fixed = np.ones(tile.shape, np.bool_)
+        _inside(fixed, _far_from_seams(grid, key, COLLAR))[:] = False
+        coverage[fixed] |= FIXED
     closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage)
     lines = plan.lines_in(tile)
     KeptCorners.of(None, lines, normal_map).flag(closed)
@@ -291,8 +295,12 @@ def _inside(mask: Bool, inside: Inside) -> Bool:
 
 def _undisturbed(grid: TileGrid, key: tuple[int, int]) -> Inside:
     """Return left, top, right and bottom of the part of a tile that no seam disturbs, relative to its corner."""
+    return _far_from_seams(grid, key, COLLAR + UNDISTURBED)
+
+
+def _far_from_seams(grid: TileGrid, key: tuple[int, int], margin: int) -> Inside:
+    """Return left, top, right and bottom of the part of a tile beyond a margin along its seams."""
     (rows, columns), (height, width) = grid.counts, grid.tile(key).shape
-    margin = COLLAR + UNDISTURBED
     return (
         margin if key[1] else 0,
         margin if key[0] else 0,
