@@ -29,6 +29,7 @@ from normalmesh.mesh._outline import FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
+from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
@@ -295,12 +296,7 @@ class Decimator:
         mesh = self.mesh.to_screen()
         if len(mesh.vertices) < target:
             return "the foreground has no more pixel corners than that"
-        components = int(mesh.components.max()) + 1
-        edges = (3 * len(mesh.faces) + np.count_nonzero(mesh.find_opposite() < 0)) // 2
-        holes = int(components - (len(mesh.vertices) - edges + len(mesh.faces)))
-        reasons = []
-        if components + holes > 1:
-            reasons.append(f"{components} components and {holes} holes of the foreground need three vertices each")
+        reasons = needs_of_shape(mesh)
         if (self.mesh.coverage & FIXED).any():
             reasons.append("thin parts and gaps of the foreground keep their outline")
         if self.options.locked is not None:
@@ -409,3 +405,13 @@ class Decimator:
             self.records = self._new_records()
             self._evaluate(self.records)
             yield Round(len(self.mesh.vertices), collapsed.collapses, 0, 0, collapsed.largest_cost)
+
+
+def needs_of_shape(mesh: ScreenMesh) -> list[str]:
+    """Say, for a mesh that is not cut, how its components and holes keep it from having few vertices."""
+    components = int(mesh.components.max()) + 1
+    edges = (3 * len(mesh.faces) + np.count_nonzero(mesh.find_opposite() < 0)) // 2
+    holes = int(components - (len(mesh.vertices) - edges + len(mesh.faces)))
+    if components + holes == 1:
+        return []
+    return [f"{components} components and {holes} holes of the foreground need three vertices each"]

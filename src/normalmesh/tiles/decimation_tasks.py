@@ -6,7 +6,6 @@ of one piece that is the whole mesh.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +29,7 @@ from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.tiles.cost_limits import interpolated_limit
 from normalmesh.tiles.map_windows import Arrays, Window, WindowedMap, filled_window, window_around
 from normalmesh.tiles.tile_grid import COLLAR, TileGrid
 from normalmesh.tiles.whole_mesh import Piece
@@ -45,8 +45,10 @@ Inside = tuple[int, int, int, int]
 UNDISTURBED = 32
 #: Limits of cost (px⁴) that a search begins and ends with, and the ratio of two successive ones.
 LEAST_LIMIT, MOST_LIMIT, COARSE_RUNG = 1e-5, 1e12, 1.5
-#: Logarithm of the ratio up to which limits are extrapolated.
-FARTHEST = 1.0
+#: Share of the vertices that a limit must leave at least for the next one to be farther away, up to so many ratios.
+STALLED, MOST_RUNGS = 0.99, 8
+#: Share of the foreground far from seams from which on the counts of tiles are taken to be a fair sample.
+FAIR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +118,7 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
     decimator = _tile_decimator(clean, grid, key, plan)
     if decimator is None:
         return {"counts": np.zeros(len(rungs), np.int64), "undisturbed": np.array(0)}
-    _run(decimator, plan, plan.limits[:-1], last=False)
+    done = _run(decimator, plan, [Goal(max_cost=limit) for limit in plan.limits[:-1]], last=False)
     inside = _undisturbed(grid, key)
     mask = _inside(decimator.pixels.normal_map.mask, inside)
     counts = np.zeros(len(rungs), np.int64)
@@ -124,7 +126,7 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
         count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane)
         counts[:] = [count(rung, inside) for rung in rungs]
     undisturbed = np.count_nonzero(mask)
-    return {"counts": counts, "undisturbed": np.array(undisturbed), **_state(decimator)}
+    return {"counts": counts, "undisturbed": np.array(undisturbed), "done": done, **_state(decimator)}
 
 
 def finish_tile(
@@ -135,14 +137,16 @@ def finish_tile(
         return _no_mesh()
     tile = grid.tile(key)
     decimator = _restored(state, filled_window(clean, tile), plan)
-    seams = _run(decimator, plan, plan.limits[-1:], last=True)
-    result = _result(decimator, seams, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
+    done = _run(decimator, plan, [Goal(max_cost=plan.limits[-1])], last=True)
+    result = _result(decimator, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
     result["waiting"] = grid.in_collar(result["vertices"])
-    return result
+    return result | {"done": added_up([state["done"], done])}
 
 
-def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipped: Int) -> Arrays:
-    """Decimate the free vertices of a piece; all others stay.
+def decimate_piece(
+    clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipped: Int, removed: int | None = None
+) -> Arrays:
+    """Decimate the free vertices of a piece, up to the limits of cost, or until so many are removed; all others stay.
 
     ``flipped`` (K,) are pixels of the background that the mesh covers, and of the foreground that it does not cover.
     """
@@ -164,59 +168,77 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
     segments = Segments(closed.vertices[piece.seams], np.ones(len(piece.seams))) if len(piece.seams) else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     decimator.renew_records()
-    seams = _run(decimator, plan, plan.limits, last=True)
-    result = _result(decimator, seams, area, clean.shape[1], covered)
-    result["origin"] = _origin(decimator.mesh, mesh, ~piece.free)
-    return result
+    goals = [Goal(max_cost=limit) for limit in plan.limits]
+    if removed is not None:
+        goals = [Goal(target=max(len(closed.vertices) - removed, 1))]
+    done = _run(decimator, plan, goals, last=True)
+    result = _result(decimator, area, clean.shape[1], covered)
+    return result | {"origin": _origin(decimator.mesh, mesh, ~piece.free), "done": done}
 
 
 def pilot(
     clean: WindowedMap, grid: TileGrid, keys: list[tuple[int, int]], plan: DecimationPlan, densities: list[float]
 ) -> Arrays:
     """Find the limits (R,) of cost at which sample tiles have so many vertices for each pixel after each round."""
-    made = [(_tile_decimator(clean, grid, key, plan), _undisturbed(grid, key)) for key in keys]
-    samples = [(decimator, inside) for decimator, inside in made if decimator is not None]
+    samples = _sample_tiles(clean, grid, keys, plan)
     limits: list[float] = []
     for density in densities:
         limits.append(_limit_for(samples, density, max(plan.level, *limits, LEAST_LIMIT)))
         for decimator, _ in samples:
-            _run(decimator, plan, (limits[-1],), last=False)
+            _run(decimator, plan, [Goal(max_cost=limits[-1])], last=False)
     return {"limits": np.array(limits)}
+
+
+def _sample_tiles(
+    clean: WindowedMap, grid: TileGrid, keys: list[tuple[int, int]], plan: DecimationPlan
+) -> list[tuple[Decimator, Inside]]:
+    """Return the start meshes of sample tiles, and the part of each in which its vertices count."""
+    masks = [(key, clean.mask_window(grid.tile(key).rows, grid.tile(key).columns)) for key in keys]
+    far = sum(int(np.count_nonzero(_inside(mask, _undisturbed(grid, key)))) for key, mask in masks)
+    fair = far >= FAIR * sum(int(np.count_nonzero(mask)) for _, mask in masks)
+    made = []
+    for key, mask in masks:
+        # Foreground that is all near seams is no sample of what is far from them: then tiles are meshes on their own.
+        inside = _undisturbed(grid, key) if fair else (0, 0, mask.shape[1], mask.shape[0])
+        made.append((_tile_decimator(clean, grid, key, plan, waits=fair), inside))
+    return [(decimator, inside) for decimator, inside in made if decimator is not None]
 
 
 def _limit_for(samples: list[tuple[Decimator, Inside]], density: float, lowest: float) -> float:
     """Return the limit of cost, at least the lowest, at which samples have so many vertices for each pixel."""
-    pixels = sum(int(np.count_nonzero(_inside(each.pixels.normal_map.mask, inside))) for each, inside in samples)
-    copies = [(counting_collapser(each.mesh, each.pixels, each.records), inside) for each, inside in samples]
-    limits, counts = [lowest], [math.inf]
-    while counts[-1] > density * pixels and limits[-1] < MOST_LIMIT:
-        limits.append(limits[-1] * COARSE_RUNG if len(counts) > 1 else lowest)
+    wanted = density * sum(int(np.count_nonzero(_inside(each.pixels.normal_map.mask, part))) for each, part in samples)
+    copies = [
+        (counting_collapser(each.mesh, each.pixels, each.records, each.options.in_plane), inside)
+        for each, inside in samples
+    ]
+    limits, counts = [lowest], [sum(count(lowest, inside) for count, inside in copies)]
+    rungs = 1
+    while counts[-1] > wanted and limits[-1] < MOST_LIMIT:
+        limits.append(limits[-1] * COARSE_RUNG**rungs)
         counts.append(sum(count(limits[-1], inside) for count, inside in copies))
-    return interpolated_limit(np.array(limits[1:]), np.array(counts[1:]), density * pixels)
+        # Where only costly edges are left, or none that may collapse, the next limit is far away.
+        rungs = min(2 * rungs, MOST_RUNGS) if counts[-1] > STALLED * counts[-2] else 1
+    return interpolated_limit(np.array(limits), np.array(counts), wanted)
 
 
-def interpolated_limit(limits: NDArray[np.floating], counts: NDArray[np.number], wanted: float) -> float:
-    """Return the limit at which about ``wanted`` vertices are left, from rising limits (K,) and their counts (K,)."""
-    if len(limits) == 1 or wanted <= 0:
-        return float(limits[-1])
-    x, y = np.log(limits), -np.log(np.maximum(counts, 0.5))
-    goal = -math.log(wanted)
-    place = int(np.clip(np.searchsorted(y, goal), 1, len(y) - 1))
-    slope = max((y[place] - y[place - 1]) / (x[place] - x[place - 1]), 1e-6)
-    step = np.clip((goal - y[place]) / slope, -FARTHEST, FARTHEST)
-    return float(np.exp(x[place] + step))
-
-
-def _run(decimator: Decimator, plan: DecimationPlan, limits: tuple[float, ...], last: bool) -> NDArray[np.int32]:
-    """Run rounds up to these limits of cost; return the edges (S, 2) along which depth jumps, if it was the last."""
+def _run(decimator: Decimator, plan: DecimationPlan, goals: list[Goal], last: bool) -> Float:
+    """Run rounds up to these goals; return what was ``done``, see :func:`added_up`."""
     expected = max(round(plan.density * np.count_nonzero(decimator.mesh.covered)), 3)
-    if decimator.segments is not None and limits and not decimator.is_smooth:
-        decimator.make_room_for_lines(Goal(max_cost=limits[0]))
-    for number, limit in enumerate(limits):
+    if decimator.segments is not None and goals and not decimator.is_smooth:
+        decimator.make_room_for_lines(goals[0])
+    rounds = []
+    for number, goal in enumerate(goals):
         if decimator.segments is not None:
             decimator.straighten_lines(expected, may_drop=False)
-        decimator.round(Goal(max_cost=limit), last=last and number == len(limits) - 1)
-    return decimator.polish_lines() if last else np.empty((0, 2), np.int32)
+        done = decimator.round(goal, last=last and number == len(goals) - 1)
+        rounds.append(np.array([done.collapses, done.flips, done.moves, done.largest_cost]))
+    return added_up(rounds)
+
+
+def added_up(done: list[NDArray[Any]]) -> Float:
+    """Add up what was done, each (4,): numbers of collapses, flips and moves, and the largest cost of a collapse."""
+    table = np.array([np.zeros(4), *done])
+    return np.append(table[:, :3].sum(axis=0), table[:, 3].max())
 
 
 def _tile_hierarchy(
@@ -235,8 +257,10 @@ def _tile_hierarchy(
     return replace(hierarchy, mask=normal_map.mask, corner=(0, 0)), normal_map
 
 
-def _tile_decimator(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan) -> Decimator | None:
-    """Return the start mesh of a tile, whose collars along seams are locked; None without foreground."""
+def _tile_decimator(
+    clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, waits: bool = True
+) -> Decimator | None:
+    """Return the start mesh of a tile, whose collars along seams are locked if they wait; None without foreground."""
     made = _tile_hierarchy(clean, grid, key, plan)
     if made is None:
         return None
@@ -246,10 +270,15 @@ def _tile_decimator(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], pl
     coverage = normal_map.mask * np.uint8(COVERED)
     if plan.options.keep_thin:
         coverage[_thin(clean, tile)] |= FIXED
+    if waits:
+        # A gap that ends at a seam may be a hole: if it were filled here, the tiles would join across it.
+        fixed = np.ones(tile.shape, np.bool_)
+        _inside(fixed, _far_from_seams(grid, key, COLLAR))[:] = False
+        coverage[fixed] |= FIXED
     closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage)
     lines = plan.lines_in(tile)
     KeptCorners.of(None, lines, normal_map).flag(closed)
-    collar = grid.in_collar(mesh.vertices + tile.corner)
+    collar = grid.in_collar(mesh.vertices + tile.corner) & waits
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
     segments = Segments.of(lines) if lines else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
@@ -266,8 +295,12 @@ def _inside(mask: Bool, inside: Inside) -> Bool:
 
 def _undisturbed(grid: TileGrid, key: tuple[int, int]) -> Inside:
     """Return left, top, right and bottom of the part of a tile that no seam disturbs, relative to its corner."""
+    return _far_from_seams(grid, key, COLLAR + UNDISTURBED)
+
+
+def _far_from_seams(grid: TileGrid, key: tuple[int, int], margin: int) -> Inside:
+    """Return left, top, right and bottom of the part of a tile beyond a margin along its seams."""
     (rows, columns), (height, width) = grid.counts, grid.tile(key).shape
-    margin = COLLAR + UNDISTURBED
     return (
         margin if key[1] else 0,
         margin if key[0] else 0,
@@ -282,9 +315,9 @@ def _thin(clean: WindowedMap, area: Window) -> Bool:
     return thin_pixels(clean.mask_window(wide.rows, wide.columns))[area.place_in(wide)]
 
 
-def _result(decimator: Decimator, seams: NDArray[np.int32], area: Window, width: int, covered: Bool) -> Arrays:
+def _result(decimator: Decimator, area: Window, width: int, covered: Bool) -> Arrays:
     """Return a decimated piece in the image, and the pixels, numbered in it, that are not ``covered`` as before."""
-    mesh = decimator.mesh
+    seams, mesh = decimator.polish_lines(), decimator.mesh
     row, column = np.nonzero(mesh.covered != covered)
     return {
         "vertices": mesh.vertices + area.corner,
@@ -363,4 +396,5 @@ def _no_mesh() -> Arrays:
         "seams": np.empty((0, 2), np.int32),
         "flipped": np.empty(0, np.int64),
         "waiting": np.empty(0, np.bool_),
+        "done": np.zeros(4),
     }

@@ -22,6 +22,7 @@ from normalmesh.jumps.placement import placed_offsets
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.jumps import Placement
+from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.tiles.clean_map import CleanMap
@@ -135,11 +136,14 @@ def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, work: Refinemen
     for number, turn in enumerate(work.turns):
         flips, moves = refine(closed, unknown, normal_map, turn, noise)
         changes[number] = flips.sum(), moves.sum()
-    origin = np.arange(len(unknown))
+    origin, flipped = np.arange(len(unknown)), np.empty(0, np.int64)
     if work.tidies:
         tidied = tidy(closed, unknown, normal_map)
         closed, unknown, origin = tidied.mesh, tidied.unknown, tidied.kept
         component = component[origin]
+        changed = covered_pixels(mesh, area.shape) != covered_pixels(closed.to_screen(), area.shape)
+        row, column = np.nonzero(changed)
+        flipped = (row + area.top).astype(np.int64) * clean.shape[1] + column + area.left
     if added:
         unknown, component = split_worst(closed, unknown, normal_map, added, component)
         origin = np.append(origin, np.full(len(unknown) - len(origin), -1))
@@ -151,7 +155,7 @@ def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, work: Refinemen
         "origin": origin,
         "changes": changes,
         "seams": np.empty((0, 2), np.int32),
-        "flipped": np.empty(0, np.int64),
+        "flipped": flipped,
     }
 
 

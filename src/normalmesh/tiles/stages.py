@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.decimation.rounds import RESERVE
+from normalmesh.decimation.rounds import RESERVE, needs_of_shape
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -104,6 +104,8 @@ class Stages:
         self.names.clear()
 
 
+#: What the names of the stages of the decimation begin with.
+DECIMATION = "decimate-"
 #: Share of the time that stages take, by what their names end with; others take none to speak of.
 SHARES = {
     "components": 0.01,
@@ -148,14 +150,15 @@ def reconstruct_in_pieces(
         prior = TiledPrior.of(options.integration, clean, grid, known, stages.run("prior-"))
 
     def decimated() -> WholeMesh:
-        return decimate_in_pieces(clean, grid, rule, options.decimation, stages.run("decimate-"), known.lines).cut()
+        return decimate_in_pieces(clean, grid, rule, options.decimation, stages.run(DECIMATION), known.lines).cut()
 
     mesh = stages.kept("decimated", decimated)
     asked = rule.target(foreground)
-    report = _report(mesh, rule.target(foreground), engine)
+    vertices = len(mesh.vertices)
     solver = PieceSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement, prior)
     mesh = _integrated(mesh, solver, options.integration.refine, asked, stages)
     warn_of_doubts(float(mesh.error), float(mesh.bent))
+    report = _report(mesh, vertices, asked, known, engine)
     return _surface(mesh, solver, options.integration, known, report, noise, stages)
 
 
@@ -203,10 +206,28 @@ def _degrees(mesh: WholeMesh, clean: CleanMap, grid: TileGrid, noise: MapNoise, 
     return np.where(found >= 0, known[found], degrees)
 
 
-def _report(mesh: WholeMesh, target: int | None, engine: Engine) -> Decimation:
-    """Return the report on the decimation of all pieces."""
-    total = Round(len(mesh.vertices), 0, 0, 0, 0.0)
-    return Decimation((total,), target, True, dict(engine.seconds), dict(engine.cpu_seconds))
+def _report(mesh: WholeMesh, decimated: int, target: int | None, jumps: Jumps, engine: Engine) -> Decimation:
+    """Return the report on the decimation of all pieces, after which the mesh had so many vertices."""
+    collapses, flips, moves = (int(count) for count in mesh.done[:3])
+    total = Round(decimated, collapses, flips, moves, float(mesh.done[3]))
+    seconds, cpu_seconds = (_part(each, decimation=True) for each in (engine.seconds, engine.cpu_seconds))
+    reason = "" if target is None else _why_missed(mesh, target, bool(jumps.lines))
+    return Decimation((total,), target, not reason, seconds, cpu_seconds, int(mesh.dropped_lines), reason)
+
+
+def _why_missed(mesh: WholeMesh, target: int, is_cut: bool) -> str:
+    """Explain why a mesh does not have the number of vertices that was asked for; empty if it has."""
+    if len(mesh.vertices) == target:
+        return ""
+    if len(mesh.vertices) < target:
+        return "the foreground has no use for more"
+    reasons = ["lines along which depth jumps are kept"] if is_cut else needs_of_shape(mesh.screen())
+    return "; ".join([*reasons, "tiles keep vertices along their seams: larger tiles come closer"])
+
+
+def _part(seconds: Mapping[str, float], decimation: bool) -> dict[str, float]:
+    """Return the seconds of the stages of the decimation, or of all others."""
+    return {name: each for name, each in seconds.items() if name.startswith(DECIMATION) == decimation}
 
 
 def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: int | None, stages: Stages) -> WholeMesh:
@@ -269,7 +290,8 @@ def _surface(
     check_range(unknown, camera)
     found = find_discontinuities(jumps, final, unknown, camera, mesh.component, fixed) if options.cuts else None
     rounds = tuple((int(flips), int(moves)) for flips, moves in mesh.rounds)
-    seconds, cpu_seconds = dict(stages.engine.seconds), dict(stages.engine.cpu_seconds)
+    engine = stages.engine
+    seconds, cpu_seconds = (_part(each, decimation=False) for each in (engine.seconds, engine.cpu_seconds))
     integration = Integration(noise.usual.degrees, "elimination", float(mesh.error), rounds, seconds, cpu_seconds)
     return Surface.from_unknown(
         final,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,11 @@ class TileGrid:
         """Return the pixels of a tile."""
         top, left = self.area.top + key[0] * self.side, self.area.left + key[1] * self.side
         return Window(top, left, min(top + self.side, self.area.bottom), min(left + self.side, self.area.right))
+
+    def shifted(self) -> TileGrid:
+        """Return a grid whose seams lie halfway between those of this one."""
+        back = self.side // 2
+        return replace(self, area=replace(self.area, top=self.area.top - back, left=self.area.left - back))
 
     def in_collar(self, points: Float) -> NDArray[np.bool_]:
         """Return which of the points (K, 2), as u, v, lie at a seam."""

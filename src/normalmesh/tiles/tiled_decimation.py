@@ -22,18 +22,20 @@ from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSA
 from normalmesh.decimation.stopping import StoppingRule, falling_targets
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
+from normalmesh.tiles.cost_limits import interpolated_limit
 from normalmesh.tiles.decimation_tasks import (
+    FAIR,
     DecimationPlan,
+    added_up,
     begin_tile,
     decimate_piece,
     finish_tile,
-    interpolated_limit,
     pilot,
     tile_histogram,
 )
 from normalmesh.tiles.map_windows import Run, WindowedMap
 from normalmesh.tiles.tile_grid import TileGrid
-from normalmesh.tiles.whole_mesh import WholeMesh
+from normalmesh.tiles.whole_mesh import Piece, WholeMesh, shares
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -42,8 +44,10 @@ Bool = NDArray[np.bool_]
 SAMPLES, SAMPLE_SIDE = 16, 4 * PERIOD
 #: Limits of the last round that tiles try, as multiples of the one that the samples lead to.
 RUNGS = 1.1 ** np.arange(-6, 7)
-#: Share of the foreground far from seams from which on the counts of tiles are taken to be a fair sample.
-FAIR = 0.05
+#: Share of the vertices asked for up to which there may be more: to remove them, all tiles are read once more.
+TOLERATED = 0.005
+#: Share of the surplus that a trim may leave if another one is to follow.
+HOPELESS = 0.95
 
 
 def decimate_in_pieces(
@@ -78,8 +82,13 @@ def decimate_in_pieces(
         plan = _with_last_limit(plan, rungs, list(begun.values()), foreground, target)
     done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled})
     mesh = WholeMesh.joined([done[key] for key in filled])
+    mesh.done = added_up([done[key]["done"] for key in filled])
     for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
         _decimate_zones(mesh, clean, grid, plan, run, stage, zone)
+    mesh.dropped_lines = np.array(len(lines) - len(plan.lines))
+    if target_given:
+        wanted = rule.expected_vertices(foreground)
+        _trim(mesh, clean, grid, plan, run, wanted)
     return mesh
 
 
@@ -175,7 +184,30 @@ def _decimate_zones(
     pieces = dict(mesh.pieces(zone))
     flipped = mesh.flipped
     found = run(stage, decimate_piece, {name: (clean, piece, plan, flipped) for name, piece in pieces.items()})
-    mesh.replace([(pieces[name], found[name]) for name in pieces])
+    _put_back(mesh, pieces, found)
+
+
+def _put_back(mesh: WholeMesh, pieces: Mapping[int, Piece], found: Mapping[int, Mapping[str, Any]]) -> None:
+    """Put decimated pieces back into the mesh, and count what was done to them."""
+    mesh.replace([(pieces[name], result) for name, result in found.items()])
+    mesh.done = added_up([mesh.done, *(result["done"] for result in found.values())])
+
+
+def _trim(mesh: WholeMesh, clean: WindowedMap, grid: TileGrid, plan: DecimationPlan, run: Run, wanted: int) -> None:
+    """Remove vertices beyond those wanted after the cuts: first in tiles, then in tiles that lie across their seams."""
+    # The refinement of the surface will move the vertices.
+    plan = replace(plan, options=replace(plan.options, passes=0))
+    before = math.inf
+    for stage, tiles in (("trim", grid), ("trim-2", grid.shifted())):
+        excess = len(mesh.cut().vertices) - wanted
+        # Where hardly any edge may collapse, another try would be in vain.
+        if excess <= TOLERATED * wanted or excess > HOPELESS * before:
+            return
+        before = excess
+        pieces = dict(mesh.pieces(tiles.tile_of(mesh.vertices)))
+        removed = {name: count for name, count in shares(pieces, excess).items() if count}
+        arguments = {name: (clean, pieces[name], plan, mesh.flipped, count) for name, count in removed.items()}
+        _put_back(mesh, pieces, run(stage, decimate_piece, arguments))
 
 
 def _spread(zone: NDArray[np.int32], faces: NDArray[np.int32], around: Bool) -> None:

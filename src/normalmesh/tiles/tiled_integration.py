@@ -31,7 +31,7 @@ from normalmesh.tiles.tile_faces import TileFaces
 from normalmesh.tiles.tile_grid import TileGrid
 from normalmesh.tiles.tiled_equations import TiledEquations
 from normalmesh.tiles.tiled_prior import TiledPrior
-from normalmesh.tiles.whole_mesh import Arrays, Piece, WholeMesh
+from normalmesh.tiles.whole_mesh import Arrays, WholeMesh, shares
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -146,7 +146,7 @@ class PieceSolver:
         changes = np.zeros((len(work.turns), 2), np.int64)
         for stage in ZONES:
             pieces = dict(mesh.pieces(_zones(mesh, self.grid, stage)))
-            added = _shares(pieces, target - len(mesh.vertices)) if stage == "tiles" and target else {}
+            added = shares(pieces, target - len(mesh.vertices)) if stage == "tiles" and target else {}
             found = run(
                 stage,
                 refine_piece,
@@ -166,13 +166,6 @@ def _edges(faces: TileFaces, equations: Mapping[int, Arrays]) -> Elements:
         name: np.concatenate([equations[tile][name] for tile in faces.tiles]) for name in ("pairs", "weights", "steps")
     }
     return Elements.of_edges(**joined, count=len(faces.tile))
-
-
-def _shares(pieces: Mapping[int, Piece], count: int) -> dict[int, int]:
-    """Divide a number of new vertices among pieces, in proportion to their vertices; none if it is negative."""
-    sizes = np.array([np.count_nonzero(piece.free) for piece in pieces.values()])
-    ends = np.round(np.cumsum(sizes) / max(sizes.sum(), 1) * max(count, 0)).astype(np.int64)
-    return dict(zip(pieces, np.diff(ends, prepend=0).tolist(), strict=True))
 
 
 def _part(mesh: WholeMesh, faces: TileFaces, tile: int) -> TileMesh:

@@ -76,6 +76,10 @@ class WholeMesh:
         Numbers of flips and moves in the rounds of refinement so far.
     error : () float64
         Estimated error of the unknown, in px.
+    done : (4,) float64
+        Collapses, flips and moves of the decimation so far, and the largest cost (px⁴) of a collapse.
+    dropped_lines : () int64
+        Lines of jumps that were left out, because they would have needed too many vertices.
     levels : (C,) float64
         What has to be added to the unknown of each component that a prior fixes; empty without a prior.
     bent : () float64
@@ -92,6 +96,8 @@ class WholeMesh:
     fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
     rounds: Int = field(default_factory=lambda: np.empty((0, 2), np.int64))
     error: Float = field(default_factory=lambda: np.array(0.0))
+    done: Float = field(default_factory=lambda: np.zeros(4))
+    dropped_lines: Int = field(default_factory=lambda: np.array(0))
     levels: Float = field(default_factory=lambda: np.empty(0))
     bent: Float = field(default_factory=lambda: np.array(0.0))
 
@@ -130,6 +136,8 @@ class WholeMesh:
             self.flipped,
             component=cut.component,
             fixed=fixed[cut.origin],
+            done=self.done,
+            dropped_lines=self.dropped_lines,
         )
 
     def cut_again(self, edges: NDArray[np.integer]) -> None:
@@ -258,6 +266,13 @@ class WholeMesh:
             if len(getattr(self, name)):
                 setattr(self, name, getattr(self, name)[used])
         self.faces, self.seams = number[self.faces], number[self.seams]
+
+
+def shares(pieces: Mapping[int, Piece], count: int) -> dict[int, int]:
+    """Divide a number of vertices among pieces, in proportion to their free ones; none if it is negative."""
+    sizes = np.array([np.count_nonzero(piece.free) for piece in pieces.values()])
+    ends = np.round(np.cumsum(sizes) / max(sizes.sum(), 1) * max(count, 0)).astype(np.int64)
+    return dict(zip(pieces, np.diff(ends, prepend=0).tolist(), strict=True))
 
 
 def _boundary(vertices: Float, faces: Faces) -> NDArray[np.int32]:
