@@ -116,8 +116,15 @@ def test_jumps_along_a_seam_and_through_a_crossing():
 
 
 def test_tiles_do_not_join_across_gaps_that_may_be_filled():
-    mask = np.random.default_rng(0).random((280, 80)) < 0.7
+    mask = np.random.default_rng(4).random((280, 80)) < 0.7
     surface = tiled(waves(mask.shape, mask=mask)[0], compression=0.98, decimation={"keep_thin": False})
     assert surface.mesh.check().ok
     assert surface.components.max() + 1 == ndimage.label(mask)[1]
     assert surface.coverage == Coverage.of(surface.mesh, mask)
+
+
+def test_a_threshold_means_the_same_in_one_tile_as_in_memory():
+    normal_map = waves((300, 300))[0]
+    whole = nm.reconstruct(normal_map, threshold=10.0)
+    one_tile = nm.reconstruct_tiled(normal_map, threshold=10.0, tiles=384, workers=0)
+    assert len(one_tile.vertices) == pytest.approx(len(whole.vertices), rel=0.01)

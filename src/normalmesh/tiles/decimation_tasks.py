@@ -143,9 +143,7 @@ def finish_tile(
     return result | {"done": added_up([state["done"], done])}
 
 
-def decimate_piece(
-    clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipped: Int, removed: int | None = None
-) -> Arrays:
+def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipped: Int, removed: int = 0) -> Arrays:
     """Decimate the free vertices of a piece, up to the limits of cost, or until so many are removed; all others stay.
 
     ``flipped`` (K,) are pixels of the background that the mesh covers, and of the foreground that it does not cover.
@@ -168,9 +166,9 @@ def decimate_piece(
     segments = Segments(closed.vertices[piece.seams], np.ones(len(piece.seams))) if len(piece.seams) else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     decimator.renew_records()
-    goals = [Goal(max_cost=limit) for limit in plan.limits]
-    if removed is not None:
-        goals = [Goal(target=max(len(closed.vertices) - removed, 1))]
+    goals = (
+        [Goal(target=max(len(closed.vertices) - removed, 1))] if removed else [Goal(max_cost=c) for c in plan.limits]
+    )
     done = _run(decimator, plan, goals, last=True)
     result = _result(decimator, area, clean.shape[1], covered)
     return result | {"origin": _origin(decimator.mesh, mesh, ~piece.free), "done": done}
@@ -282,7 +280,8 @@ def _tile_decimator(
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
     segments = Segments.of(lines) if lines else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
-    if mesh.faces.shape[0] < 2 * normal_map.foreground:
+    # As in memory: only the order of costs matters for a target, but a threshold is for costs from the pixel grid on.
+    if not plan.even and mesh.faces.shape[0] < 2 * normal_map.foreground:
         decimator.renew_records()
     return decimator
 
