@@ -16,9 +16,10 @@ from scipy.sparse import csr_matrix, diags
 
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.solvers.sparse_system import PreparedSystem
+from normalmesh.tiles.elimination import TiledSystem
 from normalmesh.tiles.elimination_tasks import Arrays
-from normalmesh.tiles.tile_elements import Elements
-from normalmesh.tiles.tiled_solver import TiledSolver
+from normalmesh.tiles.merge_tree import MergeTree
+from normalmesh.tiles.tile_elements import Elements, Partition
 
 Float = NDArray[np.float64]
 
@@ -49,8 +50,9 @@ def main() -> None:
         for count in options.tiles:
             engine = _Engine()
             start = time.process_time()
-            solver = TiledSolver((0.0, 0.0), CELL * options.cells / count, count, count, engine)
-            found = solver.system(elements, places).solve(max_error=1e-7)
+            row, column = np.minimum(places.T[::-1] // (CELL * options.cells / count), count - 1).astype(np.int32)
+            partition = Partition(elements, row * np.int32(count) + column, places)
+            found = TiledSystem(partition, MergeTree.of(count, count), engine).solve(max_error=1e-7)
             seconds = time.process_time() - start
             difference = np.abs(found.x - expected.x).max()
             print(
@@ -70,7 +72,7 @@ class _Engine:
     def __call__(
         self, stage: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]
     ) -> Mapping[int, Arrays]:
-        name, results = stage.split("-")[2], {}
+        name, results = stage.split("-")[0], {}
         for key in arguments:
             given = arguments[key]
             start = time.process_time()
