@@ -8,7 +8,7 @@ from scipy.sparse import block_diag, coo_matrix, csr_matrix, diags
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMeshError
-from normalmesh.solvers.border_elimination import BorderElimination, condense
+from normalmesh.solvers.border_elimination import BorderElimination
 from normalmesh.solvers.dense_elimination import backward, eliminated, forward
 from normalmesh.solvers.gauge import Gauge
 from thread_counts import on_one_and_on_several
@@ -41,12 +41,12 @@ def test_condensed_and_expanded_against_dense(n, share, seed):
     rng = np.random.default_rng(seed)
     matrix, places = planar(n, rng)
     border, right = rng.permutation(n)[: int(share * n)], rng.normal(size=n)
-    found = condense(matrix, right, border, places)
+    found = BorderElimination(matrix, border, places)
     expected = schur_complement(matrix, border)
-    np.testing.assert_allclose(found.triangle, triangle_of(expected), atol=1e-12)
+    np.testing.assert_allclose(found.triangle(), triangle_of(expected), atol=1e-12)
     x = np.linalg.solve(matrix.toarray(), right)
-    np.testing.assert_allclose(expected @ x[border], found.right, atol=1e-10)
-    np.testing.assert_allclose(BorderElimination(matrix, border, places).expanded(right, x[border]), x, atol=1e-10)
+    np.testing.assert_allclose(expected @ x[border], found.condensed(right), atol=1e-10)
+    np.testing.assert_allclose(found.expanded(right, x[border]), x, atol=1e-10)
 
 
 @pytest.mark.parametrize("own", [0, 1, 3, 4, 63, 66, 130, 300])
@@ -92,10 +92,10 @@ def test_the_same_bits_for_any_number_of_threads():
     border, right = rng.permutation(3000)[:350], rng.normal(size=3000)
 
     def compute():
-        found = condense(matrix, right, border, places)
-        panel, triangle = eliminated([(np.arange(350), found.triangle)], np.zeros(200), 150)
+        found = BorderElimination(matrix, border, places)
+        panel, triangle = eliminated([(np.arange(350), found.triangle())], np.zeros(200), 150)
         # Below the diagonal is nothing.
-        return np.concatenate([found.triangle, found.right, np.triu(panel).ravel(), triangle])
+        return np.concatenate([found.triangle(), found.condensed(right), np.triu(panel).ravel(), triangle])
 
     assert np.array_equal(*on_one_and_on_several(compute))
 

@@ -6,7 +6,7 @@ import pytest
 from normalmesh import NormalMap, Orthographic, Perspective
 from normalmesh.normals import noise as noise_module
 from normalmesh.normals.noise import MapNoise, Noise, component_noise, without_noise
-from normalmesh.tiles.clean_map import CleanMap, clean_window
+from normalmesh.tiles.clean_map import CleanMap
 from normalmesh.tiles.map_windows import Window, tiles_of
 from normalmesh.tiles.mask_components import find_components
 from normalmesh.tiles.tile_noise import find_noise
@@ -71,12 +71,12 @@ def test_filtered_windows_are_those_of_the_whole_map(camera, several):
     noise = MapNoise(tuple(Noise(3.0 - k / 2, 1.0 + k) for k in range(count)), tuple(components.areas.tolist()))
     expected = without_noise(normal_map, noise)
     for window in tiles_of(Window.whole(normal_map.shape), 110).values():
-        found = clean_window(normal_map, window.rows, window.columns, noise, components)
+        found = CleanMap(normal_map, components, noise).window(window.rows, window.columns)
         assert np.array_equal(found.mask, expected.mask[window.rows, window.columns])
         # Of another camera, rays are rounded elsewhere.
         tolerance = 1e-6 if camera.is_central else 0
         np.testing.assert_allclose(found.normals, expected.normals[window.rows, window.columns], rtol=0, atol=tolerance)
-    assert clean_window(normal_map, slice(0, 6), slice(0, SIZE), noise, components) is None
+    assert CleanMap(normal_map, components, noise).window(slice(0, 6), slice(0, SIZE)) is None
 
 
 def test_windows_of_one_component():

@@ -38,9 +38,3 @@ class GeoReference:
         if abs(along_columns - along_rows) > SQUARE * largest or abs(a * b + d * e) > SQUARE * largest**2:
             return None
         return math.sqrt(along_columns * along_rows)
-
-    def of_window(self, top: int, left: int) -> GeoReference:
-        """Return the georeference of the window whose first pixel is in row ``top`` and column ``left``."""
-        a, b, c, d, e, f = self.transform
-        transform = (a, b, a * left + b * top + c, d, e, d * left + e * top + f)
-        return GeoReference(transform, self.crs_tags, self.units)

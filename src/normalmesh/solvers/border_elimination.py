@@ -6,8 +6,6 @@ border is the Schur complement. Given the values of the border, the interior fol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -20,22 +18,6 @@ from normalmesh.solvers.gauge import Gauge
 
 Float = NDArray[np.float64]
 Index = NDArray[np.integer]
-
-
-@dataclass(frozen=True, eq=False)
-class Condensed:
-    """The system that is left for b border unknowns.
-
-    Attributes
-    ----------
-    triangle : (b (b + 1) / 2,) float64
-        Upper triangle of the symmetric matrix, row by row.
-    right : (b,) float64
-        Right-hand side.
-    """
-
-    triangle: Float
-    right: Float
 
 
 class BorderElimination:
@@ -112,11 +94,3 @@ class BorderElimination:
                 entries = slice(tree.border[child], tree.border[child + 1])
                 x[tree.rows[entries]] += carried[entries]
         return x, carried
-
-
-def condense(
-    matrix: csr_matrix, right_side: Float, border: Index, coordinates: Float, gauge: Gauge | None = None
-) -> Condensed:
-    """Return the system that is left for the border; :class:`BorderElimination` describes the arguments."""
-    eliminated = BorderElimination(matrix, border, coordinates, gauge)
-    return Condensed(eliminated.triangle(), eliminated.condensed(right_side))

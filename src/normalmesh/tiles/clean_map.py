@@ -75,10 +75,3 @@ class CleanMap:
             return None
         smooth = without_noise(noisy, self.noise, self.components.maps(self.source, around, noisy))
         return smooth.window(*inner)
-
-
-def clean_window(
-    normal_map: WindowedMap, rows: slice, columns: slice, noise: MapNoise, components: MaskComponents
-) -> NormalMap | None:
-    """Return a window of a map without its noise, None without foreground."""
-    return CleanMap(normal_map, components, noise).window(rows, columns)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from normalmesh.facets.facets import FacetSystem
 from normalmesh.mesh.components import components
 from normalmesh.solvers.gauge import Gauge
 
@@ -57,11 +56,6 @@ class Elements:
         """Return the elements of edges alone, over ``count`` faces."""
         nothing, rows = np.zeros(count), csr_matrix((0, count))
         return cls(pairs, weights, steps, nothing, nothing, rows, np.empty(0), np.empty(0))
-
-    @classmethod
-    def of_facets(cls, facets: FacetSystem) -> Elements:
-        """Return the elements of a facet system: those of its inner edges."""
-        return cls.of_edges(facets.pairs, facets.weights, facets.steps, len(facets.means.mesh.faces))
 
     def holding(self, held: Float, values: Float) -> Elements:
         """Return the elements with weights and values (M,) that hold faces."""
