@@ -102,8 +102,9 @@ class MeshSolver:
             return self._with_prior(system, equations, unknown, of_face)
         surface, equations = self._facets(FaceMeans.of(mesh, self.normal_map, SAMPLES, planes_only=True))
         offsets = self._offsets(surface, equations, of_face)
-        # Values at the vertices need memory of their own.
+        # Values at the vertices, and the means and equations of the next mesh, need memory of their own.
         del equations
+        self._workspace.release()
         return surface.at_vertices(offsets)
 
     def find_fixed(self, mesh: ScreenMesh) -> None:

@@ -17,11 +17,15 @@ class Workspace:
     def __init__(self) -> None:
         self._buffer = np.empty(0)
 
+    def release(self) -> None:
+        """Give the memory back."""
+        self._buffer = np.empty(0)
+
     def reserve(self, count: int, kind: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
         """Return an uninitialised buffer of `count` numbers, float64 or float32."""
         doubles = -(-count * np.dtype(kind).itemsize // 8)
         if self._buffer.size < doubles:
             # The old memory is released first. A reserve for larger systems costs nothing as long as it is not touched.
-            self._buffer = np.empty(0)
+            self.release()
             self._buffer = np.empty(doubles + doubles // 4)
         return self._buffer.view(kind)[:count]
