@@ -47,7 +47,7 @@ def test_names_of_modules_are_unique():
 def test_tests_mirror_the_rooms():
     rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
     folders = {path.name for path in (ROOT / "tests").iterdir() if list(path.glob("test_*.py"))}
-    assert folders - {"robustness"} == rooms
+    assert folders - {"robustness", "integrations"} == rooms
 
 
 def test_no_test_imports_another():
