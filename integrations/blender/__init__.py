@@ -89,7 +89,7 @@ class NORMALMESH_PT_panel(bpy.types.Panel):
 
 
 def normal_map_of(image, convention):
-    """Return the normal map of an image, from its file if it has one: Blender may have converted colours to linear ones."""
+    """Return the normal map of an image, from its file if there is one: Blender may have changed the colours."""
     import normalmesh as nm
 
     path = Path(bpy.path.abspath(image.filepath))
