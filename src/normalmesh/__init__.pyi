@@ -8,6 +8,7 @@ from .evaluation.looks import Looks, measure_looks
 from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
+from .files.heights import from_heights
 from .files.lights import read_lights
 from .files.maps_on_disk import MapOnDisk
 from .files.normal_maps import read_normal_map
@@ -25,6 +26,7 @@ from .normals.camera import Camera
 from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
 from .normals.georeference import GeoReference
+from .normals.gradients import from_gradients
 from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
@@ -72,6 +74,8 @@ __all__ = [
     "estimate_memory",
     "evaluate",
     "find_jumps",
+    "from_gradients",
+    "from_heights",
     "integrate",
     "integrate_pixels",
     "measure_looks",
