@@ -23,8 +23,8 @@ def encode_normals(
 ) -> bytes:
     """Encode the channels (H, W, 3) of a normal map in the format of the path's suffix.
 
-    PNG: 16 or 8 bit with the mask as alpha. EXR and TIFF: floats of 32 bit with alpha, or fewer bits. NPY: float32, zero
-    outside the mask. ``bits`` is one of :data:`NORMALS_BITS`, by default the first one of the format.
+    PNG: 16 or 8 bit with the mask as alpha. EXR and TIFF: floats of 32 bit with alpha, or fewer bits. NPY: float32,
+    zero outside the mask. ``bits`` is one of :data:`NORMALS_BITS`, by default the first one of the format.
     """
     suffix = checked_suffix(path, NORMALS_SUFFIXES, "normals")
     bits = checked_bits(path, bits, NORMALS_BITS[suffix])

@@ -32,13 +32,13 @@ def from_heights(
     ----------
     heights
         (H, W) as :meth:`Surface.depth_map` defines them: height towards the viewer, in the unit of the pixel size
-        (orthographic), or distance along the optical axis (perspective). NaN where unknown. Or a file of them: NPY, NPZ,
-        MAT, EXR, or a grey TIFF or PNG, taken as they are stored.
+        (orthographic), or distance along the optical axis (perspective). NaN where unknown. Or a file of them: NPY,
+        NPZ, MAT, EXR, or a grey TIFF or PNG, taken as they are stored.
     mask
         (H, W), nonzero = foreground; default: where heights are known.
     camera
-        A camera or a file with its matrix, as for :func:`read_normal_map`. Default: :class:`Orthographic` with pixels of
-        side 1. Give ``Orthographic(0.25)`` if heights are in mm and pixels 0.25 mm wide.
+        A camera or a file with its matrix, as for :func:`read_normal_map`. Default: :class:`Orthographic` with pixels
+        of side 1. Give ``Orthographic(0.25)`` if heights are in mm and pixels 0.25 mm wide.
 
     Raises
     ------

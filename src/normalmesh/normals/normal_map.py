@@ -236,8 +236,8 @@ class NormalMap:
 
         A shrunk map is that of the surface averaged over the new pixels: its slopes are means of slopes, which unlike
         means of normals keep heights. An enlarged map interpolates slopes bilinearly. A new pixel is foreground if at
-        least half of its area is. Pixel size, focal lengths and principal point follow, so that surfaces have the same size
-        and place as before: without a pixel size, lengths stay in pixels of this map.
+        least half of its area is. Pixel size, focal lengths and principal point follow, so that surfaces have the
+        same size and place as before: without a pixel size, lengths stay in pixels of this map.
 
         Parameters
         ----------
@@ -268,8 +268,8 @@ class NormalMap:
         ----------
         mask
             (H, W), nonzero = pixels to fill, where they have no normal yet. What reaches beyond the foreground
-            continues it, without a bound at its outer rim. Default: all holes, that is, background that is not connected
-            to the border of the image.
+            continues it, without a bound at its outer rim. Default: all holes, that is, background that is not
+            connected to the border of the image.
         largest
             Holes of more pixels stay. Default: any size.
 
