@@ -33,7 +33,9 @@ from .normals.perspective import Perspective
 from .normals.repairs import Repairs
 from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
+from .reconstruction.fitted_prior import FittedPrior, fit_prior
 from .reconstruction.levels import reconstruct_levels
+from .reconstruction.network_output import NetworkOutput, from_network
 from .reconstruction.pipeline import reconstruct
 from .reconstruction.tiled_reconstruction import reconstruct_tiled
 from .reconstruction.within import reconstruct_within
@@ -49,6 +51,7 @@ __all__ = [
     "Diagnosis",
     "Discontinuities",
     "Evaluation",
+    "FittedPrior",
     "GeoReference",
     "Integration",
     "IsotropicMesh",
@@ -57,6 +60,7 @@ __all__ = [
     "Looks",
     "MapOnDisk",
     "MeshCheck",
+    "NetworkOutput",
     "NormalMap",
     "NormalMeshError",
     "NormalMeshWarning",
@@ -74,8 +78,10 @@ __all__ = [
     "estimate_memory",
     "evaluate",
     "find_jumps",
+    "fit_prior",
     "from_gradients",
     "from_heights",
+    "from_network",
     "integrate",
     "integrate_pixels",
     "measure_looks",

@@ -6,7 +6,7 @@ import io
 import math
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning, path_text, shape_text
-from normalmesh.files.formats import reading, unusable
+from normalmesh.files.formats import file_format, reading, unknown_format, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.files.size_limits import check_image_size
 from normalmesh.normals.gradients import normals_of_gradients
@@ -76,6 +76,15 @@ def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDAr
     shapes_of, load = {"NPZ": (_npz_shapes, _npz_array), "MAT": (_mat_shapes, _mat_array)}[file_format]
     with reading(path, file_format):
         return load(path, _chosen_name(path, shapes_of(path), variable, _DEPTHS))
+
+
+def read_npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+    """Return those arrays of an NPZ file that have one of several names."""
+    if (found := file_format(path)) != "NPZ":
+        raise unknown_format(path, found, "an NPZ file")
+    with reading(path, "NPZ"):
+        shapes = _npz_shapes(path)
+        return {name: _npz_array(path, name) for name in names if name in shapes}
 
 
 def read_npz_camera(path: Path) -> dict[str, NDArray[np.generic]]:
