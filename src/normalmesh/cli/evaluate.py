@@ -117,7 +117,7 @@ def evaluate(
     if as_json:
         print_json(_figures(result, found))
     else:
-        _report(found)
+        _report(found, align is not None)
     if error_map is not None:
         _write_error_map(error_map, found, scale, console)
 
@@ -170,11 +170,12 @@ def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, 
     return case
 
 
-def _report(found: Evaluation) -> None:
+def _report(found: Evaluation, is_chosen: bool) -> None:
     if found.rmse == found.rmse:  # NaN if no depth is known
         print_field("RMSE", f"{found.rmse:.4g} {found.units} at {count_text(found.depths_compared, 'pixel')}")
         print_field("MADE", f"{found.made:.4g} {found.units}")
-        print_field("aligned by", ALIGNED_BY[found.align])
+        if is_chosen:
+            print_field("aligned by", ALIGNED_BY[found.align])
     print_field("MAE", f"{found.mae:.3f}° at {count_text(found.normals_compared, 'pixel')}")
     print_field("vertices", f"{found.vertices} for {found.foreground} pixels")
     print_field("compression", f"{100 * found.compression:.2f} %")

@@ -33,9 +33,9 @@ def filled_map(normal_map: NormalMap, mask: ArrayLike | None, largest: int | Non
     system = PreparedSystem(matrix, coordinates=np.stack([columns, rows], axis=1).astype(np.float64))
     for axis in range(2):
         slopes[rows, columns, axis] = system.solve(sums[:, axis]).x
-    normals = normal_map.normals.copy()
-    normals[holes] = normals_of_slopes(slopes, normal_map.camera)[holes]
-    return NormalMap.derived(normals, normal_map.mask | holes, normal_map.camera)
+    found = NormalMap.derived(normals_of_slopes(slopes, normal_map.camera), holes, normal_map.camera)
+    normals = np.where(holes[..., None], found.normals, normal_map.normals)
+    return NormalMap.cleaned(normals, normal_map.mask | holes, normal_map.camera)
 
 
 def _holes(mask: Mask, wanted: Mask | None, largest: int) -> Mask:
