@@ -141,3 +141,16 @@ def test_rejected_options(options, status, message, made):
     result = invoke("evaluate", made / "s.npy", "--normals", made / "n.png", *options)
     assert result.exit_code == status
     assert message in result.stderr
+
+
+def test_a_tilt_is_forgiven(made, tmp_path):
+    """A tilt of a few degrees is most of the error, until it is aligned."""
+    rows = np.arange(SIZE[0] if isinstance(SIZE, tuple) else SIZE)[:, None]
+    np.save(tmp_path / "tilted.npy", medallion().height + 0.05 * rows)
+    given = (tmp_path / "tilted.npy", "--normals", made / "n.png", "--truth", made / "truth.npy")
+    tilted, rigid = figures(*given), figures(*given, "--align", "rigid")
+    assert (tilted["align"], rigid["align"]) == ("offset", "rigid")
+    assert rigid["rmse"] < 0.2 * tilted["rmse"]
+    assert "aligned by   a rotation and a translation" in succeed("evaluate", *given, "--align", "rigid").stdout
+    without_truth = invoke("evaluate", made / "s.npy", "--normals", made / "n.png", "--align", "rigid")
+    assert without_truth.exit_code == 2
