@@ -220,8 +220,8 @@ def _depth_gauge(
         return DepthGauge(found, true, which, is_scale=align == "scale"), both
     rows, columns = np.nonzero(both)
     screen = np.stack([columns, rows], axis=1) + 0.5
-    points = (camera.points(screen, camera.unknown_of_depth(depths)) for depths in (found, true))
-    return PointGauge(*points, which, camera, has_scale=align == "similarity"), both
+    points, true_points = (camera.points(screen, camera.unknown_of_depth(depths)) for depths in (found, true))
+    return PointGauge(points, true_points, which, camera, has_scale=align == "similarity"), both
 
 
 def _angles(

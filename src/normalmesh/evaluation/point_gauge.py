@@ -82,8 +82,8 @@ class PointGauge:
 
     def doubt(self) -> str | None:
         """Return a warning if result and truth have opposite directions or, without a scale, other units."""
-        depths = (self.camera.depth(points) for points in (self.found, self.truth))
-        return DepthGauge(*depths, self.component, is_scale=self.has_scale).doubt()
+        found, truth = (self.camera.depth(points) for points in (self.found, self.truth))
+        return DepthGauge(found, truth, self.component, is_scale=self.has_scale).doubt()
 
     def _sums(self, values: Float) -> Float:
         """Return the sums (C, k) of values (K, k) over each component."""

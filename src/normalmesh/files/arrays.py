@@ -198,7 +198,7 @@ def _slope_names(shapes: Shapes) -> tuple[str, str] | None:
 def _normals_of_slopes(path: Path, p: NDArray[np.generic], q: NDArray[np.generic]) -> NDArray[np.float32]:
     if p.dtype.kind != "f" or q.dtype.kind != "f":
         raise unusable(path, f"slopes must be floats, not {p.dtype} and {q.dtype}")
-    return normals_of_gradients(p, q)
+    return normals_of_gradients(p.astype(np.float64), q.astype(np.float64))
 
 
 def is_mask_name(name: str) -> bool:

@@ -41,7 +41,7 @@ def checked_bits(path: Path, bits: object, possible: tuple[int, ...]) -> int:
         raise NormalMeshError(
             f"cannot write {path_text(path)}: bits of this format must be {listed}, not {repr_for_error(bits)}"
         )
-    return int(bits)  # type: ignore[call-overload]  # it equals one of several integers
+    return next(each for each in possible if each == bits)
 
 
 def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:

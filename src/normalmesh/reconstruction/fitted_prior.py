@@ -167,8 +167,9 @@ def _less_means(values: Float, part: NDArray[np.intp], weights: Float) -> Float:
 def _weights(residuals: Float) -> Float:
     """Return weights (K,) with which squares of residuals are absolute values, except for small ones."""
     sizes = np.abs(residuals)
-    weights: Float = 1 / np.maximum(sizes, max(SMALL * float(np.median(sizes)), 1e-12 * float(sizes.max()), 1e-300))
-    return weights / weights.max()
+    least = max(SMALL * float(np.median(sizes)), 1e-12 * float(sizes.max()), 1e-300)
+    weights: Float = least / np.maximum(sizes, least)
+    return weights
 
 
 def _outlying(residuals: Float, size: Float) -> NDArray[np.bool_]:

@@ -107,11 +107,11 @@ def from_network(
     view = _camera(arrays, camera, (rows, columns), pixel_centre, depth is not None)
     if depth is not None and not view.is_central:
         depth = -depth
-    if mask is not None:
-        inside = mask >= 0.5
+    if mask is None:
+        known: NDArray[np.bool_] = np.isfinite(normals[..., 2] if depth is None else depth)
     else:
-        inside = np.isfinite(normals).all(axis=-1) if depth is None else np.isfinite(depth)
-    return NetworkOutput(NormalMap(normals, inside, view), depth)
+        known = mask >= 0.5
+    return NetworkOutput(NormalMap(normals, known, view), depth)
 
 
 def _arrays(output: Mapping[str, Any] | str | PathLike[str]) -> dict[str, NDArray[Any]]:
