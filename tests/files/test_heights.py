@@ -48,7 +48,7 @@ def test_files(tmp_path):
     [
         (np.ones((3, 4, 3)), None, "3×4×3"),
         (np.ones((1, 4)), None, "2×2 or more"),
-        (np.full((5, 5), np.nan), None, "no usable normal"),
+        (np.full((5, 5), np.nan), None, "heights are empty"),
         (-np.ones((5, 5)), Perspective(10, 10, 2, 2), "positive distances"),
     ],
 )

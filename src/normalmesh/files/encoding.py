@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -36,12 +37,12 @@ def checked_bits(path: Path, bits: object, possible: tuple[int, ...]) -> int:
     """Return the bits of a channel, by default the first ones possible, or raise :class:`NormalMeshError`."""
     if bits is None:
         return possible[0]
-    if isinstance(bits, bool) or bits not in possible:
+    if not isinstance(bits, Integral) or int(bits) not in possible:
         listed = " or ".join(map(str, possible))
         raise NormalMeshError(
             f"cannot write {path_text(path)}: bits of this format must be {listed}, not {repr_for_error(bits)}"
         )
-    return next(each for each in possible if each == bits)
+    return int(bits)
 
 
 def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:

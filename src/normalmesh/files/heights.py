@@ -58,6 +58,10 @@ def from_heights(
     view.check_depths(values, "distances, which are NaN where they are unknown,")
     unknown = view.unknown_of_depth(values)
     slopes = np.stack([_slopes_along(unknown.T).T, _slopes_along(unknown)], axis=-1)
+    if not np.isfinite(slopes).all(axis=-1).any():
+        raise NormalMeshError(
+            "heights are empty: there is no pixel with a finite height that has such neighbours in its row and column"
+        )
     return NormalMap(normals_of_slopes(slopes, view), mask, view)  # type: ignore[arg-type]  # None: no mask
 
 

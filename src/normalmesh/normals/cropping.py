@@ -28,7 +28,7 @@ def cropped(normal_map: NormalMap, rectangle: object, margin: int) -> NormalMap:
 def _window(rectangle: object, shape: tuple[int, int]) -> tuple[slice, slice]:
     """Return rows and columns of a rectangle given in one of two ways."""
     sides = tuple(rectangle) if isinstance(rectangle, tuple | list) else ()
-    if len(sides) == 2:
+    if len(sides) == 2 and all(isinstance(side, slice) for side in sides):
         return checked_window(*sides, shape)
     numbers = [int(side) for side in sides if isinstance(side, Integral) and not isinstance(side, bool)]
     if len(sides) == len(numbers) == 4:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.normals.camera import Camera
+from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
@@ -45,7 +45,7 @@ def from_gradients(
     --------
     Of heights z in pixels: ``q, p = np.gradient(z)`` and ``from_gradients(p, q, convention="directx")``.
     """
-    axes = Convention.parse(convention)
+    axes, view = Convention.parse(convention), Orthographic() if camera is None else checked_camera(camera)
     if axes.order[2] != 2:
         raise NormalMeshError(f"gradients are those of z over x and y: the third axis must be z, not {axes.axes}")
     first, second = (checked_array(values, name, "an array of floats", "f") for values, name in ((p, "p"), (q, "q")))
@@ -54,9 +54,11 @@ def from_gradients(
             "p and q must have the same shape (rows, columns), "
             f"not {shape_text(first.shape)} and {shape_text(second.shape)}"
         )
+    if not (np.isfinite(first) & np.isfinite(second)).any():
+        raise NormalMeshError("p and q are empty: there is no pixel in which both are finite")
     # The normal that points towards the viewer, whichever way z does.
     normals = axes.signs[2] * axes.to_project(normals_of_gradients(first, second))
-    return NormalMap(normals.astype(np.float32), mask, camera or Orthographic())  # type: ignore[arg-type]  # None: no mask
+    return NormalMap(normals.astype(np.float32), mask, view)  # type: ignore[arg-type]  # None: no mask
 
 
 def normals_of_gradients(p: NDArray[np.floating], q: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -12,9 +12,12 @@ from normalmesh.arguments import checked_image_shape, checked_positive
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.slopes import normals_of_slopes, slopes_of
+from normalmesh.runtime.memory_budget import require_memory
 
 #: Share of a pixel that may be missing at the last row or column without another one: rounding of factors.
 NOTHING = 1e-9
+#: Bytes that a new pixel takes: slopes, their weights, normals and temporary arrays.
+PIXEL_BYTES = 100
 
 
 def resized_map(normal_map: NormalMap, size: float | tuple[int, int]) -> NormalMap:
@@ -23,6 +26,7 @@ def resized_map(normal_map: NormalMap, size: float | tuple[int, int]) -> NormalM
     if (down, across) == (1, 1):
         return normal_map
     camera = normal_map.camera.resampled(across, down)
+    require_memory(PIXEL_BYTES * math.prod(shape), "the resized map", "choose a smaller size")
     inside = normal_map.mask.astype(np.float32)
     lengths = list(zip(normal_map.shape, shape, (down, across), strict=True))
     area_rows, area_columns = (_area_weights(*length) for length in lengths)
@@ -51,7 +55,9 @@ def _target(normal_map: NormalMap, size: float | tuple[int, int]) -> tuple[tuple
     rows, columns = normal_map.shape
     if not isinstance(size, tuple | list | np.ndarray):
         factor = checked_positive(size, "size", "a positive factor, or rows and columns")
-        shape = checked_image_shape(tuple(max(math.ceil(factor * side - NOTHING), 1) for side in (rows, columns)))
+        shape = checked_image_shape(
+            tuple(max(math.ceil(factor * side - NOTHING), 1) for side in (rows, columns)), "size"
+        )
         return shape, (factor, factor)
     shape = checked_image_shape(size, "size")
     down, across = shape[0] / rows, shape[1] / columns

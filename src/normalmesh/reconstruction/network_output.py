@@ -212,5 +212,8 @@ def _camera(
     if matrix.shape == (3, 3) and np.abs(matrix[:2, 2]).max() <= NORMALISED:
         matrix[0] *= shape[1]
         matrix[1] *= shape[0]
-        return Perspective.from_matrix(matrix, "half")
-    return Perspective.from_matrix(matrix, pixel_centre)
+        pixel_centre = "half"
+    try:
+        return Perspective.from_matrix(matrix, pixel_centre)
+    except NormalMeshError as error:
+        raise NormalMeshError(f"intrinsics: {error}") from error
