@@ -9,6 +9,7 @@ import scipy.io
 from meshes import bumpy_map, disc
 from normalmesh import NormalMap, NormalMeshError, NormalMeshWarning, Orthographic, Perspective, read_normal_map
 from normalmesh.evaluation.synthetic.analytic import sphere
+from normalmesh.files.inspection import inspect_file
 
 CAMERA = Perspective(70.0, 64.0, 20.0, 33.0, 0.5)
 
@@ -73,6 +74,7 @@ def test_full_frame_with_a_flat_border(tmp_path):
 def test_npz_holds_the_camera(camera, tmp_path):
     bumpy_map(camera=camera).save(tmp_path / "n.npz")
     assert read_normal_map(tmp_path / "n.npz").camera == camera
+    assert inspect_file(tmp_path / "n.npz").camera == camera
     assert read_normal_map(tmp_path / "n.npz", camera=Orthographic(3.0)).camera == Orthographic(3.0)
 
 

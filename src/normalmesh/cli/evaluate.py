@@ -141,9 +141,10 @@ def _case(
 
     # A camera given by name depends on the size of the image.
     named = view[1] is not None or view[0] == "perspective"
-    camera = selected_camera(*view, read_size(normals) if named else (1, 1))
+    given = view != (None, None)
+    camera = selected_camera(*view, read_size(normals) if named else (1, 1)) if given else None
     normal_map = read_normal_map(normals, masked[0], camera, convention, alpha=masked[1])
-    return Case("truth", normal_map, units=units or camera.default_units)
+    return Case("truth", normal_map, units=units or normal_map.camera.default_units)
 
 
 def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, placed: bool, console: Console) -> Case:

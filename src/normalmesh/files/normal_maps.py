@@ -112,7 +112,7 @@ def read_normal_map(
     alpha = checked_alpha(alpha)
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
-    camera = _own_camera(path) if camera is None else camera
+    camera = own_camera(path) if camera is None else camera
     ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels):
         stored = read_stored(path, variable)
@@ -168,7 +168,7 @@ def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
     return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
 
 
-def _own_camera(path: Path) -> Camera | None:
+def own_camera(path: Path) -> Camera | None:
     """Return the camera that an NPZ file holds besides its normals, or None."""
     if file_format(path) != "NPZ":
         return None

@@ -189,7 +189,8 @@ def _depth(arrays: dict[str, NDArray[Any]], shape: tuple[int, int]) -> Float | N
         points = _without_batch(arrays["points"], 3, "points", "(rows, columns, 3)")
         depth = _image({"points": points[..., -1]}, "points", shape)
     if depth is not None:
-        depth[~(np.isfinite(depth) & (depth > 0))] = np.nan
+        # Affine-invariant distances may be negative.
+        depth[~np.isfinite(depth) | (depth == 0)] = np.nan
     return depth
 
 
