@@ -64,3 +64,25 @@ def mean_angle(normals, truth, counted):
         if np.any(normals[p]) and np.any(truth[p])
     ]
     return sum(angles) / len(angles)
+
+
+def motion(found, truth, has_scale):
+    """Return scale, rotation and translation that move points to the truth best, by Horn's quaternions (1987)."""
+    p, q = found - found.mean(axis=0), truth - truth.mean(axis=0)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = sum(np.outer(a, b) for a, b in zip(p, q, strict=True))
+    matrix = [
+        [xx + yy + zz, yz - zy, zx - xz, xy - yx],
+        [yz - zy, xx - yy - zz, xy + yx, zx + xz],
+        [zx - xz, xy + yx, yy - xx - zz, yz + zy],
+        [xy - yx, zx + xz, yz + zy, zz - xx - yy],
+    ]
+    w, x, y, z = np.linalg.eigh(matrix)[1][:, -1]
+    rotation = np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
+    scale = sum(b @ rotation @ a for a, b in zip(p, q, strict=True)) / sum(a @ a for a in p) if has_scale else 1.0
+    return scale, rotation, truth.mean(axis=0) - scale * rotation @ found.mean(axis=0)

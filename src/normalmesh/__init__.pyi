@@ -8,6 +8,7 @@ from .evaluation.looks import Looks, measure_looks
 from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
+from .files.heights import from_heights
 from .files.lights import read_lights
 from .files.maps_on_disk import MapOnDisk
 from .files.normal_maps import read_normal_map
@@ -25,13 +26,16 @@ from .normals.camera import Camera
 from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
 from .normals.georeference import GeoReference
+from .normals.gradients import from_gradients
 from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
 from .normals.repairs import Repairs
 from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
+from .reconstruction.fitted_prior import FittedPrior, fit_prior
 from .reconstruction.levels import reconstruct_levels
+from .reconstruction.network_output import NetworkOutput, from_network
 from .reconstruction.pipeline import reconstruct
 from .reconstruction.tiled_reconstruction import reconstruct_tiled
 from .reconstruction.within import reconstruct_within
@@ -47,6 +51,7 @@ __all__ = [
     "Diagnosis",
     "Discontinuities",
     "Evaluation",
+    "FittedPrior",
     "GeoReference",
     "Integration",
     "IsotropicMesh",
@@ -55,6 +60,7 @@ __all__ = [
     "Looks",
     "MapOnDisk",
     "MeshCheck",
+    "NetworkOutput",
     "NormalMap",
     "NormalMeshError",
     "NormalMeshWarning",
@@ -72,6 +78,10 @@ __all__ = [
     "estimate_memory",
     "evaluate",
     "find_jumps",
+    "fit_prior",
+    "from_gradients",
+    "from_heights",
+    "from_network",
     "integrate",
     "integrate_pixels",
     "measure_looks",

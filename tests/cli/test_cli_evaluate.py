@@ -141,3 +141,26 @@ def test_rejected_options(options, status, message, made):
     result = invoke("evaluate", made / "s.npy", "--normals", made / "n.png", *options)
     assert result.exit_code == status
     assert message in result.stderr
+
+
+def test_a_tilt_is_forgiven(made, tmp_path):
+    """A tilt of a few degrees is most of the error, until it is aligned."""
+    rows = np.arange(SIZE)[:, None]
+    np.save(tmp_path / "tilted.npy", medallion().height + 0.05 * rows)
+    given = (tmp_path / "tilted.npy", "--normals", made / "n.png", "--truth", made / "truth.npy")
+    tilted, rigid = figures(*given), figures(*given, "--align", "rigid")
+    assert (tilted["align"], rigid["align"]) == ("offset", "rigid")
+    assert rigid["rmse"] < 0.2 * tilted["rmse"]
+    assert "aligned by   a rotation and a translation" in succeed("evaluate", *given, "--align", "rigid").stdout
+    without_truth = invoke("evaluate", made / "s.npy", "--normals", made / "n.png", "--align", "rigid")
+    assert without_truth.exit_code == 2
+
+
+def test_the_camera_of_an_npz_file_is_taken(made, tmp_path):
+    normal_map = nm.read_normal_map(made / "n.png", camera=nm.Perspective.centred(150.0, (SIZE, SIZE)))
+    normal_map.save(tmp_path / "n.npz")
+    depth = nm.integrate_pixels(normal_map)
+    np.save(tmp_path / "d.npy", depth)
+    found = figures(tmp_path / "d.npy", "--normals", tmp_path / "n.npz", "--truth", tmp_path / "d.npy")
+    assert (found["align"], found["units"]) == ("scale", "units")
+    assert found["mae"] == pytest.approx(nm.evaluate(depth, normal_map, depth).mae)

@@ -18,6 +18,7 @@ from normalmesh import (
 )
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import angles_between, normals_of_depth
+from normalmesh.evaluation.point_gauge import PointGauge
 from normalmesh.evaluation.synthetic.medallion import Medallion
 
 CAMERAS = [Orthographic(0.7), Perspective(30.0, 28.0, 12.0, 11.0)]
@@ -279,3 +280,54 @@ class TestRefused:
         truth = Medallion(32)
         with pytest.raises(NormalMeshError, match="has its own depth"):
             evaluate(truth.height, Case("a", truth.normal_map, truth.height), truth.height)
+
+
+class TestAlignment:
+    @pytest.mark.parametrize("camera", CAMERAS, ids=str)
+    @pytest.mark.parametrize("align", ["rigid", "similarity"])
+    def test_naive_twin_of_two_components(self, camera, align):
+        rng = np.random.default_rng(3)
+        mask = np.ones(SHAPE, bool)
+        mask[:, 10] = False
+        case = Case("two", bumpy_map(SHAPE, camera=camera, mask=mask), rng.uniform(2, 3, SHAPE))
+        found = case.depth + rng.normal(0, 0.1, SHAPE)
+        result = evaluate(found, case, align=align)
+        angles = normals_of_depth(found, camera)
+        rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
+        screen = np.stack([columns, rows], axis=-1) + 0.5
+        points, true = (camera.points(screen, camera.unknown_of_depth(each)) for each in (found, case.depth))
+        for side in (slice(0, 10), slice(11, None)):
+            p, q = points[:, side].reshape(-1, 3), true[:, side].reshape(-1, 3)
+            scale, rotation, translation = naive_metrics.motion(p, q, align == "similarity")
+            moved = scale * p @ rotation.T + translation
+            np.testing.assert_allclose(
+                result.depth_error[:, side].ravel(), camera.depth(moved) - camera.depth(q), atol=1e-12
+            )
+            angles[:, side] = angles[:, side] @ rotation.T
+        assert result.rmse == pytest.approx(np.sqrt(np.nanmean(result.depth_error**2)))
+        assert result.mae == pytest.approx(naive_metrics.mean_angle(angles, case.normals, mask), rel=1e-9)
+        assert result.align == align
+
+    def test_a_motion_is_found_again(self):
+        """Of a tilted and scaled copy, only the alignment that has both is exact."""
+        points, tilt = np.random.default_rng(0).normal(size=(50, 3)), np.radians(4)
+        turn = np.array([[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
+        moved, component = 1.7 * points @ turn.T + 5, np.zeros(50, int)
+        similar, rigid = (PointGauge(points, moved, component, CAMERAS[1], scaled) for scaled in (True, False))
+        np.testing.assert_allclose(similar.motions.rotation[0], turn, atol=1e-12)
+        np.testing.assert_allclose(similar.motions.scale, 1.7)
+        np.testing.assert_allclose(similar.squares(), 0, atol=1e-12)
+        assert np.abs(rigid.squares()).max() > 0.5
+
+    @pytest.mark.parametrize("camera", CAMERAS, ids=str)
+    def test_offset_and_scale_whatever_the_camera(self, camera):
+        case = random_case(camera, 1)
+        for align, found in (("offset", case.depth + 3), ("scale", 2.5 * case.depth)):
+            assert evaluate(found, case, align=align).rmse == pytest.approx(0, abs=1e-12)
+        with pytest.raises(NormalMeshError, match="offset, scale, similarity, rigid"):
+            evaluate(case.depth, case, align="affine")
+
+    def test_points_on_a_line_are_not_turned(self):
+        line = np.outer(np.arange(5.0), [1, 2, 0.5])
+        gauge = PointGauge(line, line + np.array([0, 0, 3.0]), np.zeros(5, int), CAMERAS[0], False)
+        np.testing.assert_array_equal(gauge.motions.rotation[0], np.eye(3))

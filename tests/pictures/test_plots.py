@@ -63,6 +63,16 @@ def test_error(pyplot, surface, normal_map):
     assert ax.images[0].colorbar.ax.get_ylabel() == "degrees"
 
 
+def test_error_of_the_depth(pyplot, surface, normal_map):
+    depth = Medallion(96).height
+    ax = plot_error(surface, normal_map, depth=depth, align="rigid")
+    expected = evaluate(surface, normal_map, depth, align="rigid")
+    assert ax.images[0].get_array().mean() == pytest.approx(np.nanmean(np.abs(expected.depth_error)))
+    assert f"{expected.rmse:.3g} px" in ax.get_title()
+    with pytest.raises(NormalMeshError, match="give the true depth, too"):
+        plot_error(surface, normal_map, align="rigid")
+
+
 def test_error_of_another_image_is_rejected(pyplot, surface):
     with pytest.raises(NormalMeshError, match=r"96×96 pixels but the normal map has 64×64"):
         plot_error(surface, Medallion(64).normal_map)

@@ -128,6 +128,8 @@ def calls(surface, mesh, tmp_path_factory):
         "formulation": "facets", "parameters": "gradient", "metric": "screen", "clamp": None, "discontinuities": "auto",
         "noise": 0.0, "refine": 1, "prior": None, "distance": 1.0, "units": "px", "progress": None,
     }  # fmt: skip
+    rise = np.indices((SIDE, SIDE))[1] * -0.2
+    seen = {"normal": -NORMALS, "mask": NORMAL_MAP.mask, "intrinsics": np.eye(3), "depth": 5 - rise, "points": None}
     running = {"decimation": None, "threads": None, "memory_limit": None, "progress": None}
     return {
         "Camera": [
@@ -147,6 +149,7 @@ def calls(surface, mesh, tmp_path_factory):
         "Coverage": record,
         "Discontinuities": record,
         "Evaluation": record,
+        "FittedPrior": record,
         "GeoReference": record,
         "Integration": record,
         "Looks": record,
@@ -166,7 +169,16 @@ def calls(surface, mesh, tmp_path_factory):
             ),
             (NORMAL_MAP.window, window),
             (NORMAL_MAP.mask_window, window),
+            (NORMAL_MAP.crop, {"rectangle": None, "margin": 0}),
+            (NORMAL_MAP.resize, {"size": 0.5}),
+            (NORMAL_MAP.rotated, {"degrees": 90}),
+            (NORMAL_MAP.filled, {"mask": NORMAL_MAP.mask, "largest": None}),
+            (
+                NORMAL_MAP.save,
+                {"path": folder / "saved.png", "convention": "opengl", "bits": None, "matrix": None},
+            ),
         ],
+        "NetworkOutput": record,
         "NormalMeshError": record,
         "NormalMeshWarning": record,
         "Orthographic": [(nm.Orthographic, {"pixel_size": 1.0})],
@@ -213,7 +225,21 @@ def calls(surface, mesh, tmp_path_factory):
         ],
         "evaluate": [
             (nm.evaluate, {"result": surface, "truth": NORMAL_MAP, "depth": None, "counted": None,
-                           "each_component": True}),
+                           "each_component": True, "align": None}),
+        ],
+        "fit_prior": [
+            (nm.fit_prior, {"depth": NORMAL_MAP.normals[..., 0] + rise, **on_map, "shift": False, "jumps": None}),
+        ],
+        "from_gradients": [
+            (nm.from_gradients, {"p": rise, "q": rise, "mask": None, "camera": None, "convention": "opengl"}),
+        ],
+        "from_heights": [(nm.from_heights, {"heights": rise, "mask": None, "camera": None})],
+        "from_network": [
+            (
+                nm.from_network,
+                {"output": {"normal": -NORMALS}, "camera": None, "convention": "opencv", "pixel_centre": "integer"},
+            ),
+            (lambda **given: nm.from_network({**seen, **given}), seen),
         ],
         "integrate": [
             (nm.integrate, {"mesh": mesh, **on_map, **integrating, "jumps": None}),
@@ -241,7 +267,10 @@ def calls(surface, mesh, tmp_path_factory):
         ],
         "pixel_faces": [(nm.pixel_faces, {"mesh": mesh, "shape": (SIDE, SIDE)})],
         "plot_density": [(nm.plot_density, {"surface": surface, "ax": None})],
-        "plot_error": [(nm.plot_error, {"surface": surface, **on_map, "ax": None})],
+        "plot_error": [
+            (nm.plot_error, {"surface": surface, **on_map, "ax": None}),
+            (nm.plot_error, {"surface": surface, **on_map, "depth": rise, "align": None}),
+        ],
         "plot_wireframe": [(nm.plot_wireframe, {"surface": surface, "ax": None})],
         "read_lights": [(nm.read_lights, {"path": folder / "lights.txt"})],
         "read_normal_map": [

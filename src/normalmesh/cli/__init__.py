@@ -13,6 +13,7 @@ from normalmesh.cli.completion import completion
 from normalmesh.cli.console import allow_any_file_name
 from normalmesh.cli.convert import convert
 from normalmesh.cli.demo import demo
+from normalmesh.cli.edit import edit
 from normalmesh.cli.error_handling import Commands, debug_option
 from normalmesh.cli.evaluate import evaluate
 from normalmesh.cli.inspect import inspect
@@ -33,6 +34,7 @@ normalmesh.add_command(inspect)
 normalmesh.add_command(reconstruct)
 normalmesh.add_command(evaluate)
 normalmesh.add_command(convert)
+normalmesh.add_command(edit)
 normalmesh.add_command(render)
 normalmesh.add_command(view)
 normalmesh.add_command(bench)

@@ -118,11 +118,13 @@ def _view(
     pixel_size: float | None,
 ) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
-    from normalmesh.files.normal_maps import read_size
+    from normalmesh.files.normal_maps import own_camera, read_size
     from normalmesh.normals.orthographic import Orthographic
 
     if normals is not None:
         size = read_size(normals)
+        if view == (None, None) and pixel_size is None and (own := own_camera(normals)) is not None:
+            return own, size
     if size is None:
         raise click.UsageError("the size of the depth map is missing: add --normals FILE or --size COLUMNSxROWS")
     return selected_camera(*view, size) if pixel_size is None else Orthographic(pixel_size), size

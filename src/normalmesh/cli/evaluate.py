@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.metrics import Evaluation
     from normalmesh.files.alpha import Alpha
 
+#: What was aligned, for people.
+ALIGNED_BY = {
+    "offset": "an offset of the depth of each component",
+    "scale": "a scale of each component",
+    "similarity": "a rotation, a translation and a scale of each component",
+    "rigid": "a rotation and a translation of each component",
+}
 #: Fraction of the foreground with a true depth, below which a notice questions whether truth and normals match.
 MIN_TRUTH_COVERAGE = 0.9
 
@@ -44,6 +51,12 @@ MIN_TRUTH_COVERAGE = 0.9
     "--truth-model", metavar="MODEL", help="Model that NORMALS was rendered from: file or name (stone, vase, knot)."
 )
 @click.option("--placed", is_flag=True, help="MODEL is in the camera frame already; default: fitted to the image.")
+@click.option(
+    "--align",
+    type=click.Choice(("offset", "scale", "similarity", "rigid")),
+    help="What to align before errors are computed; default: offset (orthographic) or scale (perspective). "
+    "rigid also forgives a tilt, similarity a tilt and a scale.",
+)
 @click.option("--units", help="Unit of the depth, such as mm.")
 @click.option(
     "--error-map", type=click.Path(path_type=Path), help="Write a PNG of the depth error, or of the angular error."
@@ -63,6 +76,7 @@ def evaluate(
     away: bool,
     truth_model: str | None,
     placed: bool,
+    align: str | None,
     units: str | None,
     error_map: Path | None,
     scale: float | None,
@@ -72,13 +86,15 @@ def evaluate(
 
     RMSE and MADE of the depth require --truth or --truth-model. MAE is the mean angle to the normals of the model, or
     to NORMALS. A mesh must be in the camera frame of NORMALS, as reconstruct writes it. The height (orthographic) or
-    scale (perspective) of each component, which normals do not determine, is aligned first.
+    scale (perspective) of each component, which normals do not determine, is aligned first; see --align.
     """
     reject_two_cameras(camera, focal_px)
     if truth is not None and truth_model is not None:
         raise click.UsageError("give only one of --truth, --truth-model")
     _require("--away", away, "--truth", truth)
     _require("--placed", placed, "--truth-model", truth_model)
+    if align is not None and truth is None and truth_model is None:
+        raise click.UsageError("--align requires --truth or --truth-model")
     _require("--scale", scale is not None, "--error-map", error_map)
     if error_map is not None:
         from normalmesh.files.atomic import check_targets
@@ -92,7 +108,7 @@ def evaluate(
 
         case = _case(normals, (mask, alpha), (camera, focal_px), convention, units)
         case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
-        found = compare(result, case)
+        found = compare(result, case, align=align)
     if found.covered == 0:
         raise NormalMeshError(
             f"{path_text(result)}: covers no foreground pixel of {path_text(normals)}; "
@@ -101,7 +117,7 @@ def evaluate(
     if as_json:
         print_json(_figures(result, found))
     else:
-        _report(found)
+        _report(found, align is not None)
     if error_map is not None:
         _write_error_map(error_map, found, scale, console)
 
@@ -125,9 +141,10 @@ def _case(
 
     # A camera given by name depends on the size of the image.
     named = view[1] is not None or view[0] == "perspective"
-    camera = selected_camera(*view, read_size(normals) if named else (1, 1))
+    given = view != (None, None)
+    camera = selected_camera(*view, read_size(normals) if named else (1, 1)) if given else None
     normal_map = read_normal_map(normals, masked[0], camera, convention, alpha=masked[1])
-    return Case("truth", normal_map, units=units or camera.default_units)
+    return Case("truth", normal_map, units=units or normal_map.camera.default_units)
 
 
 def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, placed: bool, console: Console) -> Case:
@@ -154,10 +171,12 @@ def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, 
     return case
 
 
-def _report(found: Evaluation) -> None:
+def _report(found: Evaluation, is_chosen: bool) -> None:
     if found.rmse == found.rmse:  # NaN if no depth is known
         print_field("RMSE", f"{found.rmse:.4g} {found.units} at {count_text(found.depths_compared, 'pixel')}")
         print_field("MADE", f"{found.made:.4g} {found.units}")
+        if is_chosen:
+            print_field("aligned by", ALIGNED_BY[found.align])
     print_field("MAE", f"{found.mae:.3f}° at {count_text(found.normals_compared, 'pixel')}")
     print_field("vertices", f"{found.vertices} for {found.foreground} pixels")
     print_field("compression", f"{100 * found.compression:.2f} %")
@@ -182,7 +201,7 @@ def _report_looks(looks: Looks) -> None:
 
 def _figures(result: Path, found: Evaluation) -> dict[str, Any]:
     errors = ("rmse", "made", "depths_compared", "mae", "normals_compared")
-    names = (*errors, "vertices", "foreground", "compression", "covered", "spilled", "units")
+    names = (*errors, "vertices", "foreground", "compression", "covered", "spilled", "units", "align")
     looks = None if found.looks is None else asdict(found.looks)
     return {"result": str(result), **{name: getattr(found, name) for name in names}, "looks": looks}
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import checked_array, checked_bool, checked_nonzero, checked_path
+from normalmesh.arguments import checked_array, checked_bool, checked_choice, checked_nonzero, checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.evaluation.looks import Looks, looks_of
+from normalmesh.evaluation.point_gauge import PointGauge
 from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.mesh_formats import MESH_SUFFIXES
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 Float: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
+#: What :func:`evaluate` aligns.
+ALIGNMENTS = ("offset", "scale", "similarity", "rigid")
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -40,8 +44,8 @@ class Evaluation:
     Attributes
     ----------
     rmse, made
-        Root mean square and mean absolute depth error in ``units``, each after alignment by the optimal constant
-        (orthographic) or scale (perspective); NaN if no depth is known.
+        Root mean square and mean absolute depth error in ``units``, each after the alignment ``align``; NaN if no depth
+        is known.
     mae
         Mean angle over the pixels between the normals of the result and the true normals, in degrees. Like RMSE and
         MADE, it says nothing about foreground that the result does not cover: see ``covered``.
@@ -58,6 +62,8 @@ class Evaluation:
     looks
         Teeth, bad faces, needles and the like, see :class:`Looks`; None for a depth map, or for a mesh file that
         reaches behind the camera or very far from the image.
+    align
+        How the result was aligned: one of :data:`ALIGNMENTS`.
     """
 
     rmse: float
@@ -71,6 +77,7 @@ class Evaluation:
     angles: Float
     units: str
     looks: Looks | None = None
+    align: str = "offset"
 
     @property
     def depths_compared(self) -> int:
@@ -103,11 +110,11 @@ def evaluate(
     *,
     counted: ArrayLike | None = None,
     each_component: bool = True,
+    align: str | None = None,
 ) -> Evaluation:
     """Compare a surface, a mesh file or a depth map with the truth.
 
-    Normals determine a surface up to a constant height (orthographic) or scale (perspective), which is aligned first:
-    for RMSE by the mean difference or the least-squares scale, for MADE by the median difference or ratio.
+    Normals determine a surface up to a constant height (orthographic) or scale (perspective), which is aligned first.
 
     Parameters
     ----------
@@ -123,6 +130,19 @@ def evaluate(
         :attr:`Evaluation.depths_compared` and :attr:`Evaluation.normals_compared` are the numbers of those that count.
     each_component
         Whether to align each 4-connected component of the mask separately; False: all together.
+    align
+        What is aligned before errors are computed.
+
+        - ``"offset"``, the default for parallel rays: a constant is added to depths, for RMSE the mean difference, for
+          MADE the median difference.
+        - ``"scale"``, the default for perspective cameras: depths are multiplied, for RMSE by the least-squares scale,
+          for MADE by the median ratio.
+        - ``"rigid"``: the surface is moved and turned in space so that the squared distances between points of the same
+          pixel are least. It forgives a tilt, which inaccurate lights cause.
+        - ``"similarity"``: the same with a scale. Behind a perspective camera, this is the alignment of the paper.
+
+        After a rotation, errors are still differences of depth between points of the same pixel, for MADE less their
+        median, and normals are turned, too.
 
     Returns
     -------
@@ -141,6 +161,7 @@ def evaluate(
     elif depth is not None:
         raise NormalMeshError("a case has its own depth: omit depth, or give a normal map as truth")
     normal_map = truth.normal_map
+    align = checked_align(align, normal_map.camera)
     found = _Rasterised.of(result, normal_map.camera, normal_map.shape)
     seen = np.isfinite(found.depth)
     counts = seen & normal_map.mask
@@ -149,15 +170,14 @@ def evaluate(
         if not (inside & normal_map.mask).any():
             raise NormalMeshError("counted leaves no pixel of the foreground to compare")
         counts &= inside
-    angles = np.empty(normal_map.shape)
-    for rows in row_blocks(normal_map.shape):
-        angles[rows] = angles_between(found.normals[rows], truth.normals[rows])
-    angles[~counts] = np.nan
     rmse, made, error = np.nan, np.nan, np.full(normal_map.shape, np.nan)
-    gauge, both = _depth_gauge(found.depth, truth, counts, each_component)
+    component = pixel_components(normal_map.mask) if each_component else np.zeros(normal_map.shape, np.int32)
+    gauge, both = _depth_gauge(found.depth, truth, counts, component, align)
     if gauge is not None:
         error[both] = gauge.squares()
         rmse, made = float(np.sqrt(np.mean(error[both] ** 2))), float(np.mean(np.abs(gauge.absolutes())))
+    angles = _angles(found.normals, truth.normals, component, gauge)
+    angles[~counts] = np.nan
     if (doubt := _doubt(truth, counts, gauge)) is not None:
         warnings.warn(doubt, NormalMeshWarning, stacklevel=2)
     return Evaluation(
@@ -172,25 +192,59 @@ def evaluate(
         angles=angles,
         units=truth.units,
         looks=None if found.surface is None else looks_of(found.surface, found.owners, normal_map),
+        align=align,
     )
 
 
-def _depth_gauge(depth: Float, truth: Case, counts: Mask, each_component: bool) -> tuple[DepthGauge | None, Mask]:
+def checked_align(align: str | None, camera: Camera) -> str:
+    """Return one of :data:`ALIGNMENTS`, by default what normals leave open behind the camera."""
+    if align is None:
+        return "scale" if camera.is_central else "offset"
+    return checked_choice(align, ALIGNMENTS, "align")
+
+
+def _depth_gauge(
+    depth: Float, truth: Case, counts: Mask, component: NDArray[np.int32], align: str
+) -> tuple[DepthGauge | PointGauge | None, Mask]:
     """Return the depths to compare, None if there are none, and where (H, W) they are."""
     if truth.depth is None:
         return None, np.zeros_like(counts)
-    normal_map = truth.normal_map
-    both = counts & np.isfinite(truth.depth)
-    true = truth.depth[both]
-    normal_map.camera.check_depths(true, "true depths, which are NaN where they are unknown,")
+    camera, both = truth.normal_map.camera, counts & np.isfinite(truth.depth)
+    found, true, which = depth[both], truth.depth[both], component[both]
+    camera.check_depths(true, "true depths, which are NaN where they are unknown,")
     if np.abs(true).max(initial=0.0) > MAX_COORDINATE:
         raise NormalMeshError(f"true depths must be at most {MAX_COORDINATE:.0e}; NaN where they are unknown")
-    component = pixel_components(normal_map.mask) if each_component else np.zeros(counts.shape, np.int32)
-    gauge = DepthGauge(depth[both], true, component[both], normal_map.camera.is_central)
-    return (gauge if len(true) else None), both
+    if len(true) == 0:
+        return None, both
+    if align in ("offset", "scale"):
+        return DepthGauge(found, true, which, is_scale=align == "scale"), both
+    rows, columns = np.nonzero(both)
+    screen = np.stack([columns, rows], axis=1) + 0.5
+    points, true_points = (camera.points(screen, camera.unknown_of_depth(depths)) for depths in (found, true))
+    return PointGauge(points, true_points, which, camera, has_scale=align == "similarity"), both
 
 
-def _doubt(truth: Case, counts: Mask, gauge: DepthGauge | None) -> str | None:
+def _angles(
+    found: NDArray[np.floating],
+    true: NDArray[np.floating],
+    component: NDArray[np.int32],
+    gauge: DepthGauge | PointGauge | None,
+) -> Float:
+    """Return the angles (H, W) in degrees between true normals (H, W, 3) and those found, turned as the gauge is."""
+    angles = np.empty(component.shape)
+    # A component without a true depth is not turned.
+    rotations = np.tile(np.eye(3), (int(component.max()) + 1, 1, 1))
+    if isinstance(gauge, PointGauge):
+        rotations[: len(gauge.motions.rotation)] = gauge.motions.rotation
+    for rows in row_blocks(component.shape):
+        normals = found[rows]
+        if isinstance(gauge, PointGauge):
+            normals = np.einsum("hwij,hwj->hwi", rotations[component[rows]], normals)
+        angles[rows] = angles_between(normals, true[rows])
+    return angles
+
+
+def _doubt(truth: Case, counts: Mask, gauge: DepthGauge | PointGauge | None) -> str | None:
     """Return what makes the comparison of depths doubtful, or None."""
     if truth.depth is None or not counts.any():
         return None

@@ -6,7 +6,7 @@ import io
 import math
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,15 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshWarning, path_text, shape_text
-from normalmesh.files.formats import reading, unusable
+from normalmesh.files.formats import file_format, reading, unknown_format, unusable
 from normalmesh.files.matlab import list_variables, read_variable
 from normalmesh.files.size_limits import check_image_size
+from normalmesh.normals.gradients import normals_of_gradients
 
 #: Common names of arrays of normals, in order of preference; case does not matter.
 NORMALS_NAMES = ("normals", "normal", "normal_gt", "normals_gt", "normal_map", "normalmap", "n")
 
 #: Common names of arrays of depths.
 DEPTH_NAMES = ("depth", "depth_gt", "depths", "depth_map", "height", "heights", "z", "d")
+
+#: Common names of the slopes ∂z/∂x and ∂z/∂y of heights, which a file may hold instead of normals.
+SLOPE_NAMES = (("p", "q"), ("zx", "zy"), ("gx", "gy"), ("dzdx", "dzdy"))
+
+#: Arrays of an NPZ file that hold a camera: its matrix, whose pixel centres are integers, or the side of a pixel.
+CAMERA_MATRIX, PIXEL_SIZE = "camera_matrix", "pixel_size"
 
 #: Maximum size in bytes of the header of an array; that of plain numbers has about a hundred.
 MAX_HEADER_SIZE = 10_000
@@ -58,7 +65,8 @@ def read_array_size(path: Path, file_format: str) -> tuple[int, int]:
     """Return rows and columns of the normals of an NPZ or MAT file, from their header."""
     with reading(path, file_format):
         shapes = {"NPZ": _npz_shapes, "MAT": _mat_shapes}[file_format](path)
-        rows, columns, _ = shapes[_chosen_name(path, shapes, None, _NORMALS)]
+        pair = _slope_names(shapes)
+        rows, columns = shapes[pair[0] if pair else _chosen_name(path, shapes, None, _NORMALS)][:2]
         _check_array_size(path, (rows, columns), np.dtype(np.void))
     return rows, columns
 
@@ -68,6 +76,23 @@ def read_depth_array(path: Path, file_format: str, variable: str | None) -> NDAr
     shapes_of, load = {"NPZ": (_npz_shapes, _npz_array), "MAT": (_mat_shapes, _mat_array)}[file_format]
     with reading(path, file_format):
         return load(path, _chosen_name(path, shapes_of(path), variable, _DEPTHS))
+
+
+def read_npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+    """Return those arrays of an NPZ file that have one of several names."""
+    if (found := file_format(path)) != "NPZ":
+        raise unknown_format(path, found, "an NPZ file")
+    with reading(path, "NPZ"):
+        shapes = _npz_shapes(path)
+        return {name: _npz_array(path, name) for name in names if name in shapes}
+
+
+def read_npz_camera(path: Path) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays that hold the camera of a normal map in an NPZ file, by name; none if there are none."""
+    with reading(path, "NPZ"):
+        shapes = _npz_shapes(path)
+        wanted = {CAMERA_MATRIX: (3, 3), PIXEL_SIZE: ()}
+        return {name: _npz_array(path, name) for name, shape in wanted.items() if shapes.get(name) == shape}
 
 
 def _npz_array(path: Path, name: str) -> NDArray[np.generic]:
@@ -143,7 +168,8 @@ def chosen_normals(path: Path, shapes: Shapes, variable: str | None) -> str:
 def _normals_and_mask(
     path: Path, shapes: Shapes, variable: str | None, load: Callable[[str], NDArray[np.generic]]
 ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    name = _chosen_name(path, shapes, variable, _NORMALS)
+    pair = _slope_names(shapes) if variable is None else None
+    names = pair or (_chosen_name(path, shapes, variable, _NORMALS),)
     mask = next((other for other in shapes if is_mask_name(other)), None)
     if mask is not None and not shapes[mask]:
         warnings.warn(
@@ -153,7 +179,26 @@ def _normals_and_mask(
             stacklevel=5,
         )
         mask = None
-    return load(name), (None if mask is None else load(mask))
+    arrays = [load(name) for name in names]
+    normals = _normals_of_slopes(path, *arrays) if pair else arrays[0]
+    return normals, (None if mask is None else load(mask))
+
+
+def _slope_names(shapes: Shapes) -> tuple[str, str] | None:
+    """Return the names of two arrays of slopes of a file, if nothing in it has the shape of normals."""
+    if any(_NORMALS.fits(shape) for shape in shapes.values()):
+        return None
+    named = {name.lower(): name for name, shape in shapes.items() if _DEPTHS.fits(shape)}
+    for first, second in SLOPE_NAMES:
+        if first in named and second in named and shapes[named[first]] == shapes[named[second]]:
+            return named[first], named[second]
+    return None
+
+
+def _normals_of_slopes(path: Path, p: NDArray[np.generic], q: NDArray[np.generic]) -> NDArray[np.float32]:
+    if p.dtype.kind != "f" or q.dtype.kind != "f":
+        raise unusable(path, f"slopes must be floats, not {p.dtype} and {q.dtype}")
+    return normals_of_gradients(p.astype(np.float64), q.astype(np.float64))
 
 
 def is_mask_name(name: str) -> bool:

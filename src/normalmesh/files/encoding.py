@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.errors import NormalMeshError, path_text, repr_for_error
 from normalmesh.files.precision import depth_tolerance, rounding, warn_of_rounding
 from normalmesh.runtime.temporary_files import steps, temporary_path
 
@@ -18,13 +19,30 @@ Float32 = NDArray[np.float32]
 Floats = NDArray[np.floating]
 
 
-def encode_normals(path: Path, normals: NDArray[np.floating], mask: NDArray[np.bool_]) -> bytes:
-    """Encode a normal map (H, W, 3) in the format of the path's suffix, convention opengl.
+def encode_normals(
+    path: Path, normals: NDArray[np.floating], mask: NDArray[np.bool_], bits: int | None = None
+) -> bytes:
+    """Encode the channels (H, W, 3) of a normal map in the format of the path's suffix.
 
-    PNG: 16 bit with the mask as alpha. EXR: float32 with alpha. TIFF and NPY: float32, zero outside the mask.
+    PNG: 16 or 8 bit with the mask as alpha. EXR and TIFF: floats of 32 bit with alpha, or fewer bits. NPY: float32,
+    zero outside the mask. ``bits`` is one of :data:`NORMALS_BITS`, by default the first one of the format.
     """
-    encode = _NORMAL_ENCODERS[checked_suffix(path, NORMALS_SUFFIXES, "normals")]
-    return encode(np.where(mask[..., None], normals, 0).astype(np.float32), mask, path)
+    suffix = checked_suffix(path, NORMALS_SUFFIXES, "normals")
+    bits = checked_bits(path, bits, NORMALS_BITS[suffix])
+    channels = np.where(mask[..., None], normals, 0).astype(np.float32)
+    return _NORMAL_ENCODERS[suffix](channels, mask, path, bits)
+
+
+def checked_bits(path: Path, bits: object, possible: tuple[int, ...]) -> int:
+    """Return the bits of a channel, by default the first ones possible, or raise :class:`NormalMeshError`."""
+    if bits is None:
+        return possible[0]
+    if not isinstance(bits, Integral) or int(bits) not in possible:
+        listed = " or ".join(map(str, possible))
+        raise NormalMeshError(
+            f"cannot write {path_text(path)}: bits of this format must be {listed}, not {repr_for_error(bits)}"
+        )
+    return int(bits)
 
 
 def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
@@ -70,21 +88,28 @@ def encode_png(image: NDArray[np.unsignedinteger]) -> bytes:
     return bytes(imagecodecs.png_encode(np.ascontiguousarray(image)))
 
 
-def _normals_png(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
-    channels = np.round((normals.astype(np.float64) + 1) / 2 * 65535)
-    return encode_png(np.dstack([channels, 65535 * mask]).astype(np.uint16))
+def _integers(normals: Float32, mask: NDArray[np.bool_], bits: int) -> NDArray[np.unsignedinteger]:
+    """Return normals (H, W, 3) and mask as channels (H, W, 4) of unsigned integers."""
+    most = 2**bits - 1
+    channels = np.round((normals.astype(np.float64) + 1) / 2 * most)
+    return np.dstack([channels, most * mask]).astype(np.uint8 if bits == 8 else np.uint16)
 
 
-def _normals_exr(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
-    channels = dict(zip("RGB", np.moveaxis(normals, -1, 0), strict=True))
-    return _exr(path, {**channels, "A": mask.astype(np.float32)})
+def _normals_png(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
+    return encode_png(_integers(normals, mask, bits))
 
 
-def _normals_tiff(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
-    return _tiff(normals)
+def _normals_exr(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
+    stored = np.dstack([normals, mask]).astype(np.float32 if bits == 32 else np.float16)
+    return _exr(path, dict(zip("RGBA", np.moveaxis(stored, -1, 0), strict=True)))
 
 
-def _normals_npy(normals: Float32, mask: NDArray[np.bool_], path: Path) -> bytes:
+def _normals_tiff(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
+    stored = np.dstack([normals, mask]).astype(np.float32) if bits == 32 else _integers(normals, mask, bits)
+    return _tiff(stored, alpha=True)
+
+
+def _normals_npy(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
     return _npy(normals)
 
 
@@ -104,11 +129,14 @@ def _npy(array: Floats) -> bytes:
     return _written(lambda file: np.save(file, array))
 
 
-def _tiff(array: Floats) -> bytes:
+def _tiff(array: NDArray[np.generic], alpha: bool = False) -> bytes:
     import tifffile
 
     photometric = "rgb" if array.ndim == 3 else "minisblack"
-    return _written(lambda file: tifffile.imwrite(file, array, photometric=photometric, compression="zlib"))
+    extra = ["unassalpha"] if alpha else None
+    return _written(
+        lambda file: tifffile.imwrite(file, array, photometric=photometric, compression="zlib", extrasamples=extra)
+    )
 
 
 def _written(write: Callable[[io.BytesIO], object]) -> bytes:
@@ -133,7 +161,7 @@ def _exr(path: Path, channels: dict[str, Floats]) -> bytes:
         return file.read_bytes()
 
 
-_NORMAL_ENCODERS: dict[str, Callable[[Float32, NDArray[np.bool_], Path], bytes]] = {
+_NORMAL_ENCODERS: dict[str, Callable[[Float32, NDArray[np.bool_], Path, int], bytes]] = {
     ".png": _normals_png,
     ".exr": _normals_exr,
     ".tif": _normals_tiff,
@@ -149,4 +177,6 @@ _DEPTH_ENCODERS: dict[str, Callable[[Floats, Path], bytes]] = {
 #: Suffixes of TIFF files, and of files of normals and of depths that can be written.
 TIFF_SUFFIXES = (".tif", ".tiff")
 NORMALS_SUFFIXES = tuple(_NORMAL_ENCODERS)
+#: Bits of a channel of normals by suffix, the usual number first.
+NORMALS_BITS = {".png": (16, 8), ".exr": (32, 16), ".tif": (32, 16, 8), ".tiff": (32, 16, 8), ".npy": (32,)}
 DEPTH_SUFFIXES = tuple(_DEPTH_ENCODERS)

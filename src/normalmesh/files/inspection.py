@@ -16,7 +16,14 @@ from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.background import Colour
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
 from normalmesh.files.formats import file_format, unusable
-from normalmesh.files.normal_maps import camera_from, chosen_mask, likely_convention, read_stored, to_project
+from normalmesh.files.normal_maps import (
+    camera_from,
+    chosen_mask,
+    likely_convention,
+    own_camera,
+    read_stored,
+    to_project,
+)
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
@@ -153,7 +160,7 @@ def inspect_file(
     """Inspect the file of a normal map; arguments as for :func:`read_normal_map`."""
     path = Path(path)
     stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
-    camera = camera_from(camera)
+    camera = camera_from(own_camera(path) if camera is None else camera)
     with limited_pixels(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
         stored = read_stored(path)

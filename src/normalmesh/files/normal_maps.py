@@ -15,7 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error, shape_text
 from normalmesh.files.alpha import Alpha, alpha_mask, checked_alpha
-from normalmesh.files.arrays import read_array_size, read_mat, read_npy, read_npz
+from normalmesh.files.arrays import (
+    CAMERA_MATRIX,
+    PIXEL_SIZE,
+    read_array_size,
+    read_mat,
+    read_npy,
+    read_npz,
+    read_npz_camera,
+)
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unknown_format, unusable
@@ -58,15 +66,16 @@ def read_normal_map(
     Parameters
     ----------
     path
-        PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT (version 5 to 7) file with three channels, or four with alpha.
+        PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT (version 5 to 7) file with three channels, or four with alpha. NPZ and
+        MAT files may hold the slopes of heights instead, ``p`` and ``q`` as in :func:`from_gradients`.
     mask
         (H, W), nonzero = foreground, or an image or NPY file of that size. In images, foreground is what reaches half
         of the range. Default: the file's array named ``mask`` or its alpha channel, else every pixel that is not
         background.
     camera
         A camera, or a file with the 3×3 camera matrix whose pixel centres are integers (see
-        :meth:`Perspective.from_file`), or a function that makes a camera from rows and columns. Default
-        :class:`Orthographic`.
+        :meth:`Perspective.from_file`), or a function that makes a camera from rows and columns. Default: that of an
+        NPZ file of :meth:`NormalMap.save`, else :class:`Orthographic`.
     convention
         What the channels hold: ``opengl``, ``directx``, ``opencv``, axes such as ``"+x-y+z"``, or ``auto`` to take
         what :func:`diagnose` finds.
@@ -103,6 +112,7 @@ def read_normal_map(
     alpha = checked_alpha(alpha)
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
+    camera = own_camera(path) if camera is None else camera
     ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels):
         stored = read_stored(path, variable)
@@ -156,6 +166,19 @@ def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
     if isinstance(camera, str | PathLike):
         return Perspective.from_file(checked_path(camera, "camera"))
     return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
+
+
+def own_camera(path: Path) -> Camera | None:
+    """Return the camera that an NPZ file holds besides its normals, or None."""
+    if file_format(path) != "NPZ":
+        return None
+    held = read_npz_camera(path)
+    try:
+        if CAMERA_MATRIX in held:
+            return Perspective.from_matrix(held[CAMERA_MATRIX])
+        return Orthographic(held[PIXEL_SIZE].item()) if PIXEL_SIZE in held else None
+    except NormalMeshError as error:
+        raise unusable(path, str(error)) from error
 
 
 def chosen_mask(

@@ -132,6 +132,25 @@ class Camera(ABC):
         checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
         return None
 
+    def shifted(self, u: float, v: float) -> Camera:
+        """Return the camera of an image whose origin is at the screen position (u, v) of this one: a part of it."""
+        raise self._fixed("cropped")
+
+    def resampled(self, across: float, down: float) -> Camera:
+        """Return the camera of the same image with ``across`` and ``down`` times as many columns and rows."""
+        raise self._fixed("resized")
+
+    def turned(self, quarters: int, shape: tuple[int, int]) -> Camera:
+        """Return the camera after image and space are turned anticlockwise by 0 to 3 right angles.
+
+        ``shape``: rows and columns before.
+        """
+        raise self._fixed("rotated")
+
+    def _fixed(self, done: str) -> NormalMeshError:
+        """Return the error for a camera whose image cannot be changed."""
+        return NormalMeshError(f"maps of this camera ({self.describe()}) cannot be {done}; change their image before")
+
     @property
     def tangents(self) -> tuple[Float, Float]:
         """τ_u and τ_v, each of shape (3,)."""

@@ -52,6 +52,9 @@ class _WindowCamera(CentralCamera):
     def frame(self) -> NDArray[np.float64]:
         return self.window_frame
 
+    def shifted(self, u: float, v: float) -> _WindowCamera:
+        return _WindowCamera(self.shifted_frame(u, v))
+
     def describe(self) -> str:
         return "a window of a perspective image"
 

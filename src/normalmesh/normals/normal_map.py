@@ -209,6 +209,112 @@ class NormalMap:
         """Return the mask (h, w) of a window of the image."""
         return self.mask[checked_window(rows, columns, self.shape)]
 
+    def crop(
+        self, rectangle: tuple[int, int, int, int] | tuple[slice, slice] | None = None, *, margin: int = 0
+    ) -> NormalMap:
+        """Return a part of the map, with the camera of that part: a principal point moves with the pixels.
+
+        Parameters
+        ----------
+        rectangle
+            Top row, left column, height and width, or slices of rows and columns, such as ``np.s_[100:400, 50:300]``.
+            Default: the smallest rectangle that holds the foreground, :meth:`rectangle`.
+        margin
+            Pixels around the rectangle that are kept, too, as far as the image reaches.
+
+        Raises
+        ------
+        NormalMeshError
+            The rectangle is not inside the image, or holds no foreground.
+        """
+        from normalmesh.normals.cropping import cropped
+
+        return cropped(self, rectangle, margin)
+
+    def resize(self, size: float | tuple[int, int]) -> NormalMap:
+        """Return the map at another resolution: of the same surface, with the camera of the new pixels.
+
+        A shrunk map is that of the surface averaged over the new pixels: its slopes are means of slopes, which unlike
+        means of normals keep heights. An enlarged map interpolates slopes bilinearly. A new pixel is foreground if at
+        least half of its area is. Pixel size, focal lengths and principal point follow, so that surfaces have the
+        same size and place as before: without a pixel size, lengths stay in pixels of this map.
+
+        Parameters
+        ----------
+        size
+            Factor on rows and columns, such as 0.5; or the new rows and columns. Behind an orthographic camera, whose
+            pixels are square, they must have the proportions of the old ones, up to less than a pixel.
+        """
+        from normalmesh.normals.resizing import resized_map
+
+        return resized_map(self, size)
+
+    def rotated(self, degrees: int) -> NormalMap:
+        """Return the map turned anticlockwise by 90, 180 or 270 degrees: pixels, normals and camera.
+
+        The surface of a rotated map is the rotated surface. Negative angles turn clockwise.
+        """
+        from normalmesh.normals.rotation import rotated_map
+
+        return rotated_map(self, degrees)
+
+    def filled(self, mask: ArrayLike | None = None, *, largest: int | None = None) -> NormalMap:
+        """Return the map with normals in holes of the mask: the smoothest continuation of the slopes around them.
+
+        Both slopes are harmonic in a hole: each is the mean of those of the four neighbours. Paraboloids, and all
+        surfaces whose slopes are linear, are continued exactly.
+
+        Parameters
+        ----------
+        mask
+            (H, W), nonzero = pixels to fill, where they have no normal yet. What reaches beyond the foreground
+            continues it, without a bound at its outer rim. Default: all holes, that is, background that is not
+            connected to the border of the image.
+        largest
+            Holes of more pixels stay. Default: any size.
+
+        Warns
+        -----
+        NormalMeshWarning
+            Pixels of ``mask`` are not connected to the foreground, and stay background.
+        """
+        from normalmesh.integration.hole_filling import filled_map
+
+        return filled_map(self, mask, largest)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        convention: str | Convention = "opengl",
+        bits: int | None = None,
+        matrix: str | PathLike[str] | None = None,
+    ) -> None:
+        """Write the map to a file that :func:`read_normal_map` reads.
+
+        Parameters
+        ----------
+        path
+            The suffix is the format. PNG: 16 or 8 bit; TIFF: 32 (float), 16 or 8 bit; EXR: 32 or 16 bit floats (extra
+            ``exr``), each with the mask as alpha. NPY: float32 (H, W, 3), zero outside the mask. NPZ: ``normals``,
+            ``mask``, and the camera as ``camera_matrix`` or ``pixel_size``, which :func:`read_normal_map` takes.
+        convention
+            What the channels of the file hold, as for :func:`read_normal_map`.
+        bits
+            Bits of a channel; default: the first one named above.
+        matrix
+            File to write the 3×3 matrix of a perspective camera to, as :meth:`Perspective.from_file` reads it.
+
+        Warns
+        -----
+        NormalMeshWarning
+            The camera is neither :class:`Orthographic` with pixels of side 1 nor written: give it again when the file
+            is read.
+        """
+        from normalmesh.files.normal_map_writing import save_normal_map
+
+        save_normal_map(self, path, convention, bits, matrix)
+
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"NormalMap({rows}×{columns}, {self.foreground} foreground pixels, {self.camera!r})"

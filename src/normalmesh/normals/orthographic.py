@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_positive
+from normalmesh.errors import NormalMeshError
 from normalmesh.normals.camera import MIN_LENGTH, ParallelCamera, check_magnitude, checked_screen_and_unknown
 
 Float = NDArray[np.float64]
@@ -38,6 +39,20 @@ class Orthographic(ParallelCamera):
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
         u, v, height = checked_screen_and_unknown(screen, unknown)
         return np.stack([self.pixel_size * u, -self.pixel_size * v, height], axis=-1)
+
+    def shifted(self, u: float, v: float) -> Orthographic:
+        return self
+
+    def resampled(self, across: float, down: float) -> Orthographic:
+        if across != down:
+            raise NormalMeshError(
+                f"pixels of an orthographic camera are square, so that {across:g} times the columns and {down:g} times "
+                "the rows are not possible; give one factor, or a shape of the same proportions"
+            )
+        return Orthographic(self.pixel_size / across)
+
+    def turned(self, quarters: int, shape: tuple[int, int]) -> Orthographic:
+        return self
 
     def describe(self) -> str:
         return "orthographic" + f", pixels of side {self.pixel_size:g}" * (self.pixel_size != 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
@@ -125,6 +125,27 @@ class Perspective(CentralCamera):
         checked_choice(pixel_centre, PIXEL_CENTRES, "pixel_centre")
         shift = PIXEL_CENTRES[pixel_centre]
         return np.array([[self.fx, self.skew, self.cx - shift], [0, self.fy, self.cy - shift], [0, 0, 1]], np.float64)
+
+    def shifted(self, u: float, v: float) -> Perspective:
+        return replace(self, cx=self.cx - u, cy=self.cy - v)
+
+    def resampled(self, across: float, down: float) -> Perspective:
+        return Perspective(across * self.fx, down * self.fy, across * self.cx, down * self.cy, across * self.skew)
+
+    def turned(self, quarters: int, shape: tuple[int, int]) -> Perspective:
+        if quarters % 2 and self.skew:
+            raise NormalMeshError(
+                f"a camera with skew ({self.skew:g}) can be rotated by 180°, not by 90° or 270°: "
+                "rectify the image, or leave the skew out if it is small"
+            )
+        rows, columns = shape
+        turned = {
+            0: self,
+            1: Perspective(self.fy, self.fx, self.cy, columns - self.cx),
+            2: replace(self, cx=columns - self.cx, cy=rows - self.cy),
+            3: Perspective(self.fy, self.fx, rows - self.cy, self.cx),
+        }
+        return turned[quarters]
 
     def describe(self) -> str:
         focal = f"{self.fx:.6g}" if self.fx == self.fy else f"{self.fx:.6g} × {self.fy:.6g}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.frame import Frame
@@ -73,10 +75,17 @@ def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) -> Axes:
-    """Plot the angle between face normals and pixel normals.
+def plot_error(
+    surface: Surface,
+    normal_map: NormalMap,
+    ax: Axes | None = None,
+    *,
+    depth: ArrayLike | None = None,
+    align: str | None = None,
+) -> Axes:
+    """Plot the angle between face normals and pixel normals, or the error of the depth.
 
-    Maps above 4 megapixels are sampled on a regular grid.
+    Angles of maps above 4 megapixels are sampled on a regular grid.
 
     Parameters
     ----------
@@ -84,13 +93,21 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
         The map that the surface was reconstructed from, or another map of the same shape.
     ax
         Axes to draw on; default: a new figure. Needs matplotlib: ``pip install normalmesh[plots]``.
+    depth
+        True depth (H, W), as for :func:`evaluate`: the absolute difference from it is plotted instead of the angle.
+    align
+        What of the depth is aligned first, as for :func:`evaluate`.
 
     Returns
     -------
     matplotlib.axes.Axes
     """
     checked_instance(surface, Surface, "surface")
+    if align is not None and depth is None:
+        raise NormalMeshError("align is for the error of the depth: give the true depth, too")
     check_same_shape(surface, checked_instance(normal_map, NormalMap, "normal_map"))
+    if depth is not None:
+        return _plot_depth_error(evaluate(surface, normal_map, depth, align=align), surface, ax)
     ax = _axes(surface, ax)
     samples = _whole(surface).samples(MAX_SAMPLES)
     angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
@@ -99,6 +116,15 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
     _show(ax, surface, angles, "degrees", vmin=0, vmax=max(end, 0.01), cmap="magma")
     mean = f", mean {known.mean(dtype=np.float64):.2f}°" if len(known) else ""
     ax.set_title(f"angle between faces and pixel normals{mean}")
+    return ax
+
+
+def _plot_depth_error(found: Evaluation, surface: Surface, ax: Axes | None) -> Axes:
+    ax = _axes(surface, ax)
+    errors = np.abs(found.depth_error)
+    end = float(np.nanquantile(errors, 0.99)) if found.depths_compared else 1.0
+    _show(ax, surface, errors, surface.units, vmin=0, vmax=end or 1.0, cmap="magma")
+    ax.set_title(f"error of the depth ({found.align} aligned), RMSE {found.rmse:.3g} {surface.units}")
     return ax
 
 

@@ -1,0 +1,72 @@
+"""Normal maps of the gradients of heights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.arguments import checked_array
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.normals.camera import Camera, checked_camera
+from normalmesh.normals.conventions import Convention
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
+
+
+def from_gradients(
+    p: ArrayLike,
+    q: ArrayLike,
+    mask: ArrayLike | None = None,
+    camera: Camera | None = None,
+    *,
+    convention: str | Convention = "opengl",
+) -> NormalMap:
+    """Return the normal map of the gradients of a height map: normals (−p, −q, 1), normalised.
+
+    Parameters
+    ----------
+    p, q
+        (H, W): p = ∂z/∂x with x to the right, q = ∂z/∂y with y up, where z is the height towards the viewer. Both are
+        slopes, without a unit: rise over run in the same unit. NaN where unknown.
+    mask
+        (H, W), nonzero = foreground; default: where p and q are known.
+    camera
+        Default :class:`Orthographic`. With another camera, p and q are the slopes of the surface in space.
+    convention
+        The axes of x, y and z, if they are others. ``"directx"``: y down, as for q = ∂z/∂row, such as the first result
+        of :func:`numpy.gradient`. ``"opencv"``: y down and z away from the viewer, for gradients of a depth.
+
+    Raises
+    ------
+    NormalMeshError
+        p and q are not floats of one shape, or their third axis is not z.
+
+    Examples
+    --------
+    Of heights z in pixels: ``q, p = np.gradient(z)`` and ``from_gradients(p, q, convention="directx")``.
+    """
+    axes, view = Convention.parse(convention), Orthographic() if camera is None else checked_camera(camera)
+    if axes.order[2] != 2:
+        raise NormalMeshError(f"gradients are those of z over x and y: the third axis must be z, not {axes.axes}")
+    first, second = (checked_array(values, name, "an array of floats", "f") for values, name in ((p, "p"), (q, "q")))
+    if first.ndim != 2 or first.shape != second.shape or first.size == 0:
+        raise NormalMeshError(
+            "p and q must have the same shape (rows, columns), "
+            f"not {shape_text(first.shape)} and {shape_text(second.shape)}"
+        )
+    if not (np.isfinite(first) & np.isfinite(second)).any():
+        raise NormalMeshError("p and q are empty: there is no pixel in which both are finite")
+    # The normal that points towards the viewer, whichever way z does.
+    normals = axes.signs[2] * axes.to_project(normals_of_gradients(first, second))
+    return NormalMap(normals.astype(np.float32), mask, view)  # type: ignore[arg-type]  # None: no mask
+
+
+def normals_of_gradients(p: NDArray[np.floating], q: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return the unit vectors (H, W, 3) along (−p, −q, 1) for slopes (H, W); NaN where one of them is not finite."""
+    normals = np.empty((*p.shape, 3), np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        length = np.hypot(np.hypot(p, q, dtype=np.float64), 1)
+        for axis, component in enumerate((-p, -q, 1)):
+            normals[..., axis] = component / length
+    normals[~np.isfinite(length)] = np.nan
+    return normals

@@ -1,0 +1,97 @@
+"""Resizing normal maps: slopes are averaged or interpolated, and the camera follows the pixels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.arguments import checked_image_shape, checked_positive
+from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.slopes import normals_of_slopes, slopes_of
+from normalmesh.runtime.memory_budget import require_memory
+
+#: Share of a pixel that may be missing at the last row or column without another one: rounding of factors.
+NOTHING = 1e-9
+#: Bytes that a new pixel takes: slopes, their weights, normals and temporary arrays.
+PIXEL_BYTES = 100
+
+
+def resized_map(normal_map: NormalMap, size: float | tuple[int, int]) -> NormalMap:
+    """Return a map at another resolution, see :meth:`NormalMap.resize`."""
+    shape, (down, across) = _target(normal_map, size)
+    if (down, across) == (1, 1):
+        return normal_map
+    camera = normal_map.camera.resampled(across, down)
+    require_memory(PIXEL_BYTES * math.prod(shape), "the resized map", "choose a smaller size")
+    inside = normal_map.mask.astype(np.float32)
+    lengths = list(zip(normal_map.shape, shape, (down, across), strict=True))
+    area_rows, area_columns = (_area_weights(*length) for length in lengths)
+    mask = _applied(inside, area_rows, area_columns) >= 0.5 - NOTHING
+    if not mask.any():
+        raise NormalMeshError(
+            f"no foreground is left at {shape_text(shape)} pixels: no pixel would be covered to a half; "
+            "choose a larger size, or crop to the foreground before"
+        )
+    rows, columns = (_area_weights(*length) if length[2] < 1 else _linear_weights(*length) for length in lengths)
+    weights = np.maximum(_applied(inside, rows, columns), np.finfo(np.float32).tiny)
+    slopes = np.zeros((*shape, 2))
+    for axis, values in enumerate(np.moveaxis(slopes_of(normal_map.normals, normal_map.camera), -1, 0)):
+        # Slopes are per pixel of either image; the background has slope zero and no weight.
+        slopes[..., axis] = _applied(values, rows, columns) / weights / (across, down)[axis]
+    normals = normals_of_slopes(slopes, camera)
+    normals[~mask] = 0
+    return NormalMap.derived(normals, mask, camera)
+
+
+def _target(normal_map: NormalMap, size: float | tuple[int, int]) -> tuple[tuple[int, int], tuple[float, float]]:
+    """Return the new rows and columns, and the factors on both.
+
+    The last row and column may reach beyond the old image if both factors have to be the same.
+    """
+    rows, columns = normal_map.shape
+    if not isinstance(size, tuple | list | np.ndarray):
+        factor = checked_positive(size, "size", "a positive factor, or rows and columns")
+        shape = checked_image_shape(
+            tuple(max(math.ceil(factor * side - NOTHING), 1) for side in (rows, columns)), "size"
+        )
+        return shape, (factor, factor)
+    shape = checked_image_shape(size, "size")
+    down, across = shape[0] / rows, shape[1] / columns
+    least = min(down, across)
+    if not normal_map.camera.is_central and shape[0] - least * rows < 1 and shape[1] - least * columns < 1:
+        down = across = least
+    return shape, (down, across)
+
+
+def _applied(values: NDArray[np.floating], rows: csr_matrix, columns: csr_matrix) -> NDArray[np.floating]:
+    """Return values (H, W) resampled by weights (h, H) of rows and (w, W) of columns."""
+    resampled: NDArray[np.floating] = (columns @ (rows @ values).T).T
+    return resampled
+
+
+def _area_weights(old: int, new: int, factor: float) -> csr_matrix:
+    """Return the shares (new, old) of the extent of each new pixel that old pixels cover."""
+    edges = np.arange(new + 1) / factor
+    widest = math.ceil(1 / factor) + 1
+    covered = np.floor(edges[:-1]).astype(np.int64)[:, None] + np.arange(widest)
+    overlap = np.minimum(covered + 1, edges[1:, None]) - np.maximum(covered, edges[:-1, None])
+    return _matrix(covered, np.maximum(overlap, 0) * factor, old)
+
+
+def _linear_weights(old: int, new: int, factor: float) -> csr_matrix:
+    """Return the weights (new, old) of the linear interpolation between old pixel centres, constant beyond them."""
+    places = np.clip((np.arange(new) + 0.5) / factor - 0.5, 0, old - 1)
+    before = np.minimum(np.floor(places).astype(np.int64), max(old - 2, 0))
+    share = places - before
+    return _matrix(before[:, None] + [0, 1], np.stack([1 - share, share], axis=1), old)
+
+
+def _matrix(columns: NDArray[np.int64], weights: NDArray[np.float64], old: int) -> csr_matrix:
+    """Return the sparse matrix with some weights (new, k) in given columns; those beyond the image are left out."""
+    rows = np.broadcast_to(np.arange(len(columns))[:, None], columns.shape)
+    there = (columns < old) & (weights > 0)
+    return csr_matrix((weights[there], (rows[there], columns[there])), shape=(len(columns), old))
