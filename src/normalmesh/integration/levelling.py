@@ -1,0 +1,151 @@
+"""Levelling: a surface that repeats has no mean slope, so that of its normal map is taken away."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.mesh.cut_mesh import edge_ends
+from normalmesh.mesh.repeats import RepeatingMesh, Repeats
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.solvers.sparse_system import PreparedSystem
+
+Float = NDArray[np.float64]
+
+#: Cells along the longer side of the map, at most, of the mesh on which the mean slope is found.
+CELLS = 64
+#: Mean slope, in degrees, from which on a map is questioned: rounding to 8 bits causes up to 0.3°.
+MAX_TILT = 1.0
+#: A map does not repeat if normals differ across its sides more than between any two rows or columns, by this factor,
+MAX_STEP = 1.5
+#: and by so many degrees in the mean.
+MIN_STEP = 2.0
+
+
+def levelled(normal_map: NormalMap, tileable: bool | str) -> tuple[NormalMap, Repeats | None]:
+    """Return a map without mean slope along the directions in which it repeats, and these directions.
+
+    ``tileable`` is that of :func:`normalmesh.reconstruct`; without any direction the map is returned as it is.
+
+    Raises
+    ------
+    NormalMeshError
+        The map cannot repeat: its camera is not orthographic, or there is no foreground on both of two opposite sides.
+
+    Warns
+    -----
+    NormalMeshWarning
+        Normals differ much more across the sides of the map than inside, or the mean slope is large.
+    """
+    repeats = Repeats.of(tileable, normal_map.shape)
+    if repeats is None:
+        return normal_map, None
+    _check(normal_map, repeats)
+    _warn_of_steps(normal_map, repeats)
+    slope_u, slope_v = mean_slope(normal_map, repeats)
+    along_x, along_y = slope_u, -slope_v
+    tilt = math.degrees(math.atan(math.hypot(along_x, along_y)))
+    if tilt > MAX_TILT:
+        warnings.warn(
+            f"the normals have a mean slope of {tilt:.1f}°, which a surface that repeats cannot have: it is removed; "
+            "if the heights look wrong, check whether the map repeats, its convention, and that a flat normal is blue",
+            NormalMeshWarning,
+            stacklevel=4,
+        )
+    normals = normal_map.normals.copy()
+    normals[..., :2] += normals[..., 2:] * np.array([along_x, along_y], np.float32)
+    lengths = np.linalg.norm(normals, axis=2, keepdims=True)
+    normals /= np.where(lengths > 0, lengths, 1)
+    level = NormalMap.derived(normals, normal_map.mask, normal_map.camera)
+    return level, replace(repeats, mean_slope=(along_x, along_y))
+
+
+def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
+    """Return the slopes along u and v of the plane that, added to a surface that repeats, fits the normals best.
+
+    The facet system of a coarse mesh is solved for both at once: across a side, the surface may rise by the slope times
+    the period. Unlike the mean of the slopes of all pixels, this weighs steep ones by what they tell.
+    """
+    mesh = repeats.wrap(_coarse_mesh(normal_map))
+    system = FacetSystem.of(FaceMeans.of(mesh, normal_map, planes_only=True))
+    periods = _periods(mesh, system.corners)
+    coordinates = repeats.folded(system.means.centroids)
+    solver = PreparedSystem(system.matrix(), coordinates=coordinates, gauge=system.gauge)
+    gaps = []
+    for steps in (system.steps, *periods.T):
+        part = replace(system, steps=np.ascontiguousarray(steps))
+        gaps.append(part.misfits(solver.solve(part.right_side()).x))
+    # Gaps of the heights alone are to be closed by slopes times what heights cannot close of the periods.
+    roots = np.sqrt(system.weights)
+    rest = np.stack(gaps[1:], axis=1) * roots[:, None]
+    slopes = np.linalg.lstsq(rest / max(normal_map.shape), gaps[0] * roots / max(normal_map.shape), rcond=1e-6)[0]
+    slope_u, slope_v = slopes / normal_map.camera.pixel_length
+    return float(slope_u), float(slope_v)
+
+
+def _coarse_mesh(normal_map: NormalMap) -> ScreenMesh:
+    """Return a mesh of the cells of a grid that hold foreground; its sides are those of the map."""
+    rows, columns = normal_map.shape
+    cell = max(math.ceil(max(rows, columns) / CELLS), 1)
+    edges = [np.linspace(0, side, max(side // cell, 1) + 1) for side in (rows, columns)]
+    starts = [np.round(each[:-1]).astype(np.int64) for each in edges]
+    held = np.logical_or.reduceat(np.logical_or.reduceat(normal_map.mask, starts[0], axis=0), starts[1], axis=1)
+    mesh = ScreenMesh.from_mask(held)
+    u, v = mesh.vertices.astype(np.int64).T
+    return ScreenMesh(np.stack([edges[1][u], edges[0][v]], axis=1), mesh.faces)
+
+
+def _periods(mesh: RepeatingMesh, corners: NDArray[np.integer]) -> Float:
+    """Return how far (E, 2) the edges across from corners (E,) lie from the same edges seen from beyond them."""
+    here, there = (mesh.vertices[edge_ends(mesh, each)].mean(axis=1) for each in (corners, mesh.opposite[corners]))
+    periods: Float = here - there
+    return periods
+
+
+def _check(normal_map: NormalMap, repeats: Repeats) -> None:
+    """Raise an error if a map cannot repeat."""
+    if not isinstance(normal_map.camera, Orthographic):
+        raise NormalMeshError(
+            f"tileable maps are seen by an orthographic camera, not by {normal_map.camera.describe()}: copies of what a "
+            "perspective camera sees do not fit together"
+        )
+    there = {pair.axis for pair in repeats.side_pairs(normal_map.mask)}
+    for axis, _ in repeats.axes:
+        if axis not in there:
+            sides, name = (("left and right", "y"), ("top and bottom", "x"))[axis]
+            raise NormalMeshError(
+                f"the foreground of the {shape_text(normal_map.shape)} map never reaches both its {sides} side at the "
+                f'same place, so nothing is to be joined there: crop it to one period, or give tileable="{name}"'
+            )
+
+
+def _warn_of_steps(normal_map: NormalMap, repeats: Repeats) -> None:
+    """Warn if normals differ much more across the sides of a map than between neighbours inside."""
+    for axis, _ in repeats.axes:
+        normals, mask = (np.moveaxis(each, 1 - axis, 0) for each in (normal_map.normals, normal_map.mask))
+        inside = max((_mean_angle(normals, mask, k - 1, k) for k in range(1, len(mask))), default=0.0)
+        across = _mean_angle(normals, mask, -1, 0)
+        if across > max(MAX_STEP * inside, MIN_STEP):
+            sides = ("left and right", "top and bottom")[axis]
+            warnings.warn(
+                f"the normals differ by {across:.1f}° in the mean across the {sides} side, but by {inside:.1f}° at most "
+                "between neighbours inside: the map does not seem to repeat there, and a crease will show",
+                NormalMeshWarning,
+                stacklevel=5,
+            )
+
+
+def _mean_angle(normals: NDArray[np.float32], mask: NDArray[np.bool_], one: int, two: int) -> float:
+    """Return the mean angle in degrees between two rows of normals, where both are foreground."""
+    both = mask[one] & mask[two]
+    chords = np.linalg.norm(normals[one][both] - normals[two][both], axis=1)
+    return float(np.degrees(2 * np.arcsin(np.minimum(chords / 2, 1)).mean())) if len(chords) else 0.0
