@@ -19,6 +19,10 @@ class NormalMeshWarning(UserWarning):
     """Issued for input that is usable, but was repaired or looks wrong."""
 
 
+class RepeatWarning(NormalMeshWarning):
+    """Issued for a map that should repeat, but does not seem to."""
+
+
 class ShortfallWarning(NormalMeshWarning):
     """Issued for a surface that lacks something that was asked for."""
 

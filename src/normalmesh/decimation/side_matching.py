@@ -1,9 +1,10 @@
-"""Matching sides: the same vertices on opposite sides of the mesh of a map that repeats, so that copies fit together."""
+"""Matching sides: the same vertices on opposite sides of the mesh of a map that repeats, so that copies fit."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,9 @@ Float = NDArray[np.float64]
 Chain = NDArray[np.int64]
 
 #: Distance of two vertices on opposite sides up to which they become one, as a share of the distance to the next ones.
-NEAR = 0.5
+NEAR = 0.3
 #: Vertices that matching may add, for each root of the number of vertices.
-ADDED = 1.0
+ADDED = 1.5
 
 
 def room_for_matching(target: int) -> int:
@@ -143,8 +144,7 @@ class _Sides:
         self.added.append(new)
         self.count += len(new)
         self.faces[face] = (apex, line[0], line[1])
-        for start, end in zip(line[1:-1], line[2:], strict=True):
-            self.faces.append((apex, start, end))
+        self.faces += [(apex, start, end) for start, end in pairwise(line[1:])]
         if (b, apex) in self.face_of:
             self.face_of[b, apex] = len(self.faces) - 1
 

@@ -62,7 +62,9 @@ class KeptCorners:
                 on_lines[line.path[:, 1], line.path[:, 0]] = True
         corners = None if locked is None else _locked_corners(locked, normal_map)
         if repeats is not None:
-            corners = np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_) if corners is None else corners
+            corners = (
+                np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_) if corners is None else corners
+            )
             u, v = repeats.side_ends(normal_map.mask).T
             corners[v, u] = True
         return cls(corners, on_lines)

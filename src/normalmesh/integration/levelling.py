@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
+from normalmesh.errors import NormalMeshError, RepeatWarning, shape_text
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.mesh.cut_mesh import edge_ends
@@ -29,6 +29,8 @@ MAX_TILT = 1.0
 MAX_STEP = 1.5
 #: and by so many degrees in the mean.
 MIN_STEP = 2.0
+#: Number of these rows or columns that are looked at.
+SAMPLED = 256
 
 
 def levelled(normal_map: NormalMap, tileable: bool | str) -> tuple[NormalMap, Repeats | None]:
@@ -43,28 +45,20 @@ def levelled(normal_map: NormalMap, tileable: bool | str) -> tuple[NormalMap, Re
 
     Warns
     -----
-    NormalMeshWarning
+    RepeatWarning
         Normals differ much more across the sides of the map than inside, or the mean slope is large.
     """
     repeats = Repeats.of(tileable, normal_map.shape)
     if repeats is None:
         return normal_map, None
-    _check(normal_map, repeats)
-    _warn_of_steps(normal_map, repeats)
+    check_repeating_map(normal_map, repeats)
     slope_u, slope_v = mean_slope(normal_map, repeats)
     along_x, along_y = slope_u, -slope_v
-    tilt = math.degrees(math.atan(math.hypot(along_x, along_y)))
-    if tilt > MAX_TILT:
-        warnings.warn(
-            f"the normals have a mean slope of {tilt:.1f}°, which a surface that repeats cannot have: it is removed; "
-            "if the heights look wrong, check whether the map repeats, its convention, and that a flat normal is blue",
-            NormalMeshWarning,
-            stacklevel=4,
-        )
+    warn_of_tilt(along_x, along_y)
     normals = normal_map.normals.copy()
     normals[..., :2] += normals[..., 2:] * np.array([along_x, along_y], np.float32)
     lengths = np.linalg.norm(normals, axis=2, keepdims=True)
-    normals /= np.where(lengths > 0, lengths, 1)
+    np.divide(normals, lengths, out=normals, where=lengths > 0)
     level = NormalMap.derived(normals, normal_map.mask, normal_map.camera)
     return level, replace(repeats, mean_slope=(along_x, along_y))
 
@@ -111,37 +105,51 @@ def _periods(mesh: RepeatingMesh, corners: NDArray[np.integer]) -> Float:
     return periods
 
 
-def _check(normal_map: NormalMap, repeats: Repeats) -> None:
-    """Raise an error if a map cannot repeat."""
+def warn_of_tilt(along_x: float, along_y: float) -> None:
+    """Warn if the mean slope of a map is large."""
+    tilt = math.degrees(math.atan(math.hypot(along_x, along_y)))
+    if tilt > MAX_TILT:
+        warnings.warn(
+            f"the normals have a mean slope of {tilt:.1f}°, which a surface that repeats cannot have: it is removed; "
+            "if the heights look wrong, check that the map repeats, its convention, and that flat pixels are 128, 128, "
+            "255",
+            RepeatWarning,
+            stacklevel=4,
+        )
+
+
+def check_repeating_map(normal_map: NormalMap, repeats: Repeats) -> None:
+    """Raise an error if a map cannot repeat, and warn if it does not seem to."""
     if not isinstance(normal_map.camera, Orthographic):
         raise NormalMeshError(
-            f"tileable maps are seen by an orthographic camera, not by {normal_map.camera.describe()}: copies of what a "
-            "perspective camera sees do not fit together"
+            f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of "
+            "what that sees do not fit together"
         )
     there = {pair.axis for pair in repeats.side_pairs(normal_map.mask)}
     for axis, _ in repeats.axes:
         if axis not in there:
             sides, name = (("left and right", "y"), ("top and bottom", "x"))[axis]
             raise NormalMeshError(
-                f"the foreground of the {shape_text(normal_map.shape)} map never reaches both its {sides} side at the "
+                f"the foreground of the {shape_text(normal_map.shape)} map never reaches both its {sides} sides at the "
                 f'same place, so nothing is to be joined there: crop it to one period, or give tileable="{name}"'
             )
+        _warn_of_step(normal_map, axis)
 
 
-def _warn_of_steps(normal_map: NormalMap, repeats: Repeats) -> None:
+def _warn_of_step(normal_map: NormalMap, axis: int) -> None:
     """Warn if normals differ much more across the sides of a map than between neighbours inside."""
-    for axis, _ in repeats.axes:
-        normals, mask = (np.moveaxis(each, 1 - axis, 0) for each in (normal_map.normals, normal_map.mask))
-        inside = max((_mean_angle(normals, mask, k - 1, k) for k in range(1, len(mask))), default=0.0)
-        across = _mean_angle(normals, mask, -1, 0)
-        if across > max(MAX_STEP * inside, MIN_STEP):
-            sides = ("left and right", "top and bottom")[axis]
-            warnings.warn(
-                f"the normals differ by {across:.1f}° in the mean across the {sides} side, but by {inside:.1f}° at most "
-                "between neighbours inside: the map does not seem to repeat there, and a crease will show",
-                NormalMeshWarning,
-                stacklevel=5,
-            )
+    normals, mask = np.moveaxis(normal_map.normals, 1 - axis, 0), np.moveaxis(normal_map.mask, 1 - axis, 0)
+    sample = np.unique(np.linspace(1, len(mask) - 1, SAMPLED).astype(np.int64)) if len(mask) > 1 else ()
+    inside = max((_mean_angle(normals, mask, k - 1, k) for k in sample), default=0.0)
+    across = _mean_angle(normals, mask, -1, 0)
+    if across > max(MAX_STEP * inside, MIN_STEP):
+        sides = ("left and right", "top and bottom")[axis]
+        warnings.warn(
+            f"the normals differ by {across:.1f}° in the mean across the {sides} side, but by {inside:.1f}° at most "
+            "between neighbours inside: the map does not seem to repeat there, and a crease will show",
+            RepeatWarning,
+            stacklevel=5,
+        )
 
 
 def _mean_angle(normals: NDArray[np.float32], mask: NDArray[np.bool_], one: int, two: int) -> float:

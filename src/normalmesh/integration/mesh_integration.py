@@ -205,7 +205,9 @@ def check_repeating(options: IntegrationOptions) -> None:
     if options.formulation != "facets":
         raise NormalMeshError('tileable needs formulation="facets", and not preset="paper"')
     if options.prior is not None:
-        raise NormalMeshError("tileable surfaces take no prior: depths at some places are those of all copies; leave it out")
+        raise NormalMeshError(
+            "tileable surfaces take no prior: depths at some places are those of all copies; leave it out"
+        )
 
 
 def _target(mesh: ScreenMesh, cut: CutMesh) -> int | None:

@@ -1,7 +1,7 @@
 """Repeats: the directions in which a map repeats, and meshes whose opposite sides are one and the same line.
 
-A map that repeats lies on a cylinder or a torus: what leaves it on the right enters it on the left. Its mesh stays in the
-plane; the edges of its right side are joined to those of its left side, and the vertices there are twins.
+A map that repeats lies on a cylinder or a torus: what leaves it on the right enters it on the left. Its mesh stays in
+the plane; the edges of its right side are joined to those of its left side, and the vertices there are twins.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Repeats:
     def __str__(self) -> str:
         names = [name for name, repeats in (("x", self.x), ("y", self.y)) if repeats]
         steepest = np.degrees(np.arctan(np.hypot(*self.mean_slope)))
-        return f"in {' and '.join(names)}, mean slope of {steepest:.2g}° removed"
+        return f"in {' and '.join(names)}, mean slope of {steepest:.2f}° removed"
 
 
 def checked_tileable(tileable: bool | str) -> str:

@@ -13,6 +13,7 @@ from normalmesh.decimation.decimation_options import DecimationKeywords, Decimat
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
 from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.integration.levelling import levelled
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
@@ -29,6 +30,7 @@ def reconstruct_levels(
     normal_map: NormalMap,
     vertices: Sequence[int],
     *,
+    tileable: bool | str = False,
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
@@ -46,7 +48,7 @@ def reconstruct_levels(
     normal_map
     vertices
         Decreasing numbers of vertices, cuts included.
-    decimation, threads, memory_limit, jumps, progress, **integration
+    tileable, decimation, threads, memory_limit, jumps, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
@@ -56,12 +58,13 @@ def reconstruct_levels(
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     targets = checked_levels(vertices)
-    options = checked_options(normal_map, "default", decimation, integration)
+    options = checked_options(normal_map, "default", decimation, integration, tileable)
     with limited_memory(memory_limit), limited_threads(threads):
+        normal_map, repeats = levelled(normal_map, options.decimation.tileable)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.levels(MaskCounts.of(normal_map.mask), targets, options.decimation.start, searched)
         monitor = begun(estimate, progress)
-        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate)
+        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate, repeats)
         monitor.begin("jumps")
         known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
         monitor.advance(estimate.jump_seconds)
@@ -69,10 +72,11 @@ def reconstruct_levels(
         part = monitor.part(estimate.decimation_seconds)
         meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, known.lines))
         integrating = replace(options.integration, noise=noise)
-        surfaces = [
-            integrate_with(mesh, normal_map, integrating, monitor.part(estimate.integration_seconds(target)), known)
-            for mesh, target in zip(meshes, targets, strict=True)
-        ]
+        surfaces = []
+        for mesh, target in zip(meshes, targets, strict=True):
+            part = monitor.part(estimate.integration_seconds(target))
+            mesh = mesh if repeats is None else replace(mesh, repeats=repeats)
+            surfaces.append(integrate_with(mesh, normal_map, integrating, part, known))
         monitor.finish(len(surfaces[-1].vertices))
     for surface in surfaces:
         report_shortfalls(surface)

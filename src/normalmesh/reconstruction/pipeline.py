@@ -131,7 +131,7 @@ def reconstruct(
         hold_memory(estimate.kept_jump_bytes if known.lines else 0)
         decimating, work = monitor.part(estimate.decimation_seconds), estimate.integration_seconds(estimate.vertices)
         mesh = decimate_with(smooth, rule, options.decimation, decimating, known.lines, hierarchy)
-        mesh = replace(mesh, repeats=repeats)
+        mesh = mesh if repeats is None else replace(mesh, repeats=repeats)
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
         monitor.finish(len(surface.vertices))

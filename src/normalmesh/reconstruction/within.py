@@ -15,13 +15,15 @@ from normalmesh.arguments import checked_instance, checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import RULES
-from normalmesh.errors import NormalMeshError, ShortfallWarning
+from normalmesh.errors import NormalMeshError, RepeatWarning, ShortfallWarning
 from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.evaluation.metrics import mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.integration.levelling import levelled
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Decimation
+from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -48,6 +50,7 @@ class _Further(TypedDict):
     """Arguments of every trial beside its number of vertices."""
 
     preset: str
+    tileable: bool | str
     decimation: DecimationOptions | DecimationKeywords | None
     jumps: Jumps | None
 
@@ -58,6 +61,7 @@ def reconstruct_within(
     max_angle: float | None = None,
     max_error: float | None = None,
     preset: str = "default",
+    tileable: bool | str = False,
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
@@ -82,7 +86,7 @@ def reconstruct_within(
         sparsity: errors that the fine surface shares, such as those of the normals, are not included. Pixels beside a
         cut do not count. A constant or scale is removed for each component, and for each part whose distance the
         normals do not determine.
-    preset, decimation, threads, memory_limit, jumps, progress, **integration
+    preset, tileable, decimation, threads, memory_limit, jumps, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
@@ -102,9 +106,10 @@ def reconstruct_within(
         raise NormalMeshError("give max_angle, max_error or both")
     if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
-    options = checked_options(normal_map, preset, decimation, integration)
+    options = checked_options(normal_map, preset, decimation, integration, tileable)
     monitor = Monitor(progress, USUAL_TRIALS)
     with limited_memory(memory_limit), limited_threads(threads):
+        normal_map, repeats = levelled(normal_map, options.decimation.tileable)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         counts, compared = MaskCounts.of(normal_map.mask), max_error is not None
         estimate = Estimate.within(counts, compared, options.decimation.start, searched)
@@ -112,11 +117,13 @@ def reconstruct_within(
         noise = integration["noise"] = noise_of(normal_map, options.integration.noise)
         known = None
         if options.integration.cuts:
-            known, _ = jumps_and_hierarchy(without_noise(normal_map, noise), options.integration, jumps)
-        further: _Further = {"preset": preset, "decimation": decimation, "jumps": known}
-        # What a trial lacks is reported for the result only.
+            smooth = without_noise(normal_map, noise, wrapped=wrapped(repeats))
+            known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
+        further: _Further = {"preset": preset, "tileable": tileable, "decimation": decimation, "jumps": known}
+        # What a trial lacks is reported for the result only, and how the map repeats has been.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortfallWarning)
+            warnings.simplefilter("ignore", RepeatWarning)
             best = _fewest(
                 normal_map,
                 given,
@@ -127,7 +134,7 @@ def reconstruct_within(
         monitor.finish(len(best.vertices))
     # The number of vertices is a result here, not a request.
     if isinstance(best.decimation, Decimation):
-        best = replace(best, decimation=replace(best.decimation, target=None))
+        best = replace(best, decimation=replace(best.decimation, target=None), repeats=repeats)
     report_shortfalls(best)
     return best
 
