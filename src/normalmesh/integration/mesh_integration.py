@@ -160,8 +160,8 @@ def integrate_with(
         if jumps is None:
             jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
-        if repeats is not None:
-            cut = replace(cut, component=repeats.wrap(mesh).components[cut.origin])
+        whole = mesh if repeats is None else repeats.wrap(mesh)
+        cut = replace(cut, component=whole.components[cut.origin])
         if prior is not None and jumps.lines:
             prior = prior.apart(pixel_parts(normal_map.mask, jumps.lines))
     _require_memory(cut.mesh)
@@ -172,7 +172,7 @@ def integrate_with(
         )
     solver = MeshSolver(clean, vertex_system, jumps.placement, prior, repeats)
     with monitor.stage("solve", _SOLVE):
-        solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, mesh, normal_map))
+        solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, whole, normal_map))
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
     warn_of_doubts(solver.error, solver.bent)
     final = solved.mesh.to_screen()
