@@ -19,10 +19,6 @@ class NormalMeshWarning(UserWarning):
     """Issued for input that is usable, but was repaired or looks wrong."""
 
 
-class RepeatWarning(NormalMeshWarning):
-    """Issued for a map that should repeat, but does not seem to."""
-
-
 class ShortfallWarning(NormalMeshWarning):
     """Issued for a surface that lacks something that was asked for."""
 

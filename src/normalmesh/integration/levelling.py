@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, RepeatWarning, shape_text
+from normalmesh.errors import NormalMeshError, ShortfallWarning, shape_text
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.mesh.cut_mesh import edge_ends
+from normalmesh.mesh.jumps import Jumps, Placement
+from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.repeats import RepeatingMesh, Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
@@ -23,8 +25,6 @@ Float = NDArray[np.float64]
 
 #: Cells along the longer side of the map, at most, of the mesh on which the mean slope is found.
 CELLS = 64
-#: Mean slope, in degrees, from which on a map is questioned: rounding to 8 bits causes up to 0.3°.
-MAX_TILT = 1.0
 #: A map does not repeat if normals differ across its sides more than between any two rows or columns, by this factor,
 MAX_STEP = 1.5
 #: and by so many degrees in the mean.
@@ -33,34 +33,27 @@ MIN_STEP = 2.0
 SAMPLED = 256
 
 
-def levelled(normal_map: NormalMap, tileable: bool | str) -> tuple[NormalMap, Repeats | None]:
-    """Return a map without mean slope along the directions in which it repeats, and these directions.
-
-    ``tileable`` is that of :func:`normalmesh.reconstruct`; without any direction the map is returned as it is.
-
-    Raises
-    ------
-    NormalMeshError
-        The map cannot repeat: its camera is not orthographic, or there is no foreground on both of two opposite sides.
-
-    Warns
-    -----
-    RepeatWarning
-        Normals differ much more across the sides of the map than inside, or the mean slope is large.
-    """
-    repeats = Repeats.of(tileable, normal_map.shape)
-    if repeats is None:
-        return normal_map, None
-    check_repeating_map(normal_map, repeats)
+def levelled(normal_map: NormalMap, repeats: Repeats, jumps: Jumps) -> tuple[NormalMap, Jumps, Repeats]:
+    """Return a map, the placement of its jumps, and how it repeats, after its mean slope has been taken away."""
     slope_u, slope_v = mean_slope(normal_map, repeats)
-    along_x, along_y = slope_u, -slope_v
-    warn_of_tilt(along_x, along_y)
+    if jumps.placement is not None:
+        # Normals do not show how far the surface falls at a jump, so they have a mean slope; the placement has not.
+        slope_u, slope_v = placed_slope(jumps.placement, normal_map, repeats, (slope_u, slope_v))
+        slopes = np.array([slope_u, slope_v]) * normal_map.camera.pixel_length
+        placement = jumps.placement
+        offsets = placement.offsets - placement.centroids @ slopes
+        jumps = replace(jumps, placement=replace(placement, offsets=offsets, gradients=placement.gradients - slopes))
+    repeats = replace(repeats, mean_slope=(slope_u, -slope_v))
+    return without_slope(normal_map, repeats.mean_slope), jumps, repeats
+
+
+def without_slope(normal_map: NormalMap, slope: tuple[float, float]) -> NormalMap:
+    """Return a map whose slopes along x and y are smaller by the given ones."""
     normals = normal_map.normals.copy()
-    normals[..., :2] += normals[..., 2:] * np.array([along_x, along_y], np.float32)
+    normals[..., :2] += normals[..., 2:] * np.array(slope, np.float32)
     lengths = np.linalg.norm(normals, axis=2, keepdims=True)
     np.divide(normals, lengths, out=normals, where=lengths > 0)
-    level = NormalMap.derived(normals, normal_map.mask, normal_map.camera)
-    return level, replace(repeats, mean_slope=(along_x, along_y))
+    return NormalMap.derived(normals, normal_map.mask, normal_map.camera)
 
 
 def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
@@ -86,6 +79,27 @@ def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
     return float(slope_u), float(slope_v)
 
 
+def placed_slope(
+    placement: Placement, normal_map: NormalMap, repeats: Repeats, otherwise: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the slopes along u and v at which a placement rises from each side to the opposite one, in the median.
+
+    Where it does not reach both, slopes are those given.
+    """
+    owners, slopes = pixel_faces(placement.mesh, normal_map.shape), list(otherwise)
+    for axis, period in repeats.axes:
+        near, far = np.moveaxis(owners, 1 - axis, 0)[[0, -1]]
+        both = np.flatnonzero((near >= 0) & (far >= 0))
+        heights = []
+        for faces, side in ((near[both], 0.0), (far[both], period)):
+            places = np.insert((both + 0.5)[:, None], axis, side, axis=1) - placement.centroids[faces]
+            heights.append(placement.offsets[faces] + (placement.gradients[faces] * places).sum(axis=1))
+        if len(both):
+            rise = float(np.median(heights[1] - heights[0]))
+            slopes[axis] = rise / (period * normal_map.camera.pixel_length)
+    return slopes[0], slopes[1]
+
+
 def _coarse_mesh(normal_map: NormalMap) -> ScreenMesh:
     """Return a mesh of the cells of a grid that hold foreground; its sides are those of the map."""
     rows, columns = normal_map.shape
@@ -105,21 +119,12 @@ def _periods(mesh: RepeatingMesh, corners: NDArray[np.integer]) -> Float:
     return periods
 
 
-def warn_of_tilt(along_x: float, along_y: float) -> None:
-    """Warn if the mean slope of a map is large."""
-    tilt = math.degrees(math.atan(math.hypot(along_x, along_y)))
-    if tilt > MAX_TILT:
-        warnings.warn(
-            f"the normals have a mean slope of {tilt:.1f}°, which a surface that repeats cannot have: it is removed; "
-            "if the heights look wrong, check that the map repeats, its convention, and that flat pixels are 128, 128, "
-            "255",
-            RepeatWarning,
-            stacklevel=4,
-        )
+def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int = 4) -> None:
+    """Raise an error if a map cannot repeat, and warn, on behalf of the caller's caller, if it does not seem to.
 
-
-def check_repeating_map(normal_map: NormalMap, repeats: Repeats) -> None:
-    """Raise an error if a map cannot repeat, and warn if it does not seem to."""
+    Its camera must be orthographic, and foreground must go on beyond its sides. It does not seem to repeat if normals
+    differ much more across the sides than inside.
+    """
     if not isinstance(normal_map.camera, Orthographic):
         raise NormalMeshError(
             f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of "
@@ -133,10 +138,10 @@ def check_repeating_map(normal_map: NormalMap, repeats: Repeats) -> None:
                 f"the foreground of the {shape_text(normal_map.shape)} map never reaches both its {sides} sides at the "
                 f'same place, so nothing is to be joined there: crop it to one period, or give tileable="{name}"'
             )
-        _warn_of_step(normal_map, axis)
+        _warn_of_step(normal_map, axis, stacklevel)
 
 
-def _warn_of_step(normal_map: NormalMap, axis: int) -> None:
+def _warn_of_step(normal_map: NormalMap, axis: int, stacklevel: int) -> None:
     """Warn if normals differ much more across the sides of a map than between neighbours inside."""
     normals, mask = np.moveaxis(normal_map.normals, 1 - axis, 0), np.moveaxis(normal_map.mask, 1 - axis, 0)
     sample = np.unique(np.linspace(1, len(mask) - 1, SAMPLED).astype(np.int64)) if len(mask) > 1 else ()
@@ -145,10 +150,10 @@ def _warn_of_step(normal_map: NormalMap, axis: int) -> None:
     if across > max(MAX_STEP * inside, MIN_STEP):
         sides = ("left and right", "top and bottom")[axis]
         warnings.warn(
-            f"the normals differ by {across:.1f}° in the mean across the {sides} side, but by {inside:.1f}° at most "
+            f"the normals differ by {across:.1f}° in the mean across the {sides} sides, but by {inside:.1f}° at most "
             "between neighbours inside: the map does not seem to repeat there, and a crease will show",
-            RepeatWarning,
-            stacklevel=5,
+            ShortfallWarning,
+            stacklevel=stacklevel,
         )
 
 

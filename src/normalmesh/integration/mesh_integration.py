@@ -17,7 +17,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
-from normalmesh.integration.levelling import levelled
+from normalmesh.integration.levelling import check_repeating_map, levelled
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import Prior
@@ -130,8 +130,7 @@ def integrate(
     checked_instance(normal_map, NormalMap, "normal_map")
     if isinstance(mesh, DecimatedMesh) and mesh.repeats is not None:
         check_repeating(options)
-        normal_map, repeats = levelled(normal_map, mesh.repeats.tileable)
-        mesh = replace(mesh, repeats=repeats)
+        check_repeating_map(normal_map, mesh.repeats)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
     return integrate_with(mesh, normal_map, options, progress, jumps if options.cuts else None)
@@ -160,6 +159,8 @@ def integrate_with(
         if jumps is None:
             jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
+        if repeats is not None:
+            clean, jumps, repeats = levelled(clean, repeats, jumps)
         whole = mesh if repeats is None else repeats.wrap(mesh)
         cut = replace(cut, component=whole.components[cut.origin])
         if prior is not None and jumps.lines:

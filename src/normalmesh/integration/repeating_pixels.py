@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.integration._pixel_integration import TO_BOTTOM, TO_RIGHT
-from normalmesh.integration.levelling import check_repeating_map, warn_of_tilt
+from normalmesh.integration.levelling import check_repeating_map
 from normalmesh.integration.pixel_grid import PixelPlanes
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.normals.normal_map import NormalMap
@@ -30,7 +33,7 @@ def repeating_heights(normal_map: NormalMap, repeats: Repeats) -> Float:
     """
     if not normal_map.mask.all():
         raise NormalMeshError("integrate_pixels(tileable=…) needs a map without background: use reconstruct")
-    check_repeating_map(normal_map, repeats)
+    check_repeating_map(normal_map, repeats, stacklevel=5)
     system = _TorusSystem(normal_map, repeats)
     right = system.right_side()
     x, residual = np.zeros_like(right), right.copy()
@@ -40,7 +43,8 @@ def repeating_heights(normal_map: NormalMap, repeats: Repeats) -> Float:
         raise NormalMeshError("the integration of the tile did not converge: use reconstruct")
     heights, (slope_u, slope_v) = system.parts(x)
     size = normal_map.camera.pixel_length
-    warn_of_tilt(slope_u / size, -slope_v / size)
+    if doubt := replace(repeats, mean_slope=(slope_u / size, -slope_v / size)).excess:
+        warnings.warn(doubt, ShortfallWarning, stacklevel=3)
     heights -= heights.mean()
     return heights
 

@@ -6,6 +6,7 @@ the plane; the edges of its right side are joined to those of its left side, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,8 @@ Float = NDArray[np.float64]
 
 #: The directions in which a map may repeat.
 DIRECTIONS = ("x", "y", "xy")
+#: Mean slope, in degrees, from which on a map is questioned: rounding to 8 bits causes up to 0.3°.
+MAX_TILT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,16 @@ class Repeats:
     shape: tuple[int, int]
     mean_slope: tuple[float, float] = (0.0, 0.0)
 
+    @property
+    def excess(self) -> str | None:
+        """A sentence about a mean slope that is too large, or None."""
+        if self.tilt <= MAX_TILT:
+            return None
+        return (
+            f"the normals have a mean slope of {self.tilt:.1f}°, which a surface that repeats cannot have: it is "
+            "removed; if heights look wrong, check that the map repeats, its convention, and that flat is 128, 128, 255"
+        )
+
     @classmethod
     def of(cls, tileable: bool | str, shape: tuple[int, int]) -> Repeats | None:
         """Return the directions that :func:`normalmesh.reconstruct` takes as ``tileable``; None if there are none."""
@@ -97,9 +110,9 @@ class Repeats:
         return cls("x" in names, "y" in names, shape) if names else None
 
     @property
-    def tileable(self) -> str:
-        """The directions as ``tileable`` names them."""
-        return "x" * self.x + "y" * self.y
+    def tilt(self) -> float:
+        """The mean slope that was taken away, in degrees."""
+        return math.degrees(math.atan(math.hypot(*self.mean_slope)))
 
     @property
     def axes(self) -> list[tuple[int, int]]:
@@ -153,8 +166,7 @@ class Repeats:
 
     def __str__(self) -> str:
         names = [name for name, repeats in (("x", self.x), ("y", self.y)) if repeats]
-        steepest = np.degrees(np.arctan(np.hypot(*self.mean_slope)))
-        return f"in {' and '.join(names)}, mean slope of {steepest:.2f}° removed"
+        return f"in {' and '.join(names)}, mean slope of {self.tilt:.2f}° removed"
 
 
 def checked_tileable(tileable: bool | str) -> str:

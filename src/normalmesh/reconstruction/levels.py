@@ -13,13 +13,18 @@ from normalmesh.decimation.decimation_options import DecimationKeywords, Decimat
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
 from normalmesh.integration.integration_options import IntegrationKeywords
-from normalmesh.integration.levelling import levelled
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.pipeline import begun, checked_options, jumps_and_hierarchy, noise_and_smooth
+from normalmesh.reconstruction.pipeline import (
+    begun,
+    checked_options,
+    checked_repeats,
+    jumps_and_hierarchy,
+    noise_and_smooth,
+)
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory
 from normalmesh.runtime.monitor import OnProgress
@@ -60,7 +65,7 @@ def reconstruct_levels(
     targets = checked_levels(vertices)
     options = checked_options(normal_map, "default", decimation, integration, tileable)
     with limited_memory(memory_limit), limited_threads(threads):
-        normal_map, repeats = levelled(normal_map, options.decimation.tileable)
+        repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.levels(MaskCounts.of(normal_map.mask), targets, options.decimation.start, searched)
         monitor = begun(estimate, progress)
@@ -72,11 +77,10 @@ def reconstruct_levels(
         part = monitor.part(estimate.decimation_seconds)
         meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, known.lines))
         integrating = replace(options.integration, noise=noise)
-        surfaces = []
-        for mesh, target in zip(meshes, targets, strict=True):
-            part = monitor.part(estimate.integration_seconds(target))
-            mesh = mesh if repeats is None else replace(mesh, repeats=repeats)
-            surfaces.append(integrate_with(mesh, normal_map, integrating, part, known))
+        surfaces = [
+            integrate_with(mesh, normal_map, integrating, monitor.part(estimate.integration_seconds(target)), known)
+            for mesh, target in zip(meshes, targets, strict=True)
+        ]
         monitor.finish(len(surfaces[-1].vertices))
     for surface in surfaces:
         report_shortfalls(surface)

@@ -17,7 +17,7 @@ from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
-from normalmesh.integration.levelling import levelled
+from normalmesh.integration.levelling import check_repeating_map
 from normalmesh.integration.mesh_integration import check_repeating, integrate_with
 from normalmesh.integration.prior import check_prior
 from normalmesh.jumps.finding import jumps_along, jumps_of
@@ -120,7 +120,7 @@ def reconstruct(
     rule = StoppingRule(vertices, threshold, compression)
     options = checked_options(normal_map, preset, decimation, integration, tileable)
     with limited_memory(memory_limit), limited_threads(threads):
-        normal_map, repeats = levelled(normal_map, options.decimation.tileable)
+        repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.of(MaskCounts.of(normal_map.mask), rule, options.decimation.start, searched)
         monitor = begun(estimate, progress)
@@ -131,7 +131,6 @@ def reconstruct(
         hold_memory(estimate.kept_jump_bytes if known.lines else 0)
         decimating, work = monitor.part(estimate.decimation_seconds), estimate.integration_seconds(estimate.vertices)
         mesh = decimate_with(smooth, rule, options.decimation, decimating, known.lines, hierarchy)
-        mesh = mesh if repeats is None else replace(mesh, repeats=repeats)
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
         monitor.finish(len(surface.vertices))
@@ -159,6 +158,14 @@ def checked_options(
     if options.integration.prior is not None:
         check_prior(options.integration.prior, options.integration.prior_weight, normal_map)
     return options
+
+
+def checked_repeats(normal_map: NormalMap, options: Preset) -> Repeats | None:
+    """Return the directions in which a map should repeat, if any, after it was checked for that."""
+    repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
+    if repeats is not None:
+        check_repeating_map(normal_map, repeats, stacklevel=5)
+    return repeats
 
 
 def jumps_and_hierarchy(

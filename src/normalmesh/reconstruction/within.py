@@ -15,11 +15,11 @@ from normalmesh.arguments import checked_instance, checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import RULES
-from normalmesh.errors import NormalMeshError, RepeatWarning, ShortfallWarning
+from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.evaluation.metrics import mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
-from normalmesh.integration.levelling import levelled
+from normalmesh.integration.levelling import without_slope
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Decimation
@@ -28,7 +28,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import FINEST, FINEST_COMPARED, FIRST, REMEDY, USUAL_TRIALS, Estimate
-from normalmesh.reconstruction.pipeline import checked_options, jumps_and_hierarchy, reconstruct
+from normalmesh.reconstruction.pipeline import checked_options, checked_repeats, jumps_and_hierarchy, reconstruct
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
@@ -109,7 +109,7 @@ def reconstruct_within(
     options = checked_options(normal_map, preset, decimation, integration, tileable)
     monitor = Monitor(progress, USUAL_TRIALS)
     with limited_memory(memory_limit), limited_threads(threads):
-        normal_map, repeats = levelled(normal_map, options.decimation.tileable)
+        repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         counts, compared = MaskCounts.of(normal_map.mask), max_error is not None
         estimate = Estimate.within(counts, compared, options.decimation.start, searched)
@@ -120,10 +120,9 @@ def reconstruct_within(
             smooth = without_noise(normal_map, noise, wrapped=wrapped(repeats))
             known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
         further: _Further = {"preset": preset, "tileable": tileable, "decimation": decimation, "jumps": known}
-        # What a trial lacks is reported for the result only, and how the map repeats has been.
+        # What a trial lacks is reported for the result only.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortfallWarning)
-            warnings.simplefilter("ignore", RepeatWarning)
             best = _fewest(
                 normal_map,
                 given,
@@ -134,7 +133,7 @@ def reconstruct_within(
         monitor.finish(len(best.vertices))
     # The number of vertices is a result here, not a request.
     if isinstance(best.decimation, Decimation):
-        best = replace(best, decimation=replace(best.decimation, target=None), repeats=repeats)
+        best = replace(best, decimation=replace(best.decimation, target=None))
     report_shortfalls(best)
     return best
 
@@ -144,7 +143,7 @@ def _fewest(normal_map: NormalMap, bounds: dict[str, float], surface_of: Callabl
     finest = max(round(FINEST * normal_map.foreground), 3)
     measures: list[Callable[[Surface], float]] = []
     if "max_angle" in bounds:
-        measures.append(lambda surface: mean_angle(surface, normal_map) / bounds["max_angle"])
+        measures.append(lambda surface: _mean_angle(surface, normal_map) / bounds["max_angle"])
     if "max_error" in bounds:
         reference = _Reference.of(surface_of(finest), normal_map)
         hold_memory(REFERENCE_BYTES * normal_map.mask.size)
@@ -155,6 +154,13 @@ def _fewest(normal_map: NormalMap, bounds: dict[str, float], surface_of: Callabl
     if best is None:
         raise NormalMeshError(_out_of_reach(bounds, search.lowest.ratio, finest))
     return best
+
+
+def _mean_angle(surface: Surface, normal_map: NormalMap) -> float:
+    """Return the mean angle in degrees between faces and normals, without a mean slope that was taken away."""
+    if surface.repeats is not None:
+        normal_map = without_slope(normal_map, surface.repeats.mean_slope)
+    return mean_angle(surface, normal_map)
 
 
 @dataclass(frozen=True, eq=False)
