@@ -11,12 +11,12 @@ import click
 def repeat_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say in which directions a map repeats."""
     for option in (
-        click.option("--tile-y", "tileable", flag_value="y", help="As --tile, but upwards and downwards only."),
-        click.option("--tile-x", "tileable", flag_value="x", help="As --tile, but to the right and the left only."),
+        click.option("--tile-y", "tile", flag_value="y", help="As --tile, but upwards and downwards only."),
+        click.option("--tile-x", "tile", flag_value="x", help="As --tile, but to the right and the left only."),
         click.option(
             "--tile",
             "--tileable",
-            "tileable",
+            "tile",
             flag_value="xy",
             help="The map is a texture that repeats: so does the surface, without a seam. (--tiles is for large maps.)",
         ),
