@@ -21,7 +21,7 @@ Chain = NDArray[np.int64]
 #: Distance of two vertices on opposite sides up to which they become one, as a share of the distance to the next ones.
 NEAR = 0.3
 #: Vertices that matching may add, for each root of the number of vertices.
-ADDED = 1.5
+ADDED = 2.0
 
 
 def room_for_matching(target: int) -> int:

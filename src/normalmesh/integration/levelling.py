@@ -25,6 +25,9 @@ Float = NDArray[np.float64]
 
 #: Cells along the longer side of the map, at most, of the mesh on which the mean slope is found.
 CELLS = 64
+#: Share of the energy of a rise at a side that heights must leave for its slope to be determined. If they spread it
+#: evenly over the map, they leave about 1 / CELLS.
+DETERMINED = 1e-6
 #: A map does not repeat if normals differ across its sides more than between any two rows or columns, by this factor,
 MAX_STEP = 1.5
 #: and by so many degrees in the mean.
@@ -71,10 +74,12 @@ def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
     for steps in (system.steps, *periods.T):
         part = replace(system, steps=np.ascontiguousarray(steps))
         gaps.append(part.misfits(solver.solve(part.right_side()).x))
-    # Gaps of the heights alone are to be closed by slopes times what heights cannot close of the periods.
-    roots = np.sqrt(system.weights)
-    rest = np.stack(gaps[1:], axis=1) * roots[:, None]
-    slopes = np.linalg.lstsq(rest / max(normal_map.shape), gaps[0] * roots / max(normal_map.shape), rcond=1e-6)[0]
+    # Slopes close the gaps that heights alone leave, with what these cannot make up for of rises by a period.
+    scales = np.maximum(np.sqrt(system.weights @ periods**2), np.finfo(np.float64).tiny)
+    rises = np.stack(gaps[1:], axis=1) / scales
+    values, vectors = np.linalg.eigh(rises.T @ (system.weights[:, None] * rises))
+    inverse = np.where(values > DETERMINED, 1 / np.maximum(values, DETERMINED), 0)
+    slopes = vectors @ (inverse * (vectors.T @ (rises.T @ (system.weights * gaps[0])))) / scales
     slope_u, slope_v = slopes / normal_map.camera.pixel_length
     return float(slope_u), float(slope_v)
 
