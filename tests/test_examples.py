@@ -70,3 +70,17 @@ def test_texture_to_glb(run):
     imagecodecs.imwrite("colour.png", colours)
     run("texture_to_glb.py", "texture_normal.png", "--colour", "colour.png", "-o", "again.glb")
     assert faces_of("again.glb") == faces_of("texture.glb")
+
+
+def test_tileable_texture(run):
+    printed = run("tileable_texture.py", "--size", 64)
+    assert "repeats in x and y" in printed
+    heights = imagecodecs.imread("bricks_height.png").astype(float)
+    assert heights.shape == (64, 64)
+    assert heights.max() == 65535
+    steps = np.abs(np.diff(heights, axis=1, append=heights[:, :1])).mean(axis=0)
+    assert steps[-1] < steps[:-1].max()
+    assert imagecodecs.imread("bricks_shaded.png").shape[:2] == (128, 128)
+    assert faces_of("bricks.glb") > 100
+    run("tileable_texture.py", "bricks_normal.png", "-o", "again")
+    assert np.array_equal(imagecodecs.imread("again_height.png"), heights)

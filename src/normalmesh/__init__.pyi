@@ -20,6 +20,7 @@ from .mesh.coverage import Coverage
 from .mesh.jumps import JumpLine, Jumps
 from .mesh.origin import Discontinuities, Integration
 from .mesh.raster import pixel_faces
+from .mesh.repeats import Repeats
 from .mesh.screen_mesh import MeshCheck, ScreenMesh
 from .mesh.surface import Surface
 from .normals.camera import Camera
@@ -68,6 +69,7 @@ __all__ = [
     "Perspective",
     "PhotometricStereo",
     "Repairs",
+    "Repeats",
     "ScreenMesh",
     "Step",
     "Surface",

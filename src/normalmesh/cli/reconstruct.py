@@ -11,6 +11,7 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
 from normalmesh.cli.output_files import reject_clashes
+from normalmesh.cli.repeat_options import repeat_options
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.shared_options import Positive, byte_size, max_pixels_option, reading_options, stopping_options
 from normalmesh.cli.tile_options import Tiling, tiling_options
@@ -50,6 +51,7 @@ POSITIVE = Positive()
     help="Largest memory to use, such as 12GB, or none; default: the available memory.",
 )
 @max_pixels_option
+@repeat_options
 @tiling_options
 @click.option("--dry-run", is_flag=True, help="Print the estimated memory and time, and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per input to standard output.")

@@ -33,6 +33,8 @@ class RunSummary:
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
+    repeats
+        Directions in which the surface repeats, and the mean slope removed, as text; None if it does not.
     """
 
     source: Path
@@ -42,6 +44,7 @@ class RunSummary:
     levels: list[dict[str, Any]] = field(default_factory=list)
     jumps: dict[str, Any] | None = None
     jumps_text: str | None = None
+    repeats: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -57,6 +60,7 @@ class RunSummary:
 
     def add_surfaces(self, surfaces: Sequence[Surface]) -> None:
         """Record the jumps of the finest surface, and the seconds by stage."""
+        self.repeats = None if surfaces[0].repeats is None else str(surfaces[0].repeats)
         found = surfaces[0].discontinuities
         if found is not None:
             certainty = min((line.certainty for line in found.lines), default=None)
@@ -75,7 +79,7 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps")
+        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "repeats")
         content |= first
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
@@ -99,6 +103,8 @@ class RunSummary:
                 else ""
             )
             lines.append(f"jumps        {self.jumps_text}{hint}")
+        if self.repeats is not None:
+            lines.append(f"repeats      {self.repeats}")
         return [*lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
     def line(self) -> str:

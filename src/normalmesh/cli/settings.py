@@ -25,7 +25,7 @@ DEFAULT_COMPRESSION = 0.98
 #: Options that choose the resolution, of which at most one may be given.
 RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
 #: Options that need the whole map in memory.
-NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report")
+NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report", "tile")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Settings:
     preview: bool
     report: bool
     tiling: Tiling | None = None
+    tile: str | None = None
 
     def __post_init__(self) -> None:
         _reject_several(self.rule)
@@ -150,6 +151,7 @@ class Settings:
         if self.tiling is not None:
             return [nm.reconstruct_tiled(normal_map, **self.rule, **options, **self.tiling.arguments(output))]
         assert isinstance(normal_map, nm.NormalMap)
+        options["tileable"] = self.tile or False
         if self.lod is not None:
             return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.max_angle is not None or self.max_error is not None:

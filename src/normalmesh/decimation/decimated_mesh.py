@@ -12,6 +12,7 @@ from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh._closed_mesh import LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.origin import Decimation
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 
@@ -26,11 +27,14 @@ class DecimatedMesh(ScreenMesh):
     report : Decimation
     seams : (S, 2) int32
         Vertices of the edges along which depth jumps: :func:`integrate` cuts the mesh there.
+    repeats : Repeats or None
+        Directions in which the mesh repeats: vertices on opposite sides have the same places.
     """
 
     locked: NDArray[np.bool_]
     report: Decimation
     seams: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    repeats: Repeats | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_bool, checked_choice, checked_int, checked_positive
 from normalmesh.errors import NormalMeshError
+from normalmesh.mesh.repeats import checked_tileable
 
 #: λ of eq. (13): weight of an even distribution of vertices beside the shape.
 REGULARISATION = 1e-5
@@ -38,6 +39,7 @@ class DecimationKeywords(TypedDict, total=False):
     start: str
     locked: ArrayLike | None
     keep_thin: bool
+    tileable: bool | str
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,7 @@ class DecimationOptions:
     start: str = "adaptive"
     locked: ArrayLike | None = None
     keep_thin: bool = True
+    tileable: bool | str = False
 
     def __post_init__(self) -> None:
         checked_int(self.rounds, 1, "rounds", MAX_ROUNDS)
@@ -77,6 +80,7 @@ class DecimationOptions:
             object.__setattr__(self, name, number)
         checked_choice(self.align, ("last", "each"), "align")
         checked_choice(self.start, STARTS, "start")
+        checked_tileable(self.tileable)
 
     def passes_after(self, last_round: bool) -> int:
         """Return the number of passes of flips and moves that follow the collapses of a round."""

@@ -20,6 +20,7 @@ from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.move import move
 from normalmesh.decimation.polylines import Segments, copies, find_edges, polish, straighten
 from normalmesh.decimation.quadrics import FaceRecords, Pixels
+from normalmesh.decimation.side_matching import room_for_matching, with_matching_sides
 from normalmesh.decimation.start_mesh import REMEDY, KeptCorners, start_mesh
 from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, falling_targets
 from normalmesh.decimation.thin_parts import thin_pixels
@@ -29,6 +30,7 @@ from normalmesh.mesh._outline import FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
@@ -68,6 +70,7 @@ def decimate(
     start: str = DecimationOptions.start,
     locked: ArrayLike | None = None,
     keep_thin: bool = DecimationOptions.keep_thin,
+    tileable: bool | str = DecimationOptions.tileable,
     jumps: Jumps | None = None,
     progress: OnProgress | None = None,
 ) -> DecimatedMesh:
@@ -112,6 +115,10 @@ def decimate(
     keep_thin
         Whether parts of the foreground and gaps in it that are narrower than 16 px keep as many vertices as their
         outline needs, even if there are more than were asked for; False: as in the paper, they may be lost.
+    tileable
+        Whether the map repeats: True, or ``"x"`` or ``"y"`` for one direction only. Vertices on opposite sides then
+        have the same places, so that copies of the mesh fit together. There are somewhat fewer vertices than asked for;
+        :func:`integrate` adds the rest.
     jumps
         Lines along which the depth jumps, from :func:`find_jumps`. They become polylines of few vertices,
         ``DecimatedMesh.seams``, along which :func:`integrate` cuts the mesh. The vertices that it adds are part of the
@@ -127,7 +134,7 @@ def decimate(
         and why not. The mesh does not depend on the number of threads.
     """
     options = DecimationOptions(
-        rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin
+        rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin, tileable
     )
     rule = StoppingRule(vertices, threshold, compression)
     checked_instance(normal_map, NormalMap, "normal_map")
@@ -216,7 +223,7 @@ def _begun(
     target = rule.target(normal_map.foreground) or 0
     pixels = Pixels(normal_map, options.regularisation_for(target > 0))
     with monitor.stage("start", _START):
-        kept = KeptCorners.of(options.locked, lines, normal_map)
+        kept = KeptCorners.of(options.locked, lines, normal_map, Repeats.of(options.tileable, normal_map.shape))
         fixed = thin_pixels(normal_map.mask) if options.keep_thin else None
         mesh, coarse = start_mesh(pixels, options.start, target, rule.max_cost, kept, hierarchy, fixed)
     monitor.advance(0.0, len(mesh.vertices))
@@ -253,6 +260,7 @@ class Decimator:
         self.mesh, self.pixels, self.options, self.segments = mesh, pixels, options, segments
         self.monitor = monitor or Monitor(stages=STAGES)
         self.foreground = pixels.normal_map.foreground
+        self.repeats = Repeats.of(options.tileable, pixels.normal_map.shape)
         self.is_smooth = False
         self.dropped_lines = 0
         self.records: FaceRecords | None = None
@@ -289,7 +297,8 @@ class Decimator:
         seams = self.polish_lines()
         seconds, cpu_seconds = dict(self.monitor.seconds), dict(self.monitor.cpu_seconds)
         report = Decimation(tuple(rounds), asked, met, seconds, cpu_seconds, self.dropped_lines, reason)
-        return DecimatedMesh.from_closed(self.mesh, report, seams)
+        mesh = DecimatedMesh.from_closed(self.mesh, report, seams)
+        return mesh if self.repeats is None else with_matching_sides(mesh, self.repeats, self.pixels.normal_map.mask)
 
     def _why_missed(self, target: int) -> str:
         """Explain why the mesh does not have the number of vertices that it should have."""
@@ -323,6 +332,8 @@ class Decimator:
         Cuts along the polylines will add to them.
         """
         asked = rule.target(self.foreground)
+        if asked is not None and self.repeats is not None:
+            asked = max(asked - room_for_matching(asked), 3)
         if self.segments is None:
             return asked
         copied = self.straighten_lines(rule.expected_vertices(self.foreground), may_drop)

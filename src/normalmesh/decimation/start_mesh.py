@@ -16,6 +16,7 @@ from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
@@ -46,14 +47,27 @@ class KeptCorners:
     lines: NDArray[np.bool_] | None
 
     @classmethod
-    def of(cls, locked: ArrayLike | None, lines: tuple[JumpLine, ...], normal_map: NormalMap) -> KeptCorners:
-        """Return the corners that ``locked``, as :func:`normalmesh.decimate` takes it, and lines keep."""
+    def of(
+        cls,
+        locked: ArrayLike | None,
+        lines: tuple[JumpLine, ...],
+        normal_map: NormalMap,
+        repeats: Repeats | None = None,
+    ) -> KeptCorners:
+        """Return the corners that ``locked``, as :func:`normalmesh.decimate` takes it, lines and repeats keep."""
         on_lines = None
         if lines:
             on_lines = np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_)
             for line in lines:
                 on_lines[line.path[:, 1], line.path[:, 0]] = True
-        return cls(None if locked is None else _locked_corners(locked, normal_map), on_lines)
+        corners = None if locked is None else _locked_corners(locked, normal_map)
+        if repeats is not None:
+            corners = (
+                np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_) if corners is None else corners
+            )
+            u, v = repeats.side_ends(normal_map.mask).T
+            corners[v, u] = True
+        return cls(corners, on_lines)
 
     def pixels(self) -> NDArray[np.bool_] | None:
         """Return the pixels (H, W) around all corners, or None if there are none."""

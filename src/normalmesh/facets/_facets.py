@@ -71,6 +71,14 @@ def fill_rises(first, last, gradients, steps, central, rises):
         rises[k] = rise_along(linear, central)
 
 
+@inner(forceinline=True)
+def edge_middle(corner, mesh):
+    """Return the midpoint on the screen of the edge across from a corner; on a side, there is another one beyond it."""
+    vertex_of, vertices = mesh.faces.reshape(-1), mesh.vertices
+    a, b = vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)]
+    return (vertices[a, 0] + vertices[b, 0]) / 2.0, (vertices[a, 1] + vertices[b, 1]) / 2.0
+
+
 @kernel
 def fill_edges(first, last, mesh, opposite, table, central, edges):
     """Fill all attributes of the inner edges (E,) from their ``corners``; ``table`` is that of the face means.
@@ -85,11 +93,12 @@ def fill_edges(first, last, mesh, opposite, table, central, edges):
         a, b = vertex_of[next_corner(corner)], vertex_of[previous_corner(corner)]
         ends[e, 0], ends[e, 1] = a, b
         lengths[e] = math.hypot(vertices[b, 0] - vertices[a, 0], vertices[b, 1] - vertices[a, 1])
-        u, v = (vertices[a, 0] + vertices[b, 0]) / 2.0, (vertices[a, 1] + vertices[b, 1]) / 2.0
         one, other = corner // 3, opposite[corner] // 3
+        there_u, there_v = edge_middle(np.int64(opposite[corner]), mesh)
+        u, v = edge_middle(corner, mesh)
         pairs[e, 0], pairs[e, 1] = one, other
         edge_of[corner] = edge_of[opposite[corner]] = e
-        edges.steps[e] = rise(one, u, v, table, central) - rise(other, u, v, table, central)
+        edges.steps[e] = rise(one, u, v, table, central) - rise(other, there_u, there_v, table, central)
         edges.weights[e] = lengths[e] / max(table[one, INVERSE], table[other, INVERSE])
 
 

@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix
 from normalmesh.facets import _facets
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.plane_surface import PlaneSurface
+from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers.gauge import Gauge
 
@@ -110,7 +111,11 @@ class FacetSystem:
         indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
         graph = self._graph(self.weights)
         in_parallel(_facets.fill_laplacian, count, self._faces, graph, indptr, indices, values, grain=GRAIN)
-        return csr_matrix((values, indices, indptr), shape=(count, count))
+        matrix = csr_matrix((values, indices, indptr), shape=(count, count))
+        if isinstance(self.means.mesh, RepeatingMesh):
+            # Two faces may have a common edge and be neighbours across a side as well.
+            matrix.sum_duplicates()
+        return matrix
 
     def right_side(self) -> Float:
         """Return the right-hand side (M,)."""

@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix, diags
 from normalmesh.facets import _facets
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh.interpolation import barycentric_rows
+from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.runtime.threads import in_parallel
 
 Float = NDArray[np.float64]
@@ -48,15 +49,21 @@ class PlaneSurface:
         means of the planes around each vertex, weighted by area · m_f.
         """
         means, faces, count = self.means, self.means.mesh.faces, len(self.means.mesh.vertices)
+        twins = means.mesh.first_twins if isinstance(means.mesh, RepeatingMesh) else None
         planes = np.empty(faces.shape)
         moved, central = offsets + means.bulges, means.camera.is_central
         in_parallel(_facets.fill_planes, len(planes), moved, means.triangles, means.table, central, planes, grain=GRAIN)
+        # Twins get the value of the first of them, from the planes around all of them.
+        if twins is not None:
+            faces = twins[faces]
+            faces.flags.writeable = False
         total, around = np.zeros(count), np.zeros(count)
         _facets.add_planes(planes, self._importance(), faces, total, around)
         values: Float = total * _inverse(around)
         total[:] = around[:] = 0
         _facets.add_projections(planes, self._projections(), faces, values, total, around)
-        return values + DAMPING * total * _inverse(around)
+        values += DAMPING * total * _inverse(around)
+        return values if twins is None else values[twins]
 
     def prior_rows(self, screen: Float, faces: NDArray[np.integer]) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,) as an affine function of the offsets.

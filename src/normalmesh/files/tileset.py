@@ -196,7 +196,7 @@ class _Writer:
         local = local.reshape(-1, 3).astype(np.int32)
         positions = self._rounded(surface.vertices[vertices])
         origin = self._rounded(positions.min(axis=0) / 2 + positions.max(axis=0) / 2)
-        normals = _surface.vertex_normals(surface.vertices[vertices], local)
+        normals = _surface.vertex_normals(surface.vertices[vertices], local, local)
         # Tiles of all levels are lit alike along their border.
         same = self.tree.shared(tile, vertices) | ~normals.any(axis=1)
         normals[same] = surface.vertex_normals[vertices[same]]

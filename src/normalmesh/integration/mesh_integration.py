@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
+from normalmesh.integration.levelling import check_repeating_map, levelled
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import Prior
@@ -26,6 +28,7 @@ from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Integration
+from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.camera import Camera
@@ -125,6 +128,9 @@ def integrate(
     )
     checked_instance(mesh, ScreenMesh, "mesh")
     checked_instance(normal_map, NormalMap, "normal_map")
+    if isinstance(mesh, DecimatedMesh) and mesh.repeats is not None:
+        check_repeating(options)
+        check_repeating_map(normal_map, mesh.repeats)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
     return integrate_with(mesh, normal_map, options, progress, jumps if options.cuts else None)
@@ -142,16 +148,21 @@ def integrate_with(
         _check_mesh(mesh)
     prior = None if options.prior is None else Prior.of(options.prior, options.prior_weight, normal_map)
     resolves = -(-options.refine // ROUNDS_PER_SOLVE)
+    repeats = mesh.repeats if isinstance(mesh, DecimatedMesh) else None
     work = _NOISE + _JUMPS + _SOLVE + options.refine * _REFINE + resolves * _SOLVE
     monitor = Monitor(on_progress, work, ("noise", "jumps", "solve", "refine", "tidy"))
     monitor.vertices = len(mesh.vertices)
     with monitor.stage("noise", _NOISE):
         noise = noise_of(normal_map, options.noise)
-        clean = without_noise(normal_map, noise)
+        clean = without_noise(normal_map, noise, wrapped=wrapped(repeats))
     with monitor.stage("jumps", _JUMPS):
         if jumps is None:
             jumps = jumps_of(clean, options.discontinuities) if options.cuts else Jumps()
         cut = CutMesh.along(mesh, seams_of(mesh, jumps, clean))
+        if repeats is not None:
+            clean, jumps, repeats = levelled(clean, repeats, jumps)
+        whole = mesh if repeats is None else repeats.wrap(mesh)
+        cut = replace(cut, component=whole.components[cut.origin])
         if prior is not None and jumps.lines:
             prior = prior.apart(pixel_parts(normal_map.mask, jumps.lines))
     _require_memory(cut.mesh)
@@ -160,9 +171,9 @@ def integrate_with(
         vertex_system = partial(
             CotangentSystem.of, parameters=options.parameters, metric=options.metric, clamp=options.clamp
         )
-    solver = MeshSolver(clean, vertex_system, jumps.placement, prior)
+    solver = MeshSolver(clean, vertex_system, jumps.placement, prior, repeats)
     with monitor.stage("solve", _SOLVE):
-        solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, mesh, normal_map))
+        solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, whole, normal_map))
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
     warn_of_doubts(solver.error, solver.bent)
     final = solved.mesh.to_screen()
@@ -184,9 +195,20 @@ def integrate_with(
         decimation=getattr(mesh, "report", None),
         discontinuities=found,
         coverage=Coverage.of(final, normal_map.mask),
+        repeats=repeats,
     )
     monitor.finish(len(surface.vertices))
     return surface
+
+
+def check_repeating(options: IntegrationOptions) -> None:
+    """Raise an error for options that a surface that repeats cannot have."""
+    if options.formulation != "facets":
+        raise NormalMeshError('tileable needs formulation="facets", and not preset="paper"')
+    if options.prior is not None:
+        raise NormalMeshError(
+            "tileable surfaces take no prior: depths at some places are those of all copies; leave it out"
+        )
 
 
 def _target(mesh: ScreenMesh, cut: CutMesh) -> int | None:

@@ -19,6 +19,7 @@ from normalmesh.integration.prior_faces import PointFaces
 from normalmesh.integration.prior_terms import FacePoints, face_terms
 from normalmesh.jumps.placement import placed_offsets
 from normalmesh.mesh.jumps import Placement
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.workspace import Workspace
@@ -55,6 +56,8 @@ class MeshSolver:
         Where jumps place the parts of the surface, or None for a continuous surface.
     prior
         Depths to respect, or None.
+    repeats
+        Directions in which the surface repeats, or None.
     on_solve
         Called after each solve.
     method, error
@@ -71,6 +74,7 @@ class MeshSolver:
     vertex_system: Callable[[FaceMeans], CotangentSystem] | None
     placement: Placement | None
     prior: Prior | None
+    repeats: Repeats | None = None
     on_solve: Callable[[], None] = lambda: None
     method: str = ""
     error: float = 0.0
@@ -91,6 +95,8 @@ class MeshSolver:
         are relative to :attr:`levels`.
         """
         self.find_fixed(mesh)
+        if self.repeats is not None:
+            mesh = self.repeats.wrap(mesh)
         of_face = component[mesh.faces[:, 0]]
         if self.vertex_system is not None:
             system = self.vertex_system(FaceMeans.of(mesh, self.normal_map))
@@ -153,7 +159,8 @@ class MeshSolver:
         """Return the planes of a mesh and their equations; the facet system itself would need memory beside them."""
         system = FacetSystem.of(means)
         matrix, right, workspace = system.matrix(), system.right_side(), self._workspace
-        return PlaneSurface(means), MatrixEquations(matrix, right, system.component, means.centroids, workspace)
+        coordinates = means.centroids if self.repeats is None else self.repeats.folded(means.centroids)
+        return PlaneSurface(means), MatrixEquations(matrix, right, system.component, coordinates, workspace)
 
     def _solved(self, matrix: csr_matrix, right: Float, coordinates: Float, gauge: Gauge | None = None) -> Float:
         # Only facet systems, whose gauge is known, are Laplacians.

@@ -8,10 +8,13 @@ from scipy import ndimage
 
 from normalmesh.arguments import checked_instance
 from normalmesh.decimation.hierarchy import rectangle_pixels
+from normalmesh.errors import NormalMeshError
 from normalmesh.integration.pixel_grid import PixelPlanes, no_edges, right_side, solve_grid, weigh_by_mobility
 from normalmesh.integration.pixel_jumps import with_jumps
+from normalmesh.integration.repeating_pixels import repeating_heights
 from normalmesh.jumps.finding import checked_discontinuities, find_jumps
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import limited_memory, require_memory
@@ -32,6 +35,7 @@ def integrate_pixels(
     distance: float = 1.0,
     discontinuities: bool | str = False,
     jumps: Jumps | None = None,
+    tileable: bool | str = False,
     memory_limit: float | None = None,
 ) -> Float:
     """Integrate a normal map on the pixel grid: find the heights or distances whose gradients fit the normals best.
@@ -53,6 +57,10 @@ def integrate_pixels(
         :func:`reconstruct`, with the same lines and the same placement of parts.
     jumps
         The jumps, from :func:`find_jumps`; found by default if discontinuities are allowed.
+    tileable
+        Whether the map repeats: True, or ``"x"`` or ``"y"`` for one direction only. The heights then repeat, too: edges
+        also connect the pixels of opposite sides, and a mean slope is left out. For orthographic maps without
+        background or jumps.
     memory_limit
         Maximal number of bytes to use beside the normal map; by default what is available.
 
@@ -73,10 +81,17 @@ def integrate_pixels(
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
     chosen = checked_discontinuities(discontinuities)
+    repeats = Repeats.of(tileable, normal_map.shape)
     with limited_memory(memory_limit):
         rectangle = rectangle_pixels(normal_map.mask)
         task = f"the integration on the pixel grid, of {rectangle} pixels with the background between them,"
         require_memory(RECTANGLE_BYTES * rectangle + IMAGE_BYTES * normal_map.mask.size, task, REMEDY)
+        if repeats is not None:
+            if jumps is not None or chosen is not False:
+                raise NormalMeshError(
+                    "heights on the pixel grid that repeat have no jumps: leave out jumps and discontinuities"
+                )
+            return repeating_heights(normal_map, repeats)
         if jumps is None:
             jumps = Jumps() if chosen is False else find_jumps(normal_map, discontinuities=chosen)
         unknown = _integrated(normal_map, jumps)

@@ -74,13 +74,16 @@ def face_normals(first, last, vertices, faces, normals):
 
 
 @kernel
-def vertex_normals(vertices, faces):
-    """Return unit means (N, 3) of the adjacent faces' normals weighted by area, zero if there is none."""
+def vertex_normals(vertices, faces, owners):
+    """Return unit means (N, 3) of the adjacent faces' normals weighted by area, zero if there is none.
+
+    ``owners`` (M, 3) are the vertices to which the normals of faces are added: the faces (M, 3) themselves, or twins.
+    """
     normals = np.zeros((len(vertices), 3), np.float64)
     for f in range(len(faces)):
         x, y, z = face_cross(vertices, faces, f)
         for k in range(3):
-            v = faces[f, k]
+            v = owners[f, k]
             normals[v, 0] += x
             normals[v, 1] += y
             normals[v, 2] += z

@@ -16,6 +16,7 @@ from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import MAX_COORDINATE, Camera, checked_camera
 from normalmesh.normals.normal_map import NormalMap
@@ -59,6 +60,9 @@ class Surface:
         The edges at which depth jumps and the mesh is cut, if :func:`integrate` searched for them.
     coverage
         The pixels of the foreground that the surface loses, if it comes from :func:`integrate`.
+    repeats
+        The directions in which the surface repeats, if it was made with ``tileable``: copies of it, shifted by the size
+        of the image, join without gap or crease.
 
     Raises
     ------
@@ -77,6 +81,7 @@ class Surface:
     decimation: Decimation | Remeshing | None = None
     discontinuities: Discontinuities | None = None
     coverage: Coverage | None = None
+    repeats: Repeats | None = None
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -105,6 +110,8 @@ class Surface:
             checked_instance(self.discontinuities, Discontinuities, "discontinuities")
         if self.coverage is not None:
             checked_instance(self.coverage, Coverage, "coverage")
+        if self.repeats is not None:
+            checked_instance(self.repeats, Repeats, "repeats")
 
     @classmethod
     def from_unknown(
@@ -119,6 +126,7 @@ class Surface:
         decimation: Decimation | Remeshing | None = None,
         discontinuities: Discontinuities | None = None,
         coverage: Coverage | None = None,
+        repeats: Repeats | None = None,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -128,7 +136,7 @@ class Surface:
             Mesh with N vertices on the screen.
         unknown
             (N,) unknown of the camera: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units, integration, decimation, discontinuities, coverage
+        camera, shape, units, integration, decimation, discontinuities, coverage, repeats
             As for :class:`Surface`.
         """
         checked_instance(mesh, ScreenMesh, "mesh")
@@ -146,6 +154,7 @@ class Surface:
             decimation,
             discontinuities,
             coverage,
+            repeats,
         )
 
     @cached_property
@@ -172,9 +181,14 @@ class Surface:
     def vertex_normals(self) -> NDArray[np.float64]:
         """Unit normals (N, 3) of the vertices: means of the adjacent faces' normals, weighted by area.
 
-        A vertex without faces, or with faces without area, gets the direction towards the viewer.
+        A vertex without faces, or with faces without area, gets the direction towards the viewer. Where the surface
+        repeats, vertices on opposite sides have the same normal.
         """
-        normals = _surface.vertex_normals(self.vertices, self.faces)
+        if self.repeats is None:
+            normals = _surface.vertex_normals(self.vertices, self.faces, self.faces)
+        else:
+            twins = self.repeats.wrap(self.mesh).first_twins
+            normals = _surface.vertex_normals(self.vertices, self.faces, _read_only(twins[self.faces]))[twins]
         bare = ~normals.any(axis=1)
         to_viewer = self.camera.towards_viewer * self.camera.rays(self.screen[bare, 0], self.screen[bare, 1])
         normals[bare] = to_viewer / np.linalg.norm(to_viewer, axis=1, keepdims=True)

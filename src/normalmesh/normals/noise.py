@@ -288,16 +288,22 @@ def noise_of(normal_map: NormalMap, given: float | Noise | MapNoise | None) -> M
 
 
 def without_noise(
-    normal_map: NormalMap, noise: float | Noise | MapNoise, parts: Iterable[ComponentMap] | None = None
+    normal_map: NormalMap,
+    noise: float | Noise | MapNoise,
+    parts: Iterable[ComponentMap] | None = None,
+    wrapped: tuple[bool, bool] = (False, False),
 ) -> NormalMap:
     """Return the map after a bilateral filter against noise (degrees if white); the map itself if it is below 1°.
 
     The window is just large enough for averages over it to be less noisy. Components are filtered one by one;
-    ``parts`` are those of a map that is a window of another one, whose numbers the noise belongs to.
+    ``parts`` are those of a map that is a window of another one, whose numbers the noise belongs to. Where the map is
+    ``wrapped``, in rows and in columns, the window goes on at the opposite side; only if there is one component.
     """
     known = noise_of(normal_map, noise)
     if known.largest.degrees < NEGLIGIBLE:
         return normal_map
+    if any(wrapped) and len(known.components) == 1:
+        return _without_noise_around(normal_map, known, wrapped)
     smooth = np.zeros(normal_map.normals.shape, np.float32)
     for each in component_maps(normal_map) if parts is None else parts:
         own, mask = known.of(each.number), each.normal_map.mask
@@ -306,6 +312,17 @@ def without_noise(
             smooth = filtered
         else:
             smooth[each.window][mask] = filtered[mask]
+    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
+
+
+def _without_noise_around(normal_map: NormalMap, noise: MapNoise, wrapped: tuple[bool, bool]) -> NormalMap:
+    """Return the map after the filter, which goes on at the opposite side in rows or columns that are wrapped."""
+    reach = [filter_reach(noise) if wraps else 0 for wraps in wrapped]
+    margins = [(each, each) for each in reach]
+    mask, normals = np.pad(normal_map.mask, margins, "wrap"), np.pad(normal_map.normals, [*margins, (0, 0)], "wrap")
+    padded = _filtered(NormalMap.derived(normals, mask, normal_map.camera), noise.components[0])
+    rows, columns = normal_map.shape
+    smooth = np.ascontiguousarray(padded[reach[0] : reach[0] + rows, reach[1] : reach[1] + columns])
     return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
 
 

@@ -18,7 +18,13 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.pipeline import begun, checked_options, jumps_and_hierarchy, noise_and_smooth
+from normalmesh.reconstruction.pipeline import (
+    begun,
+    checked_options,
+    checked_repeats,
+    jumps_and_hierarchy,
+    noise_and_smooth,
+)
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory
 from normalmesh.runtime.monitor import OnProgress
@@ -29,6 +35,7 @@ def reconstruct_levels(
     normal_map: NormalMap,
     vertices: Sequence[int],
     *,
+    tileable: bool | str = False,
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
@@ -46,7 +53,7 @@ def reconstruct_levels(
     normal_map
     vertices
         Decreasing numbers of vertices, cuts included.
-    decimation, threads, memory_limit, jumps, progress, **integration
+    tileable, decimation, threads, memory_limit, jumps, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
@@ -56,12 +63,13 @@ def reconstruct_levels(
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     targets = checked_levels(vertices)
-    options = checked_options(normal_map, "default", decimation, integration)
+    options = checked_options(normal_map, "default", decimation, integration, tileable)
     with limited_memory(memory_limit), limited_threads(threads):
+        repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.levels(MaskCounts.of(normal_map.mask), targets, options.decimation.start, searched)
         monitor = begun(estimate, progress)
-        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate)
+        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate, repeats)
         monitor.begin("jumps")
         known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
         monitor.advance(estimate.jump_seconds)

@@ -17,11 +17,13 @@ from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
-from normalmesh.integration.mesh_integration import integrate_with
+from normalmesh.integration.levelling import check_repeating_map
+from normalmesh.integration.mesh_integration import check_repeating, integrate_with
 from normalmesh.integration.prior import check_prior
 from normalmesh.jumps.finding import jumps_along, jumps_of
 from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.repeats import Repeats, checked_tileable, wrapped
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
@@ -62,6 +64,7 @@ def reconstruct(
     threshold: float | None = None,
     compression: float | None = None,
     preset: str = "default",
+    tileable: bool | str = False,
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
@@ -80,6 +83,10 @@ def reconstruct(
         included.
     preset
         ``"default"``, or ``"paper"`` for the method exactly as published.
+    tileable
+        Whether the map repeats, as textures do: True, or ``"x"`` or ``"y"`` for one direction only. The surface then
+        repeats, too: vertices and heights on opposite sides are the same, and the slopes across them fit the normals.
+        A mean slope is taken away, ``surface.repeats.mean_slope``. For orthographic maps, without a prior.
     decimation
         Further options of :func:`decimate`, as a dictionary.
     threads
@@ -111,12 +118,13 @@ def reconstruct(
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     rule = StoppingRule(vertices, threshold, compression)
-    options = checked_options(normal_map, preset, decimation, integration)
+    options = checked_options(normal_map, preset, decimation, integration, tileable)
     with limited_memory(memory_limit), limited_threads(threads):
+        repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.of(MaskCounts.of(normal_map.mask), rule, options.decimation.start, searched)
         monitor = begun(estimate, progress)
-        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate)
+        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate, repeats)
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
         monitor.advance(estimate.jump_seconds)
@@ -135,6 +143,7 @@ def checked_options(
     preset: str,
     decimation: DecimationOptions | DecimationKeywords | None,
     integration: IntegrationKeywords,
+    tileable: bool | str = False,
 ) -> Preset:
     """Return the options of a preset with some of them replaced, or raise an error before work begins."""
     base = PRESETS[checked_choice(preset, PRESETS, "preset")]
@@ -142,9 +151,21 @@ def checked_options(
         replaced_options(base.decimation, decimation, "decimation"),
         replaced_options(base.integration, integration, "integration"),
     )
+    if checked_tileable(tileable):
+        options = replace(options, decimation=replace(options.decimation, tileable=tileable))
+    if checked_tileable(options.decimation.tileable):
+        check_repeating(options.integration)
     if options.integration.prior is not None:
         check_prior(options.integration.prior, options.integration.prior_weight, normal_map)
     return options
+
+
+def checked_repeats(normal_map: NormalMap, options: Preset) -> Repeats | None:
+    """Return the directions in which a map should repeat, if any, after it was checked for that."""
+    repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
+    if repeats is not None:
+        check_repeating_map(normal_map, repeats, stacklevel=5)
+    return repeats
 
 
 def jumps_and_hierarchy(
@@ -172,11 +193,11 @@ def begun(estimate: Estimate, progress: OnProgress | None) -> Monitor:
 
 
 def noise_and_smooth(
-    normal_map: NormalMap, options: IntegrationOptions, estimate: Estimate
+    normal_map: NormalMap, options: IntegrationOptions, estimate: Estimate, repeats: Repeats | None = None
 ) -> tuple[MapNoise, NormalMap]:
     """Return the noise of a map, and the map without it; count the memory that is in use from now on."""
     noise = noise_of(normal_map, options.noise)
     known = replace(estimate, smooths=noise.largest.degrees >= NEGLIGIBLE)
     require_memory(known.memory, "the reconstruction", REMEDY)
     hold_memory(known.lasting_bytes)
-    return noise, without_noise(normal_map, noise)
+    return noise, without_noise(normal_map, noise, wrapped=wrapped(repeats))

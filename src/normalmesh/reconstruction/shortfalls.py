@@ -30,6 +30,8 @@ def shortfalls(surface: Surface) -> Iterator[str]:
             more = report.reason or "cuts along jumps add some"
             reason = more if vertices > target else "the pixels of the foreground have no use for more"
             yield f"{target} vertices were asked for, but the surface has {vertices}: {reason}"
+    if surface.repeats is not None and surface.repeats.excess is not None:
+        yield surface.repeats.excess
     if coverage is not None and (
         max(coverage.uncovered_share, coverage.spilled_share) > MAX_LOST or coverage.lost_components
     ):

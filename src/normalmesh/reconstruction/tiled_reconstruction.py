@@ -174,6 +174,7 @@ def _checked_options(
     whole = {
         "start": (options.decimation.start, "adaptive"),
         "locked": (options.decimation.locked, None),
+        "tileable": (options.decimation.tileable, False),
         "formulation": (options.integration.formulation, "facets"),
     }
     for name, (value, needed) in whole.items():

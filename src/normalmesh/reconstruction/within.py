@@ -19,14 +19,16 @@ from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.evaluation.metrics import mean_angle, pixel_components
 from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.integration.levelling import without_slope
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Decimation
+from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import FINEST, FINEST_COMPARED, FIRST, REMEDY, USUAL_TRIALS, Estimate
-from normalmesh.reconstruction.pipeline import checked_options, jumps_and_hierarchy, reconstruct
+from normalmesh.reconstruction.pipeline import checked_options, checked_repeats, jumps_and_hierarchy, reconstruct
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
@@ -48,6 +50,7 @@ class _Further(TypedDict):
     """Arguments of every trial beside its number of vertices."""
 
     preset: str
+    tileable: bool | str
     decimation: DecimationOptions | DecimationKeywords | None
     jumps: Jumps | None
 
@@ -58,6 +61,7 @@ def reconstruct_within(
     max_angle: float | None = None,
     max_error: float | None = None,
     preset: str = "default",
+    tileable: bool | str = False,
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
@@ -82,7 +86,7 @@ def reconstruct_within(
         sparsity: errors that the fine surface shares, such as those of the normals, are not included. Pixels beside a
         cut do not count. A constant or scale is removed for each component, and for each part whose distance the
         normals do not determine.
-    preset, decimation, threads, memory_limit, jumps, progress, **integration
+    preset, tileable, decimation, threads, memory_limit, jumps, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
@@ -102,9 +106,10 @@ def reconstruct_within(
         raise NormalMeshError("give max_angle, max_error or both")
     if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
-    options = checked_options(normal_map, preset, decimation, integration)
+    options = checked_options(normal_map, preset, decimation, integration, tileable)
     monitor = Monitor(progress, USUAL_TRIALS)
     with limited_memory(memory_limit), limited_threads(threads):
+        repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         counts, compared = MaskCounts.of(normal_map.mask), max_error is not None
         estimate = Estimate.within(counts, compared, options.decimation.start, searched)
@@ -112,8 +117,9 @@ def reconstruct_within(
         noise = integration["noise"] = noise_of(normal_map, options.integration.noise)
         known = None
         if options.integration.cuts:
-            known, _ = jumps_and_hierarchy(without_noise(normal_map, noise), options.integration, jumps)
-        further: _Further = {"preset": preset, "decimation": decimation, "jumps": known}
+            smooth = without_noise(normal_map, noise, wrapped=wrapped(repeats))
+            known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
+        further: _Further = {"preset": preset, "tileable": tileable, "decimation": decimation, "jumps": known}
         # What a trial lacks is reported for the result only.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortfallWarning)
@@ -137,7 +143,7 @@ def _fewest(normal_map: NormalMap, bounds: dict[str, float], surface_of: Callabl
     finest = max(round(FINEST * normal_map.foreground), 3)
     measures: list[Callable[[Surface], float]] = []
     if "max_angle" in bounds:
-        measures.append(lambda surface: mean_angle(surface, normal_map) / bounds["max_angle"])
+        measures.append(lambda surface: _mean_angle(surface, normal_map) / bounds["max_angle"])
     if "max_error" in bounds:
         reference = _Reference.of(surface_of(finest), normal_map)
         hold_memory(REFERENCE_BYTES * normal_map.mask.size)
@@ -148,6 +154,13 @@ def _fewest(normal_map: NormalMap, bounds: dict[str, float], surface_of: Callabl
     if best is None:
         raise NormalMeshError(_out_of_reach(bounds, search.lowest.ratio, finest))
     return best
+
+
+def _mean_angle(surface: Surface, normal_map: NormalMap) -> float:
+    """Return the mean angle in degrees between faces and normals, without a mean slope that was taken away."""
+    if surface.repeats is not None:
+        normal_map = without_slope(normal_map, surface.repeats.mean_slope)
+    return mean_angle(surface, normal_map)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,71 @@
+"""Make a displacement map and a mesh that repeat without a seam from the normal map of a tileable texture.
+
+    python examples/tileable_texture.py bricks_normal.png --convention directx -o bricks
+    python examples/tileable_texture.py                     # make a wall of bricks, and use it
+
+Written are <output>_height.png, 16 bits from the lowest to the highest point, whose range in pixels is printed;
+<output>.glb, whose copies join without gap or crease; and <output>_shaded.png, 2 × 2 copies of the displacement map
+under a light, for a look at the seams.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import normalmesh as nm
+from normalmesh.pictures import panels
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("normals", nargs="?", type=Path)
+    parser.add_argument("--convention", default="opengl")
+    parser.add_argument("--compression", type=float, default=0.95)
+    parser.add_argument("-o", "--output", type=Path, default=Path("bricks"))
+    parser.add_argument("--size", type=int, default=256, help="side in pixels of the generated texture")
+    options = parser.parse_args()
+    name = options.output.name
+
+    source = options.normals or made_bricks(options.output.with_name(f"{name}_normal.png"), options.size)
+    normal_map = nm.read_normal_map(source, convention=options.convention)
+    # All detail, for displacement; and a sparse mesh, with the normal map for shading.
+    heights = nm.integrate_pixels(normal_map, tileable=True)
+    surface = nm.reconstruct(normal_map, compression=options.compression, tileable=True, discontinuities=False)
+    surface.save(options.output.with_name(f"{name}.glb"), normals=normal_map)
+
+    low, high = float(heights.min()), float(heights.max())
+    grey = np.round(65535 * (heights - low) / max(high - low, 1e-9)).astype(np.uint16)
+    Image.fromarray(grey).save(options.output.with_name(f"{name}_height.png"))
+    copies = normals_of(np.tile(heights, (2, 2)))
+    Image.fromarray(panels.shaded(copies)).save(options.output.with_name(f"{name}_shaded.png"))
+
+    print(f"heights from {low:.2f} to {high:.2f} px: displace by {high - low:.2f} px from black to white")
+    print(f"{surface}, repeats {surface.repeats}")
+    angles = np.degrees(np.arccos(np.clip((normals_of(heights) * normal_map.normals).sum(axis=2), -1, 1)))
+    beside = np.concatenate([angles[[0, -1]].ravel(), angles[:, [0, -1]].ravel()])
+    print(f"mean angle to the normals: {beside.mean():.2f}° beside the sides, {angles.mean():.2f}° everywhere")
+
+
+def normals_of(heights: np.ndarray) -> np.ndarray:
+    """Return the normals (H, W, 3) of heights (H, W) that repeat: beyond a side, they go on at the opposite one."""
+    right, down = ((np.roll(heights, -1, axis) - np.roll(heights, 1, axis)) / 2 for axis in (1, 0))
+    normals = np.stack([-right, down, np.ones_like(heights)], axis=2)
+    return (normals / np.linalg.norm(normals, axis=2, keepdims=True)).astype(np.float32)
+
+
+def made_bricks(path: Path, size: int) -> Path:
+    """Write the normals of a wall of bricks, which repeats, as an 8-bit PNG, and return the path."""
+    row, column = (np.indices((size, size)) + 0.5) / size
+    course = np.floor(4 * row)
+    across, along = 0.25 * (4 * row % 1), 0.5 * ((2 * column + 0.5 * (course % 2)) % 1)
+    to_joint = np.minimum(np.minimum(across, 0.25 - across), np.minimum(along, 0.5 - along))
+    face = 0.5 + 0.5 * np.cos(np.pi * np.clip((0.05 - to_joint) / 0.035, 0, 1))
+    heights = size * face * (0.03 + 0.003 * np.cos(10 * np.pi * column) * np.cos(8 * np.pi * row))
+    Image.fromarray(np.round(255 * (normals_of(heights) + 1) / 2).astype(np.uint8)).save(path)
+    return path
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Matching sides: the same vertices on opposite sides of the mesh of a map that repeats, so that copies fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.decimation.decimated_mesh import DecimatedMesh
+from normalmesh.errors import NormalMeshError
+from normalmesh.mesh._validity import MIN_AREA, MIN_FLATNESS
+from normalmesh.mesh.cut_mesh import edge_ends
+from normalmesh.mesh.repeats import Repeats, SidePair
+
+Float = NDArray[np.float64]
+Chain = NDArray[np.int64]
+
+#: Distance of two vertices on opposite sides up to which they become one, as a share of the distance to the next ones.
+NEAR = 0.3
+#: Vertices that matching may add, for each root of the number of vertices.
+ADDED = 2.0
+
+
+def room_for_matching(target: int) -> int:
+    """Return how many of a number of vertices to leave for :func:`with_matching_sides`; integration adds the rest."""
+    return min(math.ceil(ADDED * math.sqrt(target)), target // 4)
+
+
+def with_matching_sides(mesh: DecimatedMesh, repeats: Repeats, mask: NDArray[np.bool_]) -> DecimatedMesh:
+    """Return a mesh whose vertices have the same places on opposite sides, exactly, and are locked there.
+
+    Where the foreground (H, W) goes on beyond a side, vertices within a pixel of the side are put on it. Two that are
+    close to each other's place on opposite sides meet halfway; the others get a new twin, which divides a face. The
+    ends of such stretches (:meth:`.Repeats.side_ends`) must be locked vertices.
+    """
+    sides = _Sides(mesh)
+    pairs = list(repeats.side_pairs(mask))
+    chains = [(sides.chain(pair, 0), sides.chain(pair, pair.far)) for pair in pairs]
+    for pair, (near, far) in zip(pairs, chains, strict=True):
+        sides.vertices[near[1:-1], pair.axis] = 0
+        sides.vertices[far[1:-1], pair.axis] = pair.far
+    for pair, (near, far) in zip(pairs, chains, strict=True):
+        sides.meet(near, far, 1 - pair.axis)
+    for pair, (near, far) in zip(pairs, chains, strict=True):
+        sides.add_twins(near, far, 1 - pair.axis)
+        sides.add_twins(far, near, 1 - pair.axis)
+    vertices, faces = np.concatenate([sides.vertices, *sides.added]), np.array(sides.faces, np.int32)
+    locked = np.append(mesh.locked, np.ones(len(vertices) - len(mesh.locked), np.bool_))
+    for near, far in chains:
+        locked[near] = locked[far] = True
+    matched = replace(mesh, vertices=vertices, faces=faces, locked=locked, repeats=repeats)
+    if not matched.areas.min() > 0:
+        raise NormalMeshError("the sides of the mesh cannot be matched: ask for another number of vertices")
+    return matched
+
+
+class _Sides:
+    """The vertices and faces of a mesh under matching."""
+
+    def __init__(self, mesh: DecimatedMesh) -> None:
+        self.vertices, self.locked = mesh.vertices.copy(), mesh.locked
+        self.faces = [tuple(face) for face in mesh.faces.tolist()]
+        self.added: list[Float] = []
+        self.count = len(mesh.vertices)
+        outer = np.flatnonzero(mesh.opposite < 0)
+        ends = edge_ends(mesh, outer)
+        #: Next vertex along the boundary, and the face of each boundary edge.
+        self.after = dict(ends.tolist())
+        self.face_of = dict(zip(map(tuple, ends.tolist()), (outer // 3).tolist(), strict=True))
+        order = np.argsort(mesh.faces.ravel(), kind="stable")
+        self._corners = order, np.searchsorted(mesh.faces.ravel()[order], np.arange(self.count + 1))
+        self._all_faces = mesh.faces
+
+    def chain(self, pair: SidePair, side: int) -> Chain:
+        """Return the vertices along one side of a pair, from its first end to the last."""
+        ends = [np.roll([side, along], pair.axis) for along in (pair.first, pair.last)]
+        # The boundary runs with the foreground on its left: down the left side, and up the right one.
+        forwards = (side == 0) == (pair.axis == 0)
+        start, end = ends if forwards else ends[::-1]
+        for first in np.flatnonzero((self.vertices == start).all(axis=1)).tolist():
+            chain = [first]
+            while chain[-1] in self.after:
+                following = self.after[chain[-1]]
+                if abs(self.vertices[following, pair.axis] - side) > 1 or following == first:
+                    break
+                chain.append(following)
+                if (self.vertices[following] == end).all():
+                    return np.array(chain if forwards else chain[::-1])
+        raise NormalMeshError("the mesh does not follow the sides of the map: ask for more vertices")
+
+    def meet(self, near: Chain, far: Chain, along: int) -> None:
+        """Move vertices of two chains that are close to each other's place to the same place."""
+        places, others = self.vertices[near, along], self.vertices[far, along]
+        partner = np.abs(places[:, None] - others).argmin(axis=1)
+        mutual = np.abs(others[:, None] - places).argmin(axis=1)[partner] == np.arange(len(near))
+        for k in np.flatnonzero(mutual).tolist():
+            one, two = near[k], far[partner[k]]
+            gap = abs(places[k] - others[partner[k]])
+            if 0 < gap < NEAR * min(_room(places, k), _room(others, partner[k])):
+                self._join(int(one), int(two), along)
+
+    def _join(self, one: int, two: int, along: int) -> None:
+        """Move two vertices on opposite sides to the same place, if they may be moved and no face suffers."""
+        if self.locked[one] and self.locked[two]:
+            return
+        before = self.vertices[one, along], self.vertices[two, along]
+        goal = before[0] if self.locked[one] else before[1] if self.locked[two] else sum(before) / 2
+        shapes = self._fitness(one), self._fitness(two)
+        self.vertices[one, along] = self.vertices[two, along] = goal
+        if self._fitness(one) < min(shapes[0], 1.0) or self._fitness(two) < min(shapes[1], 1.0):
+            self.vertices[one, along], self.vertices[two, along] = before
+
+    def _fitness(self, vertex: int) -> float:
+        """Return the shape of the worst face around a vertex: 1 or more for faces that are well shaped."""
+        order, starts = self._corners
+        a, b, c = self.vertices[self._all_faces[order[starts[vertex] : starts[vertex + 1]] // 3]].swapaxes(0, 1)
+        double = (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) - (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1])
+        longest = np.max([((p - q) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
+        return float((double / np.maximum(2 * MIN_AREA, MIN_FLATNESS * longest)).min())
+
+    def add_twins(self, chain: Chain, model: Chain, along: int) -> None:
+        """Divide edges of a chain where another chain has vertices and it has none."""
+        places = self.vertices[chain, along]
+        missing = np.setdiff1d(self.vertices[model, along], places)
+        edge = np.searchsorted(places, missing) - 1
+        for k in np.unique(edge).tolist():
+            new = np.repeat(self.vertices[chain[k], None], np.count_nonzero(edge == k), axis=0)
+            new[:, along] = missing[edge == k]
+            a, b = int(chain[k]), int(chain[k + 1])
+            if (a, b) in self.face_of:
+                self._divide(a, b, new)
+            else:
+                self._divide(b, a, new[::-1])
+
+    def _divide(self, a: int, b: int, new: Float) -> None:
+        """Divide the boundary edge from a to b, and its face, at new vertices (K, 2) in the order of the edge."""
+        face = self.face_of.pop((a, b))
+        corners = self.faces[face]
+        apex = next(vertex for vertex in corners if vertex not in (a, b))
+        line = [a, *range(self.count, self.count + len(new)), b]
+        self.added.append(new)
+        self.count += len(new)
+        self.faces[face] = (apex, line[0], line[1])
+        self.faces += [(apex, start, end) for start, end in pairwise(line[1:])]
+        if (b, apex) in self.face_of:
+            self.face_of[b, apex] = len(self.faces) - 1
+
+
+def _room(places: Float, k: int) -> float:
+    """Return the distance of a place to the next ones in a list, 0 for its ends."""
+    return float(min(places[k] - places[k - 1], places[k + 1] - places[k])) if 0 < k < len(places) - 1 else 0.0

@@ -1,0 +1,42 @@
+"""Test the options of ``normalmesh reconstruct`` for maps that repeat."""
+
+import json
+
+import imagecodecs
+import numpy as np
+import pytest
+import trimesh
+
+from invocation import invoke
+from periodic_maps import map_of_slopes, waves
+
+
+@pytest.fixture
+def texture(tmp_path):
+    """Write the normal map of a texture, and return its path."""
+    _, right, down = waves((64, 48))
+    path = tmp_path / "texture.png"
+    imagecodecs.imwrite(path, np.round((map_of_slopes(right, down).normals + 1) / 2 * 65535).astype(np.uint16))
+    return path
+
+
+@pytest.mark.parametrize(("option", "directions"), [("--tile", "x and y"), ("--tile-y", "y")])
+def test_sides_of_the_mesh_match(texture, option, directions):
+    output = texture.with_suffix(".ply")
+    result = invoke("reconstruct", option, texture, "-o", output, "--compression", "0.9")
+    assert f"repeats      in {directions}, mean slope of 0.00° removed" in result.stdout
+    vertices = trimesh.load(output, process=False).vertices
+    top, bottom = (vertices[vertices[:, 1] == v] for v in (0, -64))
+    assert len(top) > 5
+    assert np.array_equal(top[np.argsort(top[:, 0])][:, [0, 2]], bottom[np.argsort(bottom[:, 0])][:, [0, 2]])
+
+
+def test_json(texture):
+    result = invoke("reconstruct", "--tileable", texture, "-o", texture.with_suffix(".glb"), "--json")
+    assert json.loads(result.stdout)["repeats"].startswith("in x and y, mean slope")
+
+
+def test_not_with_tiles(texture):
+    result = invoke("reconstruct", "--tile", "--tiles", texture, "-o", texture.with_suffix(".ply"))
+    assert result.exit_code == 2
+    assert "--tile needs the whole map in memory: leave it out, or --tiles" in result.stderr
