@@ -20,6 +20,7 @@ from .mesh.jumps import JumpLine, Jumps
 from .mesh.origin import Discontinuities, Integration
 from .mesh.raster import pixel_faces
 from .mesh.screen_mesh import MeshCheck, ScreenMesh
+from .mesh.solid import Solid
 from .mesh.surface import Surface
 from .normals.camera import Camera
 from .normals.conventions import Convention
@@ -63,6 +64,7 @@ __all__ = [
     "PhotometricStereo",
     "Repairs",
     "ScreenMesh",
+    "Solid",
     "Step",
     "Surface",
     "add_noise",

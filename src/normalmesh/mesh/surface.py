@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from normalmesh.files.depth_tiff import GeoReference
     from normalmesh.files.textures import Texture
+    from normalmesh.mesh.solid import Solid
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +299,36 @@ class Surface:
         from normalmesh.files.mesh_writing import write_depth
 
         write_depth(self, path, georeference)
+
+    def solid(self, thickness: float | str, width: float | str | None = None) -> Solid:
+        """Close the surface by walls and a flat base, for 3D printing.
+
+        The base is perpendicular to the optical axis, behind the lowest point. Walls run to it along the viewing rays:
+        straight back, or behind a pinhole ever further apart, so that they never meet. Where the depth jumps, a wall
+        joins both sides of the cut: each component of the mask becomes one piece.
+
+        Parameters
+        ----------
+        thickness
+            From the lowest point of the surface to the base, after scaling: a text with a unit, such as ``"3mm"``,
+            ``"0.2cm"`` or ``"12px"``, or a number in the unit of the solid.
+        width
+            Scale the solid to this width, from left to right. The unit of the solid is then that of the width, else
+            that of the surface.
+
+        Returns
+        -------
+        Solid
+            Watertight, checked.
+
+        Raises
+        ------
+        NormalMeshError
+            A length is invalid, or in millimetres while the size of the surface is unknown.
+        """
+        from normalmesh.mesh.solid import solid_of
+
+        return solid_of(self, thickness, width)
 
     def plot(self) -> tuple[Axes, Axes]:
         """Plot the shaded surface and its wireframe side by side with matplotlib.
