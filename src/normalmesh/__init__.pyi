@@ -16,6 +16,7 @@ from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
 from .jumps.finding import find_jumps
 from .mesh.coverage import Coverage
+from .mesh.flattening import Flattening
 from .mesh.jumps import JumpLine, Jumps
 from .mesh.origin import Discontinuities, Integration
 from .mesh.raster import pixel_faces
@@ -48,6 +49,7 @@ __all__ = [
     "Diagnosis",
     "Discontinuities",
     "Evaluation",
+    "Flattening",
     "GeoReference",
     "Integration",
     "IsotropicMesh",

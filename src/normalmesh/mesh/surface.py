@@ -14,6 +14,7 @@ from normalmesh.arguments import checked_array, checked_image_shape, checked_ins
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
+from normalmesh.mesh.flattening import Flattening, flattened, restored
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -60,6 +61,8 @@ class Surface:
         The edges at which depth jumps and the mesh is cut, if :func:`integrate` searched for them.
     coverage
         The pixels of the foreground that the surface loses, if it comes from :func:`integrate`.
+    flattening
+        What was taken away from the heights, if it comes from :meth:`flattened`.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class Surface:
     decimation: Decimation | Remeshing | None = None
     discontinuities: Discontinuities | None = None
     coverage: Coverage | None = None
+    flattening: Flattening | None = None
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -106,6 +110,8 @@ class Surface:
             checked_instance(self.discontinuities, Discontinuities, "discontinuities")
         if self.coverage is not None:
             checked_instance(self.coverage, Coverage, "coverage")
+        if self.flattening is not None:
+            checked_instance(self.flattening, Flattening, "flattening")
 
     @classmethod
     def from_unknown(
@@ -299,6 +305,35 @@ class Surface:
         from normalmesh.files.mesh_writing import write_depth
 
         write_depth(self, path, georeference)
+
+    def flattened(self, shape: str) -> Surface:
+        """Take the best plane or quadratic away from the heights: the tilt, or also the bend, of the whole.
+
+        A bend is typical of photometric stereo with lights that are nearer than assumed. All components have the same
+        tilt and bend, as on one table, and are then at the same height: what a prior determined is lost. The fit is
+        robust: relief that stands out from the rest, like lettering, has little influence. x and y are kept.
+
+        Parameters
+        ----------
+        shape
+            ``"plane"`` or ``"quadratic"``. A quadratic also takes away what is truly bent, such as a bowl.
+
+        Returns
+        -------
+        Surface
+            ``surface.flattening`` records what was taken away.
+
+        Raises
+        ------
+        NormalMeshError
+            The camera is a pinhole, or the surface is flattened already.
+        """
+        return flattened(self, shape)
+
+    @property
+    def before_flattening(self) -> Surface:
+        """The surface with the heights that :meth:`flattened` took away, as the normals have it."""
+        return restored(self)
 
     def solid(self, thickness: float | str, width: float | str | None = None) -> Solid:
         """Close the surface by walls and a flat base, for 3D printing.
