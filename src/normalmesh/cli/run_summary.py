@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normalmesh.cli.print_options import print_figures, print_lines
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
 
@@ -33,6 +35,8 @@ class RunSummary:
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
+    print_figures
+        What was taken away from the heights, and the finest solid.
     """
 
     source: Path
@@ -42,6 +46,8 @@ class RunSummary:
     levels: list[dict[str, Any]] = field(default_factory=list)
     jumps: dict[str, Any] | None = None
     jumps_text: str | None = None
+    print_figures: dict[str, Any] = field(default_factory=lambda: {"flattening": None, "solid": None})
+    print_lines: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -68,6 +74,10 @@ class RunSummary:
             for stage, seconds in surface.integration.seconds.items() if surface.integration else ():
                 self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
+    def add_print(self, surface: Surface, solids: Sequence[Solid]) -> None:
+        """Record what was taken away from the heights, and the finest solid."""
+        self.print_figures, self.print_lines = print_figures(surface, solids), print_lines(surface, solids)
+
     def as_json(self) -> str:
         """Return one line of JSON, with the figures of the finest surface and those of all levels."""
         first = self.levels[0] if self.levels else dict.fromkeys(LEVEL)
@@ -75,8 +85,8 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps")
-        content |= first
+        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", *self.print_figures)
+        content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
 
@@ -99,7 +109,7 @@ class RunSummary:
                 else ""
             )
             lines.append(f"jumps        {self.jumps_text}{hint}")
-        return [*lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
+        return [*lines, *self.print_lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
     def line(self) -> str:
         """Return the line for one of several inputs."""
