@@ -70,3 +70,14 @@ def test_texture_to_glb(run):
     imagecodecs.imwrite("colour.png", colours)
     run("texture_to_glb.py", "texture_normal.png", "--colour", "colour.png", "-o", "again.glb")
     assert faces_of("again.glb") == faces_of("texture.glb")
+
+
+def test_printable_coin(run):
+    made = run("printable_coin.py", "--size", 96)
+    assert "flattened: plane: tilt 0." in made
+    assert "1 piece" in made
+    coin = trimesh.load("coin.stl")
+    assert coin.is_watertight
+    assert coin.extents[:2] == pytest.approx(40, rel=0.01)
+    # The file that it made can be used as input.
+    assert "10 × 10" in run("printable_coin.py", "coin_normals.png", "--width", "10mm", "--flatten", "none")

@@ -57,9 +57,16 @@ def reject_print_conflicts(settings: Settings) -> None:
         raise click.UsageError("--width is an option of --solid: add that")
     if settings.flatten is not None and settings.view.is_perspective:
         raise click.UsageError("--flatten requires an orthographic camera: leave out the options of the camera")
+    if settings.solid is None:
+        return
+    if settings.view.is_perspective and settings.distance is None and settings.width is None:
+        raise click.UsageError(
+            "the size of a surface behind a perspective camera is unknown: add --distance MM, or the width of the "
+            "print, such as --width 80mm"
+        )
     # The unit of a map that stays on disk may be in its file.
     known = settings.tiling is not None or settings.units == "mm" or settings.width is not None
-    if settings.solid is not None and settings.solid.unit not in (None, "px") and not known:
+    if settings.solid.unit not in (None, "px") and not known:
         raise click.UsageError(
             f"--solid {settings.solid} needs the size of the surface: add --pixel-size MM (or --distance MM of a "
             "perspective camera), or the width of the print, such as --width 80mm"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,8 +123,10 @@ def _tags(path: Path, name: str) -> Mapping[Any, Any]:
     with mapped(path) as contents:
         data = bytes(png_exif(contents) if name == "PNG" else jpeg_exif(contents))
     exif = Exif()
-    exif.load(data)
-    return exif.get_ifd(DIRECTORY)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of damaged data
+        exif.load(data)
+        return exif.get_ifd(DIRECTORY)
 
 
 def _positive(tags: Mapping[Any, Any], keys: tuple[int, str]) -> float | None:
