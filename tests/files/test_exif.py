@@ -18,7 +18,9 @@ def photograph(path, size=(120, 80), **tags):
     exif = image.getexif()
     exif[0x010F] = "Maker"
     exif.get_ifd(0x8769).update({globals()[name]: value for name, value in tags.items()})
-    image.save(path, exif=exif)
+    written = PIL.Image.Exif()
+    written.load(exif.tobytes())  # Pillow writes the tags to TIFF only if they were read
+    image.save(path, exif=written)
     return path
 
 

@@ -14,7 +14,7 @@ from normalmesh.cli.console import Console, compilation_announced, progress_line
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
-from normalmesh.cli.print_options import finished, reject_task_conflicts, solids_of
+from normalmesh.cli.print_options import finished, solids_of
 from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.tile_options import open_normal_map
@@ -82,7 +82,6 @@ class _Batch:
 
         settings, console, tiling = self.settings, self.console, self.settings.tiling
         began = time.perf_counter()
-        reject_task_conflicts(task, settings)
         check_targets(task, settings)
         prior = None if task.prior is None else read_control_points(task.prior)
         jumps = None if task.jump_lines is None else read_jump_lines(task.jump_lines)

@@ -13,8 +13,9 @@ from normalmesh.cli.camera_options import (
     camera_options,
     image_size,
 )
+from normalmesh.cli.number_types import Positive
 from normalmesh.cli.printing import count_text, print_field, print_json
-from normalmesh.cli.shared_options import Positive, max_pixels_option
+from normalmesh.cli.shared_options import max_pixels_option
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 if TYPE_CHECKING:

@@ -91,7 +91,9 @@ def solids_of(surfaces: Sequence[Surface], settings: Settings) -> list[Solid]:
     """Return the solid of each surface, if that is asked for."""
     if settings.solid is None:
         return []
-    return [surface.solid(settings.solid, settings.width) for surface in surfaces]
+    from normalmesh.mesh.solid import solid_of
+
+    return [solid_of(surface, settings.solid, settings.width) for surface in surfaces]
 
 
 def default_suffix(solid: object) -> str:

@@ -10,10 +10,11 @@ from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
 from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
+from normalmesh.cli.number_types import Positive
 from normalmesh.cli.output_files import reject_clashes
-from normalmesh.cli.print_options import default_suffix, print_options
+from normalmesh.cli.print_options import default_suffix, print_options, reject_task_conflicts
 from normalmesh.cli.settings import Settings
-from normalmesh.cli.shared_options import Positive, byte_size, max_pixels_option, reading_options, stopping_options
+from normalmesh.cli.shared_options import byte_size, max_pixels_option, reading_options, stopping_options
 from normalmesh.cli.tile_options import Tiling, tiling_options
 
 POSITIVE = Positive()
@@ -98,6 +99,8 @@ def reconstruct(
     tasks = tasks_of(normals, output, companions, default_suffix(settings.solid))
     if len(tasks) > 1 and work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
+    for task in tasks:
+        reject_task_conflicts(task, settings)
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
     process = estimate_all if dry_run else run

@@ -11,7 +11,7 @@ from typing import Any
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.formats import file_format, mapped, unusable
-from normalmesh.files.images import IMAGE_FORMATS, jpeg_exif, opened_tiff, png_exif, read_image_size
+from normalmesh.files.images import IMAGE_FORMATS, jpeg_exif, only_image, opened_tiff, png_exif, read_image_size
 
 #: EXIF tags, with the names that tifffile gives them.
 DIRECTORY = 0x8769
@@ -116,7 +116,7 @@ def _tags(path: Path, name: str) -> Mapping[Any, Any]:
     """Return the EXIF tags of a file by number, or of a TIFF by name."""
     if name == "TIFF":
         with opened_tiff(path) as file:
-            tag = file.pages[0].tags.get(DIRECTORY)
+            tag = only_image(path, file).keyframe.tags.get(DIRECTORY)
             return tag.value if tag is not None and isinstance(tag.value, Mapping) else {}
     from PIL.Image import Exif
 

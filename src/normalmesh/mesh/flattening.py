@@ -167,7 +167,8 @@ def _solved(
     root = np.sqrt(weights)
     system = root[:, None] * (terms - term_means[component])
     # A component of one face, or one row of pixels, leaves some terms open: the least ones are taken.
-    coefficients = np.linalg.lstsq(system, root * (values - value_means[component]), rcond=1e-9)[0]
+    solution = np.linalg.lstsq(system, root * (values - value_means[component]), rcond=1e-9)[0]
+    coefficients = np.asarray(solution, np.float64)
     return coefficients, value_means - term_means @ coefficients
 
 

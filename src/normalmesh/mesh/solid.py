@@ -173,5 +173,5 @@ def _volumes(vertices: Float, faces: Indices) -> Float:
     """Return the signed volume (C,) of each component: the sum of the tetrahedra over a point inside its bounds."""
     a, b, c = (vertices[faces[:, k]] - vertices.mean(axis=0) for k in range(3))
     labels = components(faces, len(vertices))
-    volumes: Float = np.bincount(labels[faces[:, 0]], np.einsum("ij,ij->i", a, np.cross(b, c)) / 6)
-    return volumes
+    sixfold = np.einsum("ij,ij->i", a, np.cross(b, c))
+    return np.bincount(labels[faces[:, 0]], sixfold).astype(np.float64) / 6

@@ -204,7 +204,7 @@ def _ring(vertices: Indices, following: Indices) -> tuple[Indices, bool]:
     after = {int(vertex): int(following[vertex]) for vertex in vertices}
     starts = set(after) - set(after.values())
     vertex = min(starts or after)
-    ring = []
+    ring: list[int] = []
     while vertex >= 0 and len(ring) < len(after):
         ring.append(vertex)
         vertex = after[vertex]
