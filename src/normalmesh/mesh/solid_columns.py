@@ -65,8 +65,7 @@ class Columns:
         if problems := mesh.check().problems:
             raise NormalMeshError(f"a solid needs a surface that is valid on the screen: {', '.join(problems)}")
         edges = _boundary_edges(mesh)
-        _, point = np.unique(mesh.vertices, axis=0, return_inverse=True)
-        point = point.ravel()
+        point = _points(mesh.vertices, edges)
         twin = _twins(point[edges])
         following = _next_vertices(edges, twin, len(mesh.vertices))
         column = _columns(following)
@@ -129,6 +128,14 @@ def _boundary_edges(mesh: ScreenMesh) -> Indices:
     return np.stack([mesh.faces[face, (k + 1) % 3], mesh.faces[face, (k + 2) % 3]], axis=1).astype(np.int64)
 
 
+def _points(screen: Float, edges: Indices) -> Indices:
+    """Return the first boundary vertex (N,) at the same position as each vertex; inner vertices are alone."""
+    point, boundary = np.arange(len(screen)), np.unique(edges)
+    _, first, same = np.unique(screen[boundary], axis=0, return_index=True, return_inverse=True)
+    point[boundary] = boundary[first[same.ravel()]]
+    return point
+
+
 def _twins(ends: Indices) -> Indices:
     """Return for each edge between points (E, 2) the one that runs back between the same points, −1 if there is none.
 
@@ -174,7 +181,7 @@ def _manifold_levels(
     cut = np.flatnonzero(twin > np.arange(len(twin)))
     sides = np.stack([edges[cut], edges[twin[cut]][:, ::-1]])  # side, edge, end
     members = _members(column)
-    crowded = [each for each in members if len(each) > 1]
+    crowded = list(members.values())
     rings = [_ring(each, following) for each in crowded]
     for _ in range(len(level)):
         level = _snapped(level, crowded, close)
@@ -186,17 +193,21 @@ def _manifold_levels(
         if not joined:
             return level
         for one, other in joined:
-            here = members[column[one]]
+            here = members[int(column[one])]
             together = here[(group[here] == group[one]) | (group[here] == group[other])]
             group[together] = group[one]
             level[together] = level[together].mean()
     raise AssertionError("each round joins fans, of which there are as many as vertices")
 
 
-def _members(column: Indices) -> list[Indices]:
-    """Return the vertices of each column."""
-    order = np.argsort(column, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(column))[:-1])
+def _members(column: Indices) -> dict[int, Indices]:
+    """Return the vertices of each column that has several."""
+    counts = np.bincount(column)
+    several = np.flatnonzero(counts > 1)
+    vertices = np.flatnonzero(counts[column] > 1)
+    vertices = vertices[np.argsort(column[vertices], kind="stable")]
+    groups = np.split(vertices, np.cumsum(counts[several])[:-1])
+    return dict(zip(several.tolist(), groups, strict=False))
 
 
 def _ring(vertices: Indices, following: Indices) -> tuple[Indices, bool]:
