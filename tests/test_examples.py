@@ -84,3 +84,14 @@ def test_tileable_texture(run):
     assert faces_of("bricks.glb") > 100
     run("tileable_texture.py", "bricks_normal.png", "-o", "again")
     assert np.array_equal(imagecodecs.imread("again_height.png"), heights)
+
+
+def test_printable_coin(run):
+    made = run("printable_coin.py", "--size", 96)
+    assert "flattened: plane: tilt 0." in made
+    assert "1 piece" in made
+    coin = trimesh.load("coin.stl")
+    assert coin.is_watertight
+    assert coin.extents[:2] == pytest.approx(40, rel=0.01)
+    # The file that it made can be used as input.
+    assert "10 × 10" in run("printable_coin.py", "coin_normals.png", "--width", "10mm", "--flatten", "none")

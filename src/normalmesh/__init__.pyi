@@ -17,11 +17,13 @@ from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
 from .jumps.finding import find_jumps
 from .mesh.coverage import Coverage
+from .mesh.flattening import Flattening
 from .mesh.jumps import JumpLine, Jumps
 from .mesh.origin import Discontinuities, Integration
 from .mesh.raster import pixel_faces
 from .mesh.repeats import Repeats
 from .mesh.screen_mesh import MeshCheck, ScreenMesh
+from .mesh.solid import Solid
 from .mesh.surface import Surface
 from .normals.camera import Camera
 from .normals.conventions import Convention
@@ -53,6 +55,7 @@ __all__ = [
     "Discontinuities",
     "Evaluation",
     "FittedPrior",
+    "Flattening",
     "GeoReference",
     "Integration",
     "IsotropicMesh",
@@ -71,6 +74,7 @@ __all__ = [
     "Repairs",
     "Repeats",
     "ScreenMesh",
+    "Solid",
     "Step",
     "Surface",
     "add_noise",

@@ -163,7 +163,7 @@ def test_failures_leave_existing_files_unchanged(made, tmp_path):
         (["s.ply", "t.npy", "--size", "9", "--normals", "n.png"], "give only one of --normals, --size"),
         (
             ["s.ply", "t.npy", "--size", "9", "--pixel-size", "2", "--focal-px", "9"],
-            "give only one of --camera, --focal",
+            "give only one of --focal-px, --pixel",
         ),
         (["s.ply", "t.glb", "--size", "9"], "require a mesh as IN and a depth map as OUT"),
         (["d.npy", "t.tif", "--camera", "K.txt"], "require a mesh as IN and a depth map as OUT"),

@@ -159,3 +159,17 @@ def test_jacobian_against_the_naive_twin(camera):
     normals = rng.normal(size=(10, 3)) * [0.4, 0.4, 0] + [0, 0, 1]
     for k, jacobian in enumerate(camera.jacobian(normals, u, v)):
         assert np.allclose(jacobian, naive.jacobian(normals[k], camera.rays(u[k], v[k]), *camera.tangents))
+
+
+@pytest.mark.parametrize(("axis", "extent"), [("horizontal", 64), ("vertical", 48), ("diagonal", 80), ("longer", 64)])
+def test_field_of_view(axis, extent):
+    camera = Perspective.from_fov(90, (48, 64), axis)
+    assert (camera.fx, camera.fy, camera.cx, camera.cy) == pytest.approx((extent / 2, extent / 2, 32, 24))
+
+
+def test_fields_of_view_that_no_pinhole_has():
+    for degrees in (0, 180, -5, float("nan"), "wide"):
+        with pytest.raises(NormalMeshError, match="between 0 and 180"):
+            Perspective.from_fov(degrees, (48, 64))
+    with pytest.raises(NormalMeshError, match="axis"):
+        Perspective.from_fov(40, (48, 64), "sideways")

@@ -14,6 +14,7 @@ from normalmesh.cli.console import Console, compilation_announced, progress_line
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
+from normalmesh.cli.print_options import finished, solids_of
 from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.tile_options import open_normal_map
@@ -96,8 +97,11 @@ class _Batch:
             summary.add_surfaces(surfaces)
             if self.as_json or not console.quiet:
                 summary.add_figures(surfaces, normal_map)
+            surfaces = finished(surfaces, settings)
+            solids = solids_of(surfaces, settings)
+            summary.add_print(surfaces[0], solids)
             reconstructed = time.perf_counter()
-            for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
+            for path in write_outputs(task, settings, surfaces, solids, normal_map, summary.warnings):
                 summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from normalmesh.cli.number_types import Positive
+from normalmesh.errors import NormalMeshError
+
 if TYPE_CHECKING:
     from normalmesh.normals.camera import Camera
 
-#: Cameras that can be given by name instead of a file.
-NAMED_CAMERAS = ("orthographic", "perspective")
+#: Cameras that can be given by name instead of a file: the last one is that of the EXIF data of the map itself.
+ORTHOGRAPHIC, EXIF = "orthographic", "exif"
+NAMED_CAMERAS = (ORTHOGRAPHIC, "perspective", EXIF)
 
 
 def image_size(value: str) -> tuple[int, int]:
@@ -25,39 +30,102 @@ def image_size(value: str) -> tuple[int, int]:
 
 
 def camera_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options ``--camera`` and ``--focal-px`` to a command."""
+    """Add ``--camera``, ``--focal-px`` and ``--fov``, of which at most one may be given, to a command."""
     for option in (
         click.option(
+            "--fov",
+            type=click.FloatRange(0, 180, min_open=True, max_open=True),
+            metavar="DEGREES",
+            help="Horizontal field of view, from left to right, of a perspective camera, instead of --camera.",
+        ),
+        click.option(
             "--focal-px",
-            type=click.FloatRange(0, min_open=True),
+            type=Positive(),
             help="Focal length in pixels of a perspective camera centred on the image, instead of --camera.",
         ),
         click.option(
             "--camera",
             metavar="FILE|NAME",
-            help="File with the 3×3 camera matrix, orthographic (default), or perspective (37° field of view).",
+            help="File with the 3×3 camera matrix, or photograph with an EXIF focal length; orthographic (default), "
+            "perspective (37° field of view), or exif (that of the map itself).",
         ),
     ):
         command = option(command)
     return command
 
 
-def reject_two_cameras(camera: str | None, focal_px: float | None) -> None:
-    """Raise a usage error if both options are given."""
-    if camera is not None and focal_px is not None:
-        raise click.UsageError("give only one of --camera, --focal-px")
+@dataclass(frozen=True)
+class CameraChoice:
+    """The options of the camera as given, of which at most one may be; ``pixel_size`` is for orthographic ones."""
 
+    camera: str | None = None
+    focal_px: float | None = None
+    fov: float | None = None
+    pixel_size: float | None = None
 
-def selected_camera(camera: str | None, focal_px: float | None, shape: tuple[int, int]) -> Camera:
-    """Return the camera that the options select, for an image of shape (rows, columns)."""
-    from normalmesh.evaluation.synthetic.image_geometry import chosen_camera
-    from normalmesh.normals.perspective import Perspective
+    def __post_init__(self) -> None:
+        given = [f"--{name.replace('_', '-')}" for name, value in vars(self).items() if value is not None]
+        if len(given) > 1:
+            raise click.UsageError(f"give only one of {', '.join(given)}")
 
-    if focal_px is not None:
-        return Perspective.centred(focal_px, shape)
-    if camera is None or (camera in NAMED_CAMERAS and not Path(camera).exists()):
-        return chosen_camera(camera or "orthographic", shape)
-    return Perspective.from_file(camera)
+    @property
+    def is_given(self) -> bool:
+        """Whether any option is given."""
+        return any(value is not None for value in vars(self).values())
+
+    @property
+    def is_perspective(self) -> bool:
+        """Whether the options ask for a perspective camera."""
+        return self.is_given and self.pixel_size is None and not self._is_named(ORTHOGRAPHIC)
+
+    def argument(self, source: Path) -> Camera | Callable[[tuple[int, int]], Camera] | None:
+        """Return the argument ``camera`` of `read_normal_map` for the file of a map; None if no option is given.
+
+        A camera that does not depend on the size of the image is made at once, so that its errors come first.
+        """
+        if not self.is_given:
+            return None
+        depends = self.focal_px is not None or self.fov is not None or (self.is_perspective and not self._is_matrix())
+        return (lambda shape: self.of(shape, source)) if depends else self.of((1, 1), source)
+
+    def of(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
+        """Return the camera for an image of rows and columns; ``source`` is the file of a map."""
+        from normalmesh.evaluation.synthetic.image_geometry import chosen_camera
+        from normalmesh.normals.orthographic import Orthographic
+        from normalmesh.normals.perspective import Perspective
+
+        if self.pixel_size is not None:
+            return Orthographic(self.pixel_size)
+        if self.focal_px is not None:
+            return Perspective.centred(self.focal_px, shape)
+        if self.fov is not None:
+            return Perspective.from_fov(self.fov, shape)
+        if self._is_named(EXIF):
+            if source is None:
+                raise NormalMeshError("--camera exif needs a map with EXIF data: give a photograph, --camera photo.jpg")
+            return Perspective.from_exif(source, shape)
+        if self.camera is None or self._is_named(*NAMED_CAMERAS):
+            return chosen_camera(self.camera or ORTHOGRAPHIC, shape)
+        return Perspective.from_file(self.camera) if self._is_matrix() else Perspective.from_exif(self.camera, shape)
+
+    def questioned(self, shape: tuple[int, int], source: Path | None = None) -> Camera:
+        """Return the camera, with a warning if its principal point does not seem to belong to the image."""
+        from normalmesh.normals.principal_point import question_camera
+
+        camera = self.of(shape, source)
+        question_camera(camera, shape)
+        return camera
+
+    def _is_named(self, *names: str) -> bool:
+        """Check whether the camera is given by one of these names, and not by a file of that name."""
+        return self.camera in names and not Path(str(self.camera)).exists()
+
+    def _is_matrix(self) -> bool:
+        """Check whether the camera is a file, and not a photograph."""
+        from normalmesh.files.formats import file_format
+        from normalmesh.files.images import IMAGE_FORMATS
+
+        return not self._is_named(*NAMED_CAMERAS) and file_format(Path(str(self.camera))) not in IMAGE_FORMATS
 
 
 def camera_as_dict(camera: Camera) -> dict[str, Any]:

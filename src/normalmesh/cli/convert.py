@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.camera_options import (
+    CameraChoice,
     camera_as_dict,
     camera_options,
     image_size,
-    reject_two_cameras,
-    selected_camera,
 )
+from normalmesh.cli.number_types import Positive
 from normalmesh.cli.printing import count_text, print_field, print_json
-from normalmesh.cli.shared_options import Positive, max_pixels_option
+from normalmesh.cli.shared_options import max_pixels_option
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def convert(
     size: tuple[int, int] | None,
     camera: str | None,
     focal_px: float | None,
+    fov: float | None,
     pixel_size: float | None,
     as_json: bool,
 ) -> None:
@@ -65,22 +66,20 @@ def convert(
     from normalmesh.files.atomic import check_targets
     from normalmesh.files.mesh_formats import companions_of
 
-    reject_two_cameras(camera, focal_px)
+    choice = CameraChoice(camera, focal_px, fov, pixel_size)
     from_mesh, to_mesh = _kinds(source, target)
-    has_camera_options = any(option is not None for option in (normals, size, camera, focal_px, pixel_size))
+    has_camera_options = normals is not None or size is not None or choice.is_given
     if has_camera_options and (to_mesh or not from_mesh):
         raise click.UsageError(
-            "--normals, --size, --camera, --focal-px and --pixel-size require a mesh as IN and a depth map as OUT"
+            "--normals, --size, --pixel-size and the options of the camera require a mesh as IN and a depth map as OUT"
         )
-    if pixel_size is not None and (camera is not None or focal_px is not None):
-        raise click.UsageError("give only one of --camera, --focal-px, --pixel-size")
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
     check_targets([target, *companions_of(target, textured=False)], [source, normals, camera])
     if to_mesh:
         figures = _convert_mesh(source, target)
     else:
-        view = _view(normals, size, (camera, focal_px), pixel_size) if from_mesh else None
+        view = _view(normals, size, choice) if from_mesh else None
         figures = _convert_depth(source, target, view)
     if as_json:
         print_json({**figures, "files": [str(target)]})
@@ -111,23 +110,17 @@ def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
     return {"vertices": len(mesh.vertices), "faces": len(mesh.faces)}
 
 
-def _view(
-    normals: Path | None,
-    size: tuple[int, int] | None,
-    view: tuple[str | None, float | None],
-    pixel_size: float | None,
-) -> tuple[Camera, tuple[int, int]]:
+def _view(normals: Path | None, size: tuple[int, int] | None, choice: CameraChoice) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
     from normalmesh.files.normal_maps import own_camera, read_size
-    from normalmesh.normals.orthographic import Orthographic
 
     if normals is not None:
         size = read_size(normals)
-        if view == (None, None) and pixel_size is None and (own := own_camera(normals)) is not None:
+        if not choice.is_given and (own := own_camera(normals)) is not None:
             return own, size
     if size is None:
         raise click.UsageError("the size of the depth map is missing: add --normals FILE or --size COLUMNSxROWS")
-    return selected_camera(*view, size) if pixel_size is None else Orthographic(pixel_size), size
+    return choice.questioned(size, normals), size
 
 
 def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, int]] | None) -> dict[str, Any]:

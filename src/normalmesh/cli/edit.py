@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from normalmesh.cli.camera_options import camera_as_dict, image_size
+from normalmesh.cli.camera_options import CameraChoice, camera_as_dict, image_size
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
@@ -68,6 +68,8 @@ def edit(
     mask: str | None,
     alpha: Alpha,
     camera: str | None,
+    focal_px: float | None,
+    fov: float | None,
     convention: str,
     to: str,
     fill: bool,
@@ -85,6 +87,7 @@ def edit(
     """
     from normalmesh.files.atomic import check_targets
 
+    view = CameraChoice(camera, focal_px, fov)
     if margin and crop is None:
         raise click.UsageError("--margin requires --crop")
     kept = None if crop is None else rectangle(crop)
@@ -92,7 +95,7 @@ def edit(
     with compilation_announced(Console()):
         from normalmesh.files.normal_maps import read_normal_map
 
-        found = read_normal_map(source, mask, camera, convention, alpha=alpha)
+        found = read_normal_map(source, mask, view.argument(source), convention, alpha=alpha)
         found = found.filled() if fill else found
         found = found if crop is None else found.crop(kept, margin=margin)
         found = found if rotate is None else found.rotated(int(rotate))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import camera_options, reject_two_cameras, selected_camera
+from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import count_text, print_field, print_json
-from normalmesh.cli.shared_options import alpha_option, max_pixels_option
+from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ MIN_TRUTH_COVERAGE = 0.9
 @click.option(
     "--normals", type=click.Path(path_type=Path), required=True, help="Normal map that RESULT was reconstructed from."
 )
-@click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: see --alpha.")
-@alpha_option
-@camera_options
-@click.option("--convention", default="opengl", show_default=True, help="Convention of NORMALS, as for reconstruct.")
+@reading_options
 @click.option("--truth", type=click.Path(path_type=Path), help="True depth: NPY, NPZ, MAT, EXR, TIFF or PNG.")
 @click.option("--away", is_flag=True, help="Orthographic --truth increases away from the viewer.")
 @click.option(
@@ -71,6 +68,7 @@ def evaluate(
     alpha: Alpha,
     camera: str | None,
     focal_px: float | None,
+    fov: float | None,
     convention: str,
     truth: Path | None,
     away: bool,
@@ -88,7 +86,7 @@ def evaluate(
     to NORMALS. A mesh must be in the camera frame of NORMALS, as reconstruct writes it. The height (orthographic) or
     scale (perspective) of each component, which normals do not determine, is aligned first; see --align.
     """
-    reject_two_cameras(camera, focal_px)
+    view = CameraChoice(camera, focal_px, fov)
     if truth is not None and truth_model is not None:
         raise click.UsageError("give only one of --truth, --truth-model")
     _require("--away", away, "--truth", truth)
@@ -106,7 +104,7 @@ def evaluate(
     with compilation_announced(console):
         from normalmesh.evaluation.metrics import evaluate as compare
 
-        case = _case(normals, (mask, alpha), (camera, focal_px), convention, units)
+        case = _case(normals, (mask, alpha), view, convention, units)
         case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         found = compare(result, case, align=align)
     if found.covered == 0:
@@ -131,19 +129,15 @@ def _require(option: str, given: bool, required: str, value: object) -> None:
 def _case(
     normals: Path,
     masked: tuple[str | None, Alpha],
-    view: tuple[str | None, float | None],
+    view: CameraChoice,
     convention: str,
     units: str | None,
 ) -> Case:
     """Return the normal map as a case without true depth."""
     from normalmesh.evaluation.cases import Case
-    from normalmesh.files.normal_maps import read_normal_map, read_size
+    from normalmesh.files.normal_maps import read_normal_map
 
-    # A camera given by name depends on the size of the image.
-    named = view[1] is not None or view[0] == "perspective"
-    given = view != (None, None)
-    camera = selected_camera(*view, read_size(normals) if named else (1, 1)) if given else None
-    normal_map = read_normal_map(normals, masked[0], camera, convention, alpha=masked[1])
+    normal_map = read_normal_map(normals, masked[0], view.argument(normals), convention, alpha=masked[1])
     return Case("truth", normal_map, units=units or normal_map.camera.default_units)
 
 

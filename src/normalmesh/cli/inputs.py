@@ -33,7 +33,9 @@ class Task:
     jumps: Path | None = None
 
 
-def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str | None]) -> list[Task]:
+def tasks_of(
+    names: Sequence[str], output: str | None, companions: dict[str, str | None], suffix: str = ".glb"
+) -> list[Task]:
     """Return one task for each input.
 
     Parameters
@@ -45,6 +47,8 @@ def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str
     companions
         Mask, texture, prior, depth, lines and picture of jumps, by field of `Task`; ``{stem}`` in them is replaced by
         the stem of the input.
+    suffix
+        Of outputs whose name is not given.
     """
     sources = _sources(names)
     single = sources if [str(source) for source in sources] == [str(Path(name)) for name in names] else []
@@ -55,7 +59,7 @@ def tasks_of(names: Sequence[str], output: str | None, companions: dict[str, str
             raise click.UsageError(f"--{option} must contain {STEM} if there are several inputs")
     tasks = []
     for source in sources:
-        target = source.with_suffix(".glb") if folder is None else folder / f"{source.stem}.glb"
+        target = source.with_suffix(suffix) if folder is None else folder / f"{source.stem}{suffix}"
         if folder is None and output is not None:
             target = tileset or Path(output)
         tasks.append(_task(source, target, folder is not None, companions))

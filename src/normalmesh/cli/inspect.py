@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import camera_as_dict
+from normalmesh.cli.camera_options import CameraChoice, camera_as_dict
 from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.printing import count_text, print_field, print_json
 from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
-from normalmesh.errors import escaped, path_text
+from normalmesh.errors import NormalMeshError, escaped, path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.alpha import Alpha
@@ -29,7 +29,14 @@ if TYPE_CHECKING:
 @max_pixels_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 def inspect(
-    normals: tuple[Path, ...], mask: str | None, alpha: Alpha, camera: str | None, convention: str, as_json: bool
+    normals: tuple[Path, ...],
+    mask: str | None,
+    alpha: Alpha,
+    camera: str | None,
+    focal_px: float | None,
+    fov: float | None,
+    convention: str,
+    as_json: bool,
 ) -> None:
     """Describe the files NORMALS, and recommend the convention to read them with.
 
@@ -38,10 +45,11 @@ def inspect(
     from normalmesh.files.inspection import inspect_file
 
     failed = False
+    view = CameraChoice(camera, focal_px, fov)
     with compilation_announced(Console()):
         for position, path in enumerate(normals):
             try:
-                found = inspect_file(path, mask, camera, convention, alpha=alpha)
+                found = inspect_file(path, mask, view.argument(path), convention, alpha=alpha)
             except Exception as error:
                 failed = True
                 print_traceback(error)
@@ -67,13 +75,24 @@ def _report(found: Inspection) -> None:
     print_field("file", f"{found.format}, {columns} × {rows} pixels, {found.kind}")
     print_field("mask", _mask_text(found))
     print_field("normals", _normals_text(found))
-    print_field("camera", found.camera.describe())
+    print_field("camera", _camera_text(found))
     print_field("noise", _noise_text(found))
     verdict, *reasons = str(found.diagnosis).splitlines()
     print_field("convention", "\n".join([verdict.removeprefix("convention: "), *reasons]))
     estimate = _estimate(found)
     print_field("needs", f"{needs_text(estimate)}, for {estimate.vertices} vertices (98 % compression)")
     print_field("recommended", found.recommendation)
+
+
+def _camera_text(found: Inspection) -> str:
+    """Return the camera, and on a second line what the EXIF data of the file tell about it."""
+    text, lens = found.camera.describe(), found.exif_lens
+    if lens is None:
+        return text
+    try:
+        return f"{text}\nEXIF: {lens}; --camera exif takes it as a focal length of {lens.focal_px(found.shape):.0f} px"
+    except NormalMeshError as error:
+        return f"{text}\nEXIF: {lens}; {error}"
 
 
 def _mask_text(found: Inspection) -> str:
@@ -122,6 +141,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
         "mask": {"source": found.mask_source, **dataclasses.asdict(found.mask)},
         "repairs": dataclasses.asdict(found.repairs),
         "camera": camera_as_dict(found.camera),
+        "exif_lens": None if found.exif_lens is None else dataclasses.asdict(found.exif_lens),
         "noise_degrees": found.noise,
         "largest_noise_degrees": found.largest_noise,
         "closure_error_px": found.closure_error,

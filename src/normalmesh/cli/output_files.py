@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
 
@@ -59,7 +60,11 @@ def check_targets(task: Task, settings: Settings) -> None:
 def _check_format(task: Task, settings: Settings) -> None:
     """Raise an error if the format of a task's output cannot hold what is to be written."""
     from normalmesh.files.mesh_formats import TILES_3D, written_format
+    from normalmesh.files.solid_writing import check_solid_suffix
 
+    if settings.solid is not None:
+        check_solid_suffix(task.output)
+        return
     if _is_depth(task.output):
         format_name, holds_colours = "a depth map", False
     else:
@@ -111,9 +116,16 @@ def _level(output: Path, number: int) -> Path:
 
 
 def write_outputs(
-    task: Task, settings: Settings, surfaces: Sequence[Surface], opened: NormalMap | MapOnDisk, warnings: list[str]
+    task: Task,
+    settings: Settings,
+    surfaces: Sequence[Surface],
+    solids: Sequence[Solid],
+    opened: NormalMap | MapOnDisk,
+    warnings: list[str],
 ) -> Iterator[Path]:
     """Write all files of a task, and yield each path once it is written. Pictures show the finest surface.
+
+    If there are solids, they are written instead of the surfaces.
 
     Meshes of a map that stays on disk have no normals of vertices, which take the whole map.
     """
@@ -123,7 +135,10 @@ def write_outputs(
     targets = iter(_targets(task, settings))
     normal_map = opened if isinstance(opened, NormalMap) else None
     georeference = None if isinstance(opened, NormalMap) else opened.georeference
-    for surface in surfaces:
+    for solid in solids:
+        solid.save(path := next(targets))
+        yield path
+    for surface in () if solids else surfaces:
         path = next(targets)
         if _is_depth(path):
             surface.save_depth(path, georeference)

@@ -10,10 +10,12 @@ from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
 from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
+from normalmesh.cli.number_types import Positive
 from normalmesh.cli.output_files import reject_clashes
+from normalmesh.cli.print_options import default_suffix, print_options, reject_task_conflicts
 from normalmesh.cli.repeat_options import repeat_options
 from normalmesh.cli.settings import Settings
-from normalmesh.cli.shared_options import Positive, byte_size, max_pixels_option, reading_options, stopping_options
+from normalmesh.cli.shared_options import byte_size, max_pixels_option, reading_options, stopping_options
 from normalmesh.cli.tile_options import Tiling, tiling_options
 
 POSITIVE = Positive()
@@ -26,13 +28,13 @@ POSITIVE = Positive()
     "-o",
     type=click.Path(),
     help="Mesh file (PLY, OBJ, GLB, STL), depth map (TIFF, NPY, EXR), folder/ for 3D Tiles, or folder for several "
-    "inputs; default: GLB next to NORMALS.",
+    "inputs; default: GLB, or STL with --solid, next to NORMALS.",
 )
 @reading_options
 @stopping_options
-@click.option("--focal-px", type=POSITIVE, help="Focal length in pixels of a perspective camera, instead of --camera.")
 @click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel of an orthographic map, in mm.")
 @click.option("--distance", type=POSITIVE, metavar="MM", help="Mean distance from a perspective camera, in mm.")
+@print_options
 @click.option("--prior", type=click.Path(), help="CSV file of control points, u,v,depth[,weight] per line.")
 @click.option("--texture", type=click.Path(), help="Photo to use as texture of GLB and OBJ.")
 @click.option("--continuous", is_flag=True, help="Never cut the surface, even at apparent depth discontinuities.")
@@ -96,9 +98,11 @@ def reconstruct(
     settings = Settings(**options, tiling=tiling)
     companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines}
     companions |= {"depth": depth, "jumps": jumps}
-    tasks = tasks_of(normals, output, companions)
+    tasks = tasks_of(normals, output, companions, default_suffix(settings.solid))
     if len(tasks) > 1 and work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
+    for task in tasks:
+        reject_task_conflicts(task, settings)
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
     process = estimate_all if dry_run else run

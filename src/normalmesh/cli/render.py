@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.camera_options import (
+    CameraChoice,
     camera_as_dict,
     camera_options,
     image_size,
-    reject_two_cameras,
-    selected_camera,
 )
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import print_field, print_json
@@ -51,6 +50,7 @@ def render(
     size: tuple[int, int],
     camera: str | None,
     focal_px: float | None,
+    fov: float | None,
     output: Path | None,
     depth: Path | None,
     mask: Path | None,
@@ -69,7 +69,7 @@ def render(
     from normalmesh.files.atomic import check_targets, write_atomically
     from normalmesh.files.encoding import DEPTH_SUFFIXES, NORMALS_SUFFIXES, checked_suffix
 
-    reject_two_cameras(camera, focal_px)
+    choice = CameraChoice(camera, focal_px, fov)
     output = output or Path(f"{Path(model).stem}_normals.png")
     checked_suffix(output, NORMALS_SUFFIXES, "normals")
     if depth is not None:
@@ -79,9 +79,9 @@ def render(
     if matrix is not None:
         checked_suffix(matrix, (".txt",), "camera matrices")
     check_targets(filter(None, (output, depth, mask, matrix)), [model, camera])
-    view = selected_camera(camera, focal_px, size)
+    view = choice.questioned(size)
     if matrix is not None and view.matrix() is None:
-        raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
+        raise click.UsageError("--matrix needs a perspective camera: add --focal-px, --fov, or --camera perspective")
     # The files hold the exact normals, which are not clamped.
     with repair_warnings_ignored():
         case = rendered(model, size, view, placed=placed, smooth=not flat)

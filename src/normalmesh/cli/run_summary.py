@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normalmesh.cli.print_options import print_figures, print_lines
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
 
@@ -35,6 +37,8 @@ class RunSummary:
         certain line; None if jumps were not searched for.
     repeats
         Directions in which the surface repeats, and the mean slope removed, as text; None if it does not.
+    print_figures
+        What was taken away from the heights, and the finest solid.
     """
 
     source: Path
@@ -45,6 +49,8 @@ class RunSummary:
     jumps: dict[str, Any] | None = None
     jumps_text: str | None = None
     repeats: str | None = None
+    print_figures: dict[str, Any] = field(default_factory=lambda: {"flattening": None, "solid": None})
+    print_lines: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -72,6 +78,10 @@ class RunSummary:
             for stage, seconds in surface.integration.seconds.items() if surface.integration else ():
                 self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
+    def add_print(self, surface: Surface, solids: Sequence[Solid]) -> None:
+        """Record what was taken away from the heights, and the finest solid."""
+        self.print_figures, self.print_lines = print_figures(surface, solids), print_lines(surface, solids)
+
     def as_json(self) -> str:
         """Return one line of JSON, with the figures of the finest surface and those of all levels."""
         first = self.levels[0] if self.levels else dict.fromkeys(LEVEL)
@@ -79,8 +89,8 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "repeats")
-        content |= first
+        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "repeats", *self.print_figures)
+        content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
 
@@ -105,7 +115,7 @@ class RunSummary:
             lines.append(f"jumps        {self.jumps_text}{hint}")
         if self.repeats is not None:
             lines.append(f"repeats      {self.repeats}")
-        return [*lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
+        return [*lines, *self.print_lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
     def line(self) -> str:
         """Return the line for one of several inputs."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from normalmesh.cli.camera_options import CameraChoice
+from normalmesh.cli.print_options import reject_print_conflicts
+
 if TYPE_CHECKING:
     from normalmesh.cli.tile_options import Tiling
     from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.alpha import Alpha
     from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.mesh.lengths import Length
     from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.camera import Camera
     from normalmesh.normals.normal_map import NormalMap
     from normalmesh.reconstruction.estimates import Estimate
     from normalmesh.runtime.monitor import OnProgress
@@ -36,6 +38,7 @@ class Settings:
     alpha: Alpha
     camera: str | None
     focal_px: float | None
+    fov: float | None
     pixel_size: float | None
     distance: float | None
     compression: float | None
@@ -49,14 +52,18 @@ class Settings:
     memory_limit: float | None
     preview: bool
     report: bool
+    flatten: str | None
+    solid: Length | None
+    width: Length | None
     tiling: Tiling | None = None
     tile: str | None = None
 
     def __post_init__(self) -> None:
         _reject_several(self.rule)
-        _reject_several(self._chosen("camera", "focal_px", "pixel_size"))
-        if self.distance is not None and self.camera is None and self.focal_px is None:
-            raise click.UsageError("--distance requires a perspective camera: add --camera or --focal-px")
+        view = self.view
+        if self.distance is not None and not view.is_perspective:
+            raise click.UsageError("--distance requires a perspective camera: add --camera, --focal-px or --fov")
+        reject_print_conflicts(self)
         for name in NOT_IN_TILES if self.tiling is not None else ():
             if getattr(self, name) not in (None, False):
                 raise click.UsageError(
@@ -83,15 +90,10 @@ class Settings:
         there = {name: value for name, value in named.items() if value not in (None, False)}
         return {**self.rule, **there, "units": self.units}
 
-    def camera_of(self) -> Camera | str | Callable[[tuple[int, int]], Camera] | None:
-        """Return the argument ``camera`` of `read_normal_map`."""
-        from normalmesh.normals.orthographic import Orthographic
-        from normalmesh.normals.perspective import Perspective
-
-        if self.focal_px is not None:
-            focal_length = self.focal_px
-            return lambda shape: Perspective.centred(focal_length, shape)
-        return self.camera if self.pixel_size is None else Orthographic(self.pixel_size)
+    @property
+    def view(self) -> CameraChoice:
+        """The camera that the options choose."""
+        return CameraChoice(self.camera, self.focal_px, self.fov, self.pixel_size)
 
     def estimate(self, counts: MaskCounts) -> Estimate:
         """Return what a reconstruction of a mask takes."""

@@ -9,9 +9,12 @@ from typing import Any
 
 import click
 
+from normalmesh.cli.camera_options import camera_options
+from normalmesh.cli.number_types import Positive
+
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--mask``, ``--alpha``, ``--camera`` and ``--convention``, with which a normal map is read."""
+    """Add ``--mask``, ``--alpha``, the options of the camera and ``--convention``, with which a normal map is read."""
     for option in (
         click.option(
             "--convention",
@@ -19,7 +22,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="Axes of the channels: opengl, directx, opencv, auto or e.g. +x-y+z.",
         ),
-        click.option("--camera", type=click.Path(), help="File with the 3×3 matrix of a perspective camera."),
+        camera_options,
         alpha_option,
         click.option("--mask", type=click.Path(), help="Mask image of the foreground; default: see --alpha."),
     ):
@@ -36,19 +39,6 @@ def alpha_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Take an alpha channel as mask: if it looks like one, always, or never.",
     )(command)
-
-
-class Positive(click.FloatRange):
-    """A finite number above zero."""
-
-    def __init__(self) -> None:
-        super().__init__(0, min_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number", param, ctx)
-        return number
 
 
 def max_pixels_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -54,7 +54,7 @@ def open_normal_map(task: Task, settings: Settings) -> NormalMap | MapOnDisk:
 
     stays = settings.tiling is not None and can_be_opened(task.source)
     read = NormalMap.open if stays else read_normal_map
-    return read(task.source, task.mask, settings.camera_of(), settings.convention, alpha=settings.alpha)
+    return read(task.source, task.mask, settings.view.argument(task.source), settings.convention, alpha=settings.alpha)
 
 
 @dataclass(frozen=True)

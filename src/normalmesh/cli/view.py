@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
@@ -26,8 +27,8 @@ PAGES = (".html", ".htm")
 def view(file: Path, port: int, no_browser: bool, **reading: Any) -> None:
     """Show FILE in the browser: a mesh (PLY, OBJ, GLB, STL), a normal map, which is reconstructed first, or a report.
 
-    The page is served on this machine only, until Ctrl-C. --mask, --alpha, --camera and --convention apply
-    to normal maps.
+    The page is served on this machine only, until Ctrl-C. --mask, --alpha, --camera, --focal-px, --fov and
+    --convention apply to normal maps.
     """
     from normalmesh.report.page_server import PageServer
 
@@ -59,9 +60,11 @@ def _reconstructed(file: Path, reading: dict[str, Any], console: Console) -> byt
     import normalmesh as nm
     from normalmesh.report.page import surface_page
 
+    view = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"])
     with compilation_announced(console), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nm.NormalMeshWarning)
-        normal_map = nm.read_normal_map(file, **reading)
+        camera = view.argument(file)
+        normal_map = nm.read_normal_map(file, reading["mask"], camera, reading["convention"], alpha=reading["alpha"])
         surface = nm.reconstruct(normal_map, compression=DEFAULT_COMPRESSION, progress=console.progress)
     for each in caught:
         warnings.showwarning(each.message, each.category, each.filename, each.lineno)

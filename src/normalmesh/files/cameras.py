@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, read_text, unusable
+from normalmesh.files.images import IMAGE_FORMATS
 
 #: Common names of the matrix, in order of preference.
 MATRIX_NAMES = ("camera_matrix", "K", "cameraMatrix", "M1", "intrinsics", "intrinsic_matrix")
@@ -34,7 +35,11 @@ def read_camera_matrix(path: str | PathLike[str]) -> NDArray[np.float64]:
     optionally skew. YAML holds matrices of rows, cols and data.
     """
     path = Path(path)
-    if file_format(path) == "NPY":
+    if (name := file_format(path)) in IMAGE_FORMATS:
+        raise unusable(
+            path, f"is a {name} image, not a camera matrix; Perspective.from_exif reads a focal length of it"
+        )
+    if name == "NPY":
         matrix = read_npy(path)
         if matrix.size != 9:
             raise unusable(path, f"the camera matrix must be 3×3, not {shape_text(matrix.shape)}")

@@ -95,7 +95,7 @@ def _read_png(path: Path) -> Image:
 
     with mapped(path) as contents:
         _, colour = _png_header(path, contents)
-        _refuse_turned(path, _exif_orientation(_png_exif(contents)))
+        _refuse_turned(path, _exif_orientation(png_exif(contents)))
         values = imagecodecs.png_decode(contents)
     return Image(_with_channel_axis(values), int(np.iinfo(values.dtype).max), colour)
 
@@ -108,7 +108,7 @@ def _png_header(path: Path, contents: mmap) -> tuple[tuple[int, int], str]:
     return (rows, columns), {0: "grey", 2: "RGB", 3: "palette", 4: "grey", 6: "RGB"}[colour_type]
 
 
-def _png_exif(contents: mmap) -> bytes:
+def png_exif(contents: mmap) -> bytes:
     """Return the EXIF data of a PNG, empty if it has none."""
     position = 8
     while position + 12 <= len(contents):
@@ -123,7 +123,7 @@ def _read_jpeg(path: Path) -> Image:
     import imagecodecs
 
     with mapped(path) as contents:
-        _refuse_turned(path, _exif_orientation(_jpeg_exif(contents)))
+        _refuse_turned(path, _exif_orientation(jpeg_exif(contents)))
         precision, (rows, columns), components, scan = _jpeg_frame(contents)
         check_image_size(path, rows, columns, components)
         # The decoder fills the missing part of a truncated file with grey, without an error.
@@ -146,7 +146,7 @@ def _jpeg_frame(contents: mmap) -> tuple[int, tuple[int, int], int, int]:
     raise ValueError("no image data")
 
 
-def _jpeg_exif(contents: mmap) -> bytes:
+def jpeg_exif(contents: mmap) -> bytes:
     """Return the EXIF data of a JPEG, empty if it has none."""
     for marker, position in _jpeg_segments(contents):
         if marker == 0xE1 and contents[position + 4 : position + 10] == b"Exif\0\0":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,6 +16,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.background import Colour
 from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
+from normalmesh.files.exif import ExifLens, read_exif_lens
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.normal_maps import (
     camera_from,
@@ -30,6 +32,7 @@ from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
 from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
 
 
@@ -87,6 +90,8 @@ class Inspection:
         Where the mask is from.
     mask, counts, repairs, camera
         Of the normal map.
+    exif_lens
+        What the file tells about the lens of a photograph, which the camera does not use unless asked to.
     diagnosis
         Which convention the channels of the file follow.
     stated, read_as
@@ -110,6 +115,7 @@ class Inspection:
     counts: MaskCounts
     repairs: Repairs
     camera: Camera
+    exif_lens: ExifLens | None
     diagnosis: Diagnosis
     stated: Convention | None
     read_as: Convention
@@ -151,7 +157,7 @@ class Inspection:
 def inspect_file(
     path: str | PathLike[str],
     mask: str | PathLike[str] | None = None,
-    camera: Camera | str | PathLike[str] | None = None,
+    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
     convention: str | Convention = "opengl",
     *,
     alpha: Alpha = "auto",
@@ -160,7 +166,8 @@ def inspect_file(
     """Inspect the file of a normal map; arguments as for :func:`read_normal_map`."""
     path = Path(path)
     stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
-    camera = camera_from(own_camera(path) if camera is None else camera)
+    camera = own_camera(path) if camera is None else camera
+    ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NormalMeshWarning)
         stored = read_stored(path)
@@ -168,6 +175,8 @@ def inspect_file(
         decoded = decode(path, stored, inside)
         name = str(file_format(path))
         kind = _kind(stored)
+        camera = ready or camera_from(camera(stored.shape) if callable(camera) else camera)
+        question_camera(camera, stored.shape)
         source = _mask_source(stored, mask) if inside is not None else _background_text(stored, decoded)
         del stored  # as large as the file, decompressed
         diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
@@ -191,6 +200,7 @@ def inspect_file(
         counts=MaskCounts.of(normal_map.mask),
         repairs=normal_map.repairs,
         camera=camera,
+        exif_lens=read_exif_lens(path),
         diagnosis=diagnosis,
         stated=stated,
         read_as=read_as,

@@ -32,6 +32,7 @@ from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.normal_map import NormalMap, checked_mask
+from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs, counted_repairs, is_flattened, report_repairs
 from normalmesh.normals.windows import Rectangle, centre_of, checked_window, padded_window
 from normalmesh.runtime.temporary_files import new_file, temporary_path
@@ -206,6 +207,7 @@ def open_map(
         elif ready is None and georeference is not None:
             ready, units = camera_of(path, georeference), georeference.units or UNKNOWN_UNITS
         ready = ready or camera_from(None)
+        question_camera(ready, array.size)
         source = find_source(array, _given_mask(array, mask), ready, stated, alpha)
     return _opened(path, source, georeference, units or ready.default_units)
 

@@ -35,6 +35,7 @@ from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
+from normalmesh.normals.principal_point import question_camera
 from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def read_normal_map(
     -----
     NormalMeshWarning
         Floats were taken as [0, 1]; an alpha channel was ignored; the data contradict the convention, or leave it
-        open; normals were repaired.
+        open; normals were repaired; the principal point of the camera looks swapped, or lies outside the image.
     """
     from normalmesh.normals.diagnosis import diagnose
 
@@ -120,6 +121,7 @@ def read_normal_map(
         decoded = decode(path, stored, inside)
         del stored
     camera = ready or camera_from(camera(shape) if callable(camera) else camera)
+    question_camera(camera, shape)
     diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
     to_project(decoded.vectors, chosen_convention(path, diagnosis, stated))
     try:

@@ -14,6 +14,7 @@ from normalmesh.arguments import checked_array, checked_image_shape, checked_ins
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
+from normalmesh.mesh.flattening import Flattening, flattened, restored
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.repeats import Repeats
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from normalmesh.files.depth_tiff import GeoReference
     from normalmesh.files.textures import Texture
+    from normalmesh.mesh.solid import Solid
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,8 @@ class Surface:
     repeats
         The directions in which the surface repeats, if it was made with ``tileable``: copies of it, shifted by the size
         of the image, join without gap or crease.
+    flattening
+        What was taken away from the heights, if it comes from :meth:`flattened`.
 
     Raises
     ------
@@ -82,6 +86,7 @@ class Surface:
     discontinuities: Discontinuities | None = None
     coverage: Coverage | None = None
     repeats: Repeats | None = None
+    flattening: Flattening | None = None
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -112,6 +117,8 @@ class Surface:
             checked_instance(self.coverage, Coverage, "coverage")
         if self.repeats is not None:
             checked_instance(self.repeats, Repeats, "repeats")
+        if self.flattening is not None:
+            checked_instance(self.flattening, Flattening, "flattening")
 
     @classmethod
     def from_unknown(
@@ -312,6 +319,65 @@ class Surface:
         from normalmesh.files.mesh_writing import write_depth
 
         write_depth(self, path, georeference)
+
+    def flattened(self, shape: str) -> Surface:
+        """Take the best plane or quadratic away from the heights: the tilt, or also the bend, of the whole.
+
+        A bend is typical of photometric stereo with lights that are nearer than assumed. All components have the same
+        tilt and bend, as on one table, and are then at the same height: what a prior determined is lost. The fit is
+        robust: relief that stands out from the rest, like lettering, has little influence. x and y are kept.
+
+        Parameters
+        ----------
+        shape
+            ``"plane"`` or ``"quadratic"``. A quadratic also takes away what is truly bent, such as a bowl.
+
+        Returns
+        -------
+        Surface
+            ``surface.flattening`` records what was taken away.
+
+        Raises
+        ------
+        NormalMeshError
+            The camera is a pinhole, or the surface is flattened already.
+        """
+        return flattened(self, shape)
+
+    @property
+    def before_flattening(self) -> Surface:
+        """The surface with the heights that :meth:`flattened` took away, as the normals have it."""
+        return restored(self)
+
+    def solid(self, thickness: float | str, width: float | str | None = None) -> Solid:
+        """Close the surface by walls and a flat base, for 3D printing.
+
+        The base is perpendicular to the optical axis, behind the lowest point. Walls run to it along the viewing rays:
+        straight back, or behind a pinhole ever further apart, so that they never meet. Where the depth jumps, a wall
+        joins both sides of the cut: each component of the mask becomes one piece.
+
+        Parameters
+        ----------
+        thickness
+            From the lowest point of the surface to the base, after scaling: a text with a unit, such as ``"3mm"``,
+            ``"0.2cm"`` or ``"12px"``, or a number in the unit of the solid.
+        width
+            Scale the solid to this width, from left to right. The unit of the solid is then that of the width, else
+            that of the surface.
+
+        Returns
+        -------
+        Solid
+            Watertight, checked.
+
+        Raises
+        ------
+        NormalMeshError
+            A length is invalid, or in millimetres while the size of the surface is unknown.
+        """
+        from normalmesh.mesh.solid import solid_of
+
+        return solid_of(self, thickness, width)
 
     def plot(self) -> tuple[Axes, Axes]:
         """Plot the shaded surface and its wireframe side by side with matplotlib.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from os import PathLike
 
@@ -113,6 +114,57 @@ class Perspective(CentralCamera):
         focal_length = checked_positive(focal_length, "focal_length")
         check_magnitude(focal_length, "focal_length", MIN_FOCAL_LENGTH)
         return cls(focal_length, focal_length, columns / 2, rows / 2)
+
+    @classmethod
+    def from_fov(cls, degrees: float, shape: tuple[int, int], axis: str = "horizontal") -> Perspective:
+        """Return a centred camera with square pixels from its field of view.
+
+        Parameters
+        ----------
+        degrees
+            Angle between the rays through the middles of two opposite sides, or through two opposite corners.
+        shape
+            Rows and columns of the image.
+        axis
+            ``"horizontal"`` (left to right), ``"vertical"``, as in game engines, ``"diagonal"``, as for lenses, or
+            ``"longer"``, the longer side, as in Blender.
+        """
+        rows, columns = checked_image_shape(shape)
+        extents = {
+            "horizontal": columns,
+            "vertical": rows,
+            "diagonal": math.hypot(rows, columns),
+            "longer": max(rows, columns),
+        }
+        extent = extents[checked_choice(axis, extents, "axis")]
+        angle = checked_positive(degrees, "degrees", expected := "a field of view between 0 and 180 degrees")
+        if angle >= 180:
+            raise NormalMeshError(f"degrees must be {expected}, not {angle:g}")
+        return cls.centred(extent / 2 / math.tan(math.radians(angle) / 2), (rows, columns))
+
+    @classmethod
+    def from_exif(cls, path: str | PathLike[str], shape: tuple[int, int] | None = None) -> Perspective:
+        """Return a centred camera with square pixels from the focal length in the EXIF data of a photograph.
+
+        The focal length comes from the lens and the resolution of the sensor, or from the equivalent on film of 35 mm,
+        which is rounded: expect errors of some percent.
+
+        Parameters
+        ----------
+        path
+            JPEG, TIFF or PNG file.
+        shape
+            Rows and columns of the map of the same view, at any resolution; default: those of the photograph.
+
+        Raises
+        ------
+        NormalMeshError
+            There is no focal length in the file, or the map shows only a part of the photograph.
+        """
+        from normalmesh.files.exif import exif_focal_px
+
+        given = None if shape is None else checked_image_shape(shape)
+        return cls.centred(*exif_focal_px(checked_path(path), given))
 
     @property
     def frame(self) -> Float:

@@ -89,7 +89,7 @@ class Figures:
         if stages:
             headline.append(("Time", f"{sum(stages.values()):.2f} s"))
         texts = (*map(str, warnings), *_own_warnings(surface, diagnosis))
-        looks = [] if normal_map is None else _about_looks(measure_looks(surface, normal_map))
+        looks = [] if normal_map is None else _about_looks(measure_looks(surface.before_flattening, normal_map))
         convention = "" if diagnosis is None else str(diagnosis)
         return cls(headline, details, stages, tuple(dict.fromkeys(texts)), convention, looks)
 
@@ -126,6 +126,8 @@ def _about_surface(surface: Surface) -> Rows:
         ("Components", count(int(surface.components.max()) + 1)),
         ("Extent", _extent(surface.vertices, surface.units)),
     ]
+    if surface.flattening is not None:
+        rows.append(("Taken away by flattening", f"{surface.flattening}; angles to the normals are those before it"))
     if surface.decimation is not None:
         target = surface.decimation.target
         asked = "" if target is None else f", {count(target)} vertices asked for"

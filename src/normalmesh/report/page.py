@@ -94,7 +94,7 @@ def surface_page(
                 f"the normal map has {shape_text(normal_map.shape)} pixels but the surface has "
                 f"{shape_text(surface.shape)}: give the map that the surface was reconstructed from"
             )
-        errors, diagnosis = AngularErrors.of(surface, normal_map), diagnose(normal_map)
+        errors, diagnosis = AngularErrors.of(surface.before_flattening, normal_map), diagnose(normal_map)
         shadings["error"] = errors.shading()
     shadings["density"] = density(surface.screen, surface.faces, "px")
     geometry = Geometry(

@@ -1,0 +1,21 @@
+"""Types of numbers that options take."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+
+class Positive(click.FloatRange):
+    """A finite number above zero."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number

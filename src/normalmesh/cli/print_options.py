@@ -1,0 +1,141 @@
+"""``normalmesh reconstruct --solid`` and ``--flatten``: options, and what they make of surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from normalmesh.errors import NormalMeshError
+
+if TYPE_CHECKING:
+    from normalmesh.cli.inputs import Task
+    from normalmesh.cli.settings import Settings
+    from normalmesh.mesh.lengths import Length
+    from normalmesh.mesh.solid import Solid
+    from normalmesh.mesh.surface import Surface
+
+#: Suffix of the output of ``--solid`` unless another one is given.
+SOLID_SUFFIX = ".stl"
+
+
+def print_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--flatten``, ``--solid`` and ``--width``."""
+    for option in (
+        click.option("--width", type=length, metavar="LENGTH", help="Scale the solid to this width, such as 80mm."),
+        click.option(
+            "--solid",
+            type=length,
+            metavar="LENGTH",
+            help="Write a watertight solid for printing, with a base so thick under the lowest point: 3mm, 12px. "
+            "Formats: STL (default), 3MF, PLY, OBJ, GLB.",
+        ),
+        click.option(
+            "--flatten",
+            type=click.Choice(["plane", "quadratic"]),
+            help="Take the tilt, or also the bend, of the whole away from the heights.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def length(value: str) -> Length:
+    """Parse a length, such as 3mm, 0.2cm, 12px or 5, in the unit of the surface."""
+    from normalmesh.mesh.lengths import Length
+
+    try:
+        return Length.parse(value, "the length")
+    except NormalMeshError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def reject_print_conflicts(settings: Settings) -> None:
+    """Raise a usage error for options that contradict each other, before anything is read."""
+    if settings.width is not None and settings.solid is None:
+        raise click.UsageError("--width is an option of --solid: add that")
+    if settings.flatten is not None and settings.view.is_perspective:
+        raise click.UsageError("--flatten requires an orthographic camera: leave out the options of the camera")
+    if settings.solid is None:
+        return
+    if settings.view.is_perspective and settings.distance is None and settings.width is None:
+        raise click.UsageError(
+            "the size of a surface behind a perspective camera is unknown: add --distance MM, or the width of the "
+            "print, such as --width 80mm"
+        )
+    # The unit of a map that stays on disk may be in its file.
+    known = settings.tiling is not None or settings.units == "mm" or settings.width is not None
+    if settings.solid.unit not in (None, "px") and not known:
+        raise click.UsageError(
+            f"--solid {settings.solid} needs the size of the surface: add --pixel-size MM (or --distance MM of a "
+            "perspective camera), or the width of the print, such as --width 80mm"
+        )
+
+
+def reject_task_conflicts(task: Task, settings: Settings) -> None:
+    """Raise an error for files of a task that contradict the options."""
+    if settings.flatten is not None and task.prior is not None:
+        raise click.UsageError("--flatten takes away what --prior determines: give only one of them")
+    if settings.solid is not None and task.texture is not None:
+        raise click.UsageError("a solid has no texture: leave out --texture or --solid")
+
+
+def finished(surfaces: Sequence[Surface], settings: Settings) -> list[Surface]:
+    """Return the surfaces flattened, if that is asked for."""
+    shape = settings.flatten
+    return list(surfaces) if shape is None else [surface.flattened(shape) for surface in surfaces]
+
+
+def solids_of(surfaces: Sequence[Surface], settings: Settings) -> list[Solid]:
+    """Return the solid of each surface, if that is asked for."""
+    if settings.solid is None:
+        return []
+    from normalmesh.mesh.solid import solid_of
+
+    return [solid_of(surface, settings.solid, settings.width) for surface in surfaces]
+
+
+def default_suffix(solid: object) -> str:
+    """Return the suffix of outputs without a name."""
+    return ".glb" if solid is None else SOLID_SUFFIX
+
+
+def print_figures(surface: Surface, solids: Sequence[Solid]) -> dict[str, dict[str, Any] | None]:
+    """Return what was taken away and the finest solid, for JSON."""
+    found, solid = surface.flattening, solids[0] if solids else None
+    return {
+        "flattening": None
+        if found is None
+        else {
+            "shape": found.shape,
+            "tilt_degrees": found.tilt,
+            "direction_degrees": found.direction,
+            "bow": found.bow,
+            "width": found.width,
+            "units": found.units,
+            "coefficients": found.coefficients.tolist(),
+            "centre": found.centre.tolist(),
+        },
+        "solid": None
+        if solid is None
+        else {
+            "extent": list(solid.extent),
+            "volume": solid.volume,
+            "pieces": len(solid.volumes),
+            "units": solid.units,
+            "scale": solid.scale,
+            "vertices": len(solid.vertices),
+            "faces": len(solid.faces),
+        },
+    }
+
+
+def print_lines(surface: Surface, solids: Sequence[Solid]) -> list[str]:
+    """Return what was taken away and the finest solid as lines of text."""
+    lines = []
+    if surface.flattening is not None:
+        lines.append(f"flattened    {surface.flattening}")
+    if solids:
+        lines.append(f"solid        {solids[0]}; watertight")
+    return lines

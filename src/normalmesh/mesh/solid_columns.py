@@ -1,0 +1,288 @@
+"""Columns: the points of the screen on which a solid stands, and the levels at which its vertices lie above them.
+
+A solid is the body under a surface, seen along the rays of its camera: *level* is the height of a point along its ray,
+which increases towards the viewer. Vertices of the surface with the same position on the screen, which a cut along a
+jump separates, share a column: walls close the solid between their levels, and from the surface to the base along the
+outline. Behind a pinhole, columns are rays, and planes stay planes: what holds on the screen holds in space.
+
+Around a column, the surface consists of fans of faces, one for each of its vertices, and possibly the outside, at the
+level of the base. The solid is manifold if their levels rise once and fall once on the way around.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import NormalMeshError
+from normalmesh.mesh.components import components
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.mesh.surface import Surface
+
+Float = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: Levels that are closer become one, in pixels: files of 32 bits could not tell them apart.
+CLOSE = 1e-3
+#: How far columns that touch in a point, such as the corner of two pixels, are moved apart: pixels, and as a share of
+#: the height of the smallest face there.
+APART, SHARE = 0.01, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of a surface of N vertices, M faces and E boundary edges.
+
+    Attributes
+    ----------
+    faces : (M, 3)
+        Vertices of the surface.
+    column : (N,)
+        Column of each vertex, numbered from 0.
+    level : (N,)
+        Level of each vertex; equal ones in a column are one vertex of the solid.
+    screen : (C, 2)
+        Positions of the columns, in pixels.
+    edges : (E, 2)
+        First and last vertex of the boundary edges, with the surface on their left as the viewer sees it.
+    twin : (E,)
+        The edge on the other side of a cut, −1 along the outline.
+    """
+
+    faces: NDArray[np.int32]
+    column: Indices
+    level: Float
+    screen: Float
+    edges: Indices
+    twin: Indices
+
+    @classmethod
+    def of(cls, surface: Surface) -> Columns:
+        """Find the columns of a surface, and make their levels those of a manifold."""
+        mesh, camera = surface.mesh, surface.camera
+        if problems := mesh.check().problems:
+            raise NormalMeshError(f"a solid needs a surface that is valid on the screen: {', '.join(problems)}")
+        edges = _boundary_edges(mesh)
+        point = _points(mesh.vertices, edges)
+        twin = _twins(point[edges])
+        following = _next_vertices(edges, twin, len(mesh.vertices))
+        column = _columns(following)
+        depth = camera.depth(surface.vertices)
+        level = camera.towards_viewer * camera.unknown_of_depth(depth)
+        rounding = np.finfo(np.float32).eps * np.abs(surface.vertices).max() / camera.depth_per_unknown(depth).min()
+        close = max(CLOSE * camera.pixel_length, 4 * rounding)
+        level = _manifold_levels(level, column, following, edges, twin, close)
+        screen = np.empty((column.max() + 1, 2))
+        screen[column] = _parted(mesh, point, column, edges)
+        return cls(mesh.faces, column, level, screen, edges, twin)
+
+    def closed(self, base: float) -> tuple[Float, Float, NDArray[np.int32]]:
+        """Return screen positions (K, 2) and levels (K,) of the vertices of the solid, and its faces (L, 3)."""
+        count = len(self.screen)
+        # The vertices of a column follow each other upwards, the base first.
+        columns = np.concatenate([np.arange(count), self.column])
+        levels = np.concatenate([np.full(count, base), self.level])
+        order = np.lexsort([levels, columns])
+        is_new = np.ones(len(order), np.bool_)
+        is_new[1:] = (np.diff(columns[order]) != 0) | (np.diff(levels[order]) != 0)
+        number = np.empty(len(order), np.int64)
+        number[order] = np.cumsum(is_new) - 1
+        bottom, top = number[:count][self.column], number[count:]
+        faces = [top[self.faces], bottom[self.faces[:, ::-1]], *self._walls(bottom, top)]
+        kept = order[is_new]
+        return self.screen[columns[kept]], levels[kept], np.concatenate(faces).astype(np.int32)
+
+    def _walls(self, bottom: Indices, top: Indices) -> tuple[Indices, Indices]:
+        """Return the faces of the walls below boundary edges: those with a side on the first column, and on the last.
+
+        A wall is a trapezium between two columns, both of which may have vertices of the solid in between.
+        """
+        outline, cut = self.edges[self.twin < 0], np.flatnonzero(self.twin >= 0)
+        # The edge of a cut that is below runs the other way.
+        upper, lower = self.edges[cut], self.edges[self.twin[cut]][:, ::-1]
+        is_wall = (top[upper] >= top[lower]).all(axis=1) & (top[upper] > top[lower]).any(axis=1)
+        above = np.concatenate([top[outline], top[upper[is_wall]]])
+        below = np.concatenate([bottom[outline], top[lower[is_wall]]])
+        (first_top, last_top), (first_bottom, last_bottom) = above.T, below.T
+        edge, k = _steps(first_bottom, first_top)
+        on_first = np.stack([last_top[edge], k, k - 1], axis=1)
+        edge, k = _steps(last_bottom, last_top)
+        on_last = np.stack([first_bottom[edge], k - 1, k], axis=1)
+        return on_first, on_last
+
+
+def _steps(low: Indices, high: Indices) -> tuple[Indices, Indices]:
+    """Return all numbers above ``low`` (W,) up to ``high`` (W,), and which of the W pairs each belongs to."""
+    counts = high - low
+    pair = np.repeat(np.arange(len(counts)), counts)
+    before = np.cumsum(counts) - counts
+    return pair, np.arange(len(pair)) - before[pair] + low[pair] + 1
+
+
+def _boundary_edges(mesh: ScreenMesh) -> Indices:
+    """Return the vertices (E, 2) of the edges with one face, in the direction of that face."""
+    corners = np.flatnonzero(mesh.opposite < 0)
+    face, k = corners // 3, corners % 3
+    return np.stack([mesh.faces[face, (k + 1) % 3], mesh.faces[face, (k + 2) % 3]], axis=1).astype(np.int64)
+
+
+def _points(screen: Float, edges: Indices) -> Indices:
+    """Return the first boundary vertex (N,) at the same position as each vertex; inner vertices are alone."""
+    point, boundary = np.arange(len(screen)), np.unique(edges)
+    _, first, same = np.unique(screen[boundary], axis=0, return_index=True, return_inverse=True)
+    point[boundary] = boundary[first[same.ravel()]]
+    return point
+
+
+def _twins(ends: Indices) -> Indices:
+    """Return for each edge between points (E, 2) the one that runs back between the same points, −1 if there is none.
+
+    Points that several edges join in one direction are those of overlapping surfaces, which have no twins.
+    """
+    count = int(ends.max()) + 1
+    keys, back = ends[:, 0] * count + ends[:, 1], ends[:, 1] * count + ends[:, 0]
+    order = np.argsort(keys, kind="stable")
+    found = np.searchsorted(keys[order], back)
+    twin = np.where(keys[order[found % len(order)]] == back, order[found % len(order)], -1)
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    repeated = counts[which] > 1
+    twin[repeated | repeated[twin]] = -1
+    return twin
+
+
+def _next_vertices(edges: Indices, twin: Indices, count: int) -> Indices:
+    """Return the vertex (N,) whose fan comes next clockwise around the same point.
+
+    It is the vertex itself if there is no other fan, and −1 if the outside comes next.
+    """
+    following = np.arange(count)
+    # A boundary vertex has one edge that leaves it; across that edge lies the next fan.
+    following[edges[:, 0]] = np.where(twin >= 0, edges[twin, 1], -1)
+    return following
+
+
+def _columns(following: Indices) -> Indices:
+    """Number the columns: vertices whose fans lie beside each other share one."""
+    here = np.flatnonzero(following >= 0)
+    return components(np.stack([here, following[here]], axis=1), len(following)).astype(np.int64)
+
+
+def _manifold_levels(
+    level: Float, column: Indices, following: Indices, edges: Indices, twin: Indices, close: float
+) -> Float:
+    """Return levels (N,) of which walls can be made: none crosses another, and no edge of the solid has four faces.
+
+    Where they are not, neighbouring fans are joined: at the end of an edge where the jump is smaller, if it changes
+    sign between both ends, and at the shallower side of a second valley on the way around a column.
+    """
+    group = np.arange(len(level))
+    cut = np.flatnonzero(twin > np.arange(len(twin)))
+    sides = np.stack([edges[cut], edges[twin[cut]][:, ::-1]])  # side, edge, end
+    members = _members(column)
+    crowded = list(members.values())
+    rings = [_ring(each, following) for each in crowded]
+    for _ in range(len(level)):
+        level = _snapped(level, crowded, close)
+        jumps = level[sides[0]] - level[sides[1]]
+        crossing = np.flatnonzero(jumps[:, 0] * jumps[:, 1] < 0)
+        end = np.abs(jumps[crossing]).argmin(axis=1)
+        joined = sides[:, crossing, end].T.tolist()
+        joined += [pair for ring, is_open in rings if (pair := _second_valley(level[ring], ring, is_open))]
+        if not joined:
+            return level
+        for one, other in joined:
+            here = members[int(column[one])]
+            together = here[(group[here] == group[one]) | (group[here] == group[other])]
+            group[together] = group[one]
+            level[together] = level[together].mean()
+    raise AssertionError("each round joins fans, of which there are as many as vertices")
+
+
+def _members(column: Indices) -> dict[int, Indices]:
+    """Return the vertices of each column that has several."""
+    counts = np.bincount(column)
+    several = np.flatnonzero(counts > 1)
+    vertices = np.flatnonzero(counts[column] > 1)
+    vertices = vertices[np.argsort(column[vertices], kind="stable")]
+    groups = np.split(vertices, np.cumsum(counts[several])[:-1])
+    return dict(zip(several.tolist(), groups, strict=False))
+
+
+def _ring(vertices: Indices, following: Indices) -> tuple[Indices, bool]:
+    """Return the vertices of a column in the order of their fans, and whether the outside closes the ring."""
+    after = {int(vertex): int(following[vertex]) for vertex in vertices}
+    starts = set(after) - set(after.values())
+    vertex = min(starts or after)
+    ring: list[int] = []
+    while vertex >= 0 and len(ring) < len(after):
+        ring.append(vertex)
+        vertex = after[vertex]
+    return np.array(ring), bool(starts)
+
+
+def _snapped(level: Float, crowded: list[Indices], close: float) -> Float:
+    """Return levels of which those in a column that are close to each other are equal."""
+    level = level.copy()
+    for vertices in crowded:
+        order = vertices[np.argsort(level[vertices], kind="stable")]
+        starts = np.flatnonzero(np.diff(level[order], prepend=-np.inf) > close)
+        level[order] = np.repeat(level[order[starts]], np.diff([*starts, len(order)]))
+    return level
+
+
+def _second_valley(levels: Float, ring: Indices, is_open: bool) -> tuple[int, int] | None:
+    """Return two neighbours to join if levels (k,) around a column rise more than once: the shallowest step up.
+
+    The outside of an open ring is below all levels.
+    """
+    around = np.append(levels, -np.inf) if is_open else levels
+    rising = [k for k in range(len(around)) if around[k] != around[k - 1]]
+    around, kept = around[rising], rising
+    count = len(around)
+    valleys = [k for k in range(count) if around[k - 1] > around[k] < around[(k + 1) % count]]
+    if len(valleys) <= 1:
+        return None
+    lowest = min(valleys, key=lambda k: around[k])
+    steps = [
+        (around[beside] - around[k], kept[k], kept[beside])
+        for k in valleys
+        for beside in ((k - 1) % count, (k + 1) % count)
+        if k != lowest
+    ]
+    _, valley, beside = min(steps)
+    return int(ring[valley]), int(ring[beside])
+
+
+def _parted(mesh: ScreenMesh, point: Indices, column: Indices, edges: Indices) -> Float:
+    """Return the positions (N, 2) of the vertices, with those of different columns in the same point moved apart."""
+    screen = mesh.vertices.copy()
+    pairs = np.unique(np.stack([point, column], axis=1), axis=0)
+    several = np.bincount(pairs[:, 0], minlength=point.max() + 1) > 1
+    touching = np.flatnonzero(several[point])
+    if not len(touching):
+        return screen
+    inward, room = _inward(mesh, touching, column)
+    length = np.minimum(APART, SHARE * room)[column[touching], None]
+    screen[touching] += length * inward[column[touching]]
+    return screen
+
+
+def _inward(mesh: ScreenMesh, touching: Indices, column: Indices) -> tuple[Float, Float]:
+    """Return for each column the direction (C, 2) into its faces, and the least height (C,) of them above the rest."""
+    count = int(column.max()) + 1
+    inward, room = np.zeros((count, 2)), np.full(count, np.inf)
+    is_touching = np.zeros(len(mesh.vertices), np.bool_)
+    is_touching[touching] = True
+    face, k = np.nonzero(is_touching[mesh.faces])
+    here, one, other = (mesh.vertices[mesh.faces[face, (k + turn) % 3]] for turn in range(3))
+    owner = column[mesh.faces[face, k]]
+    along = [(end - here) / np.linalg.norm(end - here, axis=1, keepdims=True) for end in (one, other)]
+    angle = np.arccos(np.clip((along[0] * along[1]).sum(axis=1), -1, 1))
+    middle = along[0] + along[1]
+    middle /= np.linalg.norm(middle, axis=1, keepdims=True)
+    np.add.at(inward, owner, angle[:, None] * middle)
+    np.minimum.at(room, owner, 2 * mesh.areas[face] / np.linalg.norm(other - one, axis=1))
+    lengths = np.linalg.norm(inward, axis=1, keepdims=True)
+    return inward / np.where(lengths > 0, lengths, 1), room

@@ -1,0 +1,70 @@
+"""Test that flattening finds a known tilt and bend under a relief, and records them."""
+
+import numpy as np
+import pytest
+
+from normalmesh import NormalMeshError, NormalMeshWarning, Orthographic, Perspective, ScreenMesh, Surface
+
+PIXEL = 0.1
+
+
+def tilted(mask, slopes=(0.05, -0.03), bend=(0.0, 0.0, 0.0), relief=0.0, offsets=(0.0,)):
+    """Return a surface in mm with a known tilt and bend, relief on the left sixth, and offsets of its components."""
+    mesh = ScreenMesh.from_mask(mask)
+    rows, columns = np.shape(mask)
+    x, y = PIXEL * (mesh.vertices[:, 0] - columns / 2), PIXEL * (rows / 2 - mesh.vertices[:, 1])
+    heights = slopes[0] * x + slopes[1] * y + bend[0] * x**2 + bend[1] * x * y + bend[2] * y**2
+    heights += np.take(offsets, mesh.components % len(offsets))
+    raised = relief * (mesh.vertices[:, 0] < columns / 6)
+    return Surface.from_unknown(mesh, heights + raised, Orthographic(PIXEL), (rows, columns), "mm"), raised
+
+
+def test_a_tilt_is_found_under_relief():
+    surface, raised = tilted(np.ones((24, 32)), relief=1.0)
+    flat = surface.flattened("plane")
+    found = flat.flattening
+    assert found.tilt == pytest.approx(np.degrees(np.arctan(np.hypot(0.05, 0.03))), abs=0.02)
+    assert found.direction == pytest.approx(np.degrees(np.arctan2(-0.03, 0.05)) % 360, abs=0.5)
+    assert found.bow == 0
+    np.testing.assert_allclose(flat.vertices[:, 2], raised, atol=2e-3)
+    np.testing.assert_array_equal(flat.vertices[:, :2], surface.vertices[:, :2])
+    np.testing.assert_allclose(flat.before_flattening.vertices, surface.vertices, atol=1e-12)
+
+
+def test_a_bend_is_found_and_its_bow_measured():
+    bend = (0.02, 0.01, -0.015)
+    surface, _ = tilted(np.ones((24, 32)), bend=bend)
+    flat = surface.flattened("quadratic")
+    np.testing.assert_allclose(flat.flattening.coefficients, [0.05, -0.03, *bend], atol=1e-9)
+    np.testing.assert_allclose(flat.vertices[:, 2], 0, atol=1e-9)
+    x, y = surface.vertices[:, 0] - 1.6, surface.vertices[:, 1] + 1.2
+    assert flat.flattening.bow == pytest.approx(np.ptp(bend[0] * x**2 + bend[1] * x * y + bend[2] * y**2))
+    assert "bow 0.0" in str(flat.flattening)
+    assert "mm over 3.2 mm" in str(flat.flattening)
+    # A plane leaves the bend.
+    assert np.ptp(surface.flattened("plane").vertices[:, 2]) > 0.05
+
+
+def test_components_share_the_tilt_and_lose_their_offsets():
+    mask = np.ones((16, 33), bool)
+    mask[:, 16] = False
+    surface, _ = tilted(mask, offsets=(0.0, 7.0))
+    flat = surface.flattened("plane")
+    np.testing.assert_allclose(flat.vertices[:, 2], 0, atol=1e-9)
+    np.testing.assert_allclose(flat.flattening.coefficients, [0.05, -0.03], atol=1e-9)
+
+
+def test_what_cannot_be_flattened():
+    surface, _ = tilted(np.ones((4, 4)))
+    with pytest.raises(NormalMeshError, match="plane, quadratic"):
+        surface.flattened("cubic")
+    with pytest.raises(NormalMeshError, match="flattened already"):
+        surface.flattened("plane").flattened("quadratic")
+    pinhole = Surface.from_unknown(surface.mesh, np.zeros(25), Perspective.centred(8.0, (4, 4)), (4, 4))
+    with pytest.raises(NormalMeshError, match="orthographic"):
+        pinhole.flattened("plane")
+    with pytest.warns(NormalMeshWarning, match="a tilt of 30.0° .* by 13 %"):
+        tilted(np.ones((4, 4)), slopes=(np.tan(np.pi / 6), 0.0))[0].flattened("plane")
+    # One pixel has no bend of its own.
+    lone, _ = tilted(np.ones((1, 1)))
+    assert np.isfinite(lone.flattened("quadratic").vertices).all()
