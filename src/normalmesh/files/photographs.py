@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.formats import file_format, unknown_format, unusable
-from normalmesh.files.images import IMAGE_FORMATS, read_image
+from normalmesh.files.images import IMAGE_FORMATS, IMAGES, read_image
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
 def _read(path: Path) -> Photograph:
     name = file_format(path)
     if name not in IMAGE_FORMATS:
-        raise unknown_format(path, name, "a photograph as PNG, JPEG or TIFF file")
+        raise unknown_format(path, name, f"a photograph as {IMAGES} file")
     image = read_image(path, name)
     if image.colour not in ("RGB", "grey"):
         raise unusable(path, f"is a {image.colour} image; save it as grey or RGB")
