@@ -34,9 +34,7 @@ class Photograph:
 
 def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photograph]:
     """Return all photographs, or raise :class:`NormalMeshError` unless they have one size and number of channels."""
-    if isinstance(images, str | PathLike):
-        raise NormalMeshError(f"images must be an array or a list of files, not the single file {path_text(images)}")
-    if _are_files(images):
+    if are_files(images):
         taken = [_read(checked_path(path, "images")) for path in images]  # type: ignore[union-attr]
         names = [path_text(path) for path in images]  # type: ignore[arg-type, union-attr]
     else:
@@ -58,7 +56,8 @@ def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photo
     return taken
 
 
-def _are_files(images: ArrayLike | Sequence[str | PathLike[str]]) -> bool:
+def are_files(images: ArrayLike | Sequence[str | PathLike[str]]) -> bool:
+    """Return whether images are given as a list of files."""
     return isinstance(images, list | tuple) and any(isinstance(image, str | PathLike) for image in images)
 
 
