@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshWarning, path_text
+from normalmesh.files.albedo import scaled_to_white, to_bytes
 from normalmesh.files.formats import file_format, unknown_format
 from normalmesh.files.hsh import read_hsh, read_hsh_size
 from normalmesh.files.ptm import read_ptm, read_ptm_size
@@ -32,8 +33,6 @@ RTI_FORMATS = ("PTM", "RTI")
 LIGHTS, CONE = 64, 67.0
 #: Brightness below which a pixel is black under all lights.
 BLACK = 1 / 255
-#: Bright part of the albedo, as a share of the pixels, that is white in a texture.
-WHITE = 0.995
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +59,7 @@ class RTI:
 
     def texture(self) -> NDArray[np.uint8]:
         """Return the albedo as colours (H, W, 3) for `Surface.save`, the brightest half per cent of it white."""
-        white = float(np.quantile(self.albedo.max(axis=2), WHITE))
-        return np.round(255 * np.clip(self.albedo / max(white, BLACK), 0, 1)).astype(np.uint8)
+        return to_bytes(scaled_to_white(self.albedo))
 
     def __repr__(self) -> str:
         rows, columns = self.header.shape
