@@ -317,3 +317,15 @@ def connected_to_border(pixels, shortest):
 
 def _sides(image):
     return image[0], image[-1], image[:, 0], image[:, -1]
+
+
+def naive_matt_normal(values, lights):
+    """Fit ρ ⟨n, l⟩ to values (channels, K) of one pixel, weighted by brightness: normal, albedo, residual."""
+    grey = [sum(channel[k] for channel in values) / len(values) for k in range(len(lights))]
+    root = np.sqrt(grey)
+    scaled = np.linalg.lstsq(root[:, None] * lights, root * grey, rcond=None)[0]
+    normal = scaled / np.linalg.norm(scaled)
+    shading = lights @ normal
+    albedo = [np.linalg.lstsq((root * shading)[:, None], root * channel, rcond=None)[0][0] for channel in values]
+    residual = np.sqrt(np.average((grey - lights @ scaled) ** 2, weights=grey))
+    return normal, albedo, residual

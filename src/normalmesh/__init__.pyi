@@ -13,6 +13,8 @@ from .files.lights import read_lights
 from .files.maps_on_disk import MapOnDisk
 from .files.normal_maps import read_normal_map
 from .files.photometric import PhotometricStereo, photometric_stereo
+from .files.rti import RTI, read_rti
+from .files.rti_model import RTIHeader
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
 from .jumps.finding import find_jumps
@@ -47,6 +49,7 @@ from .runtime.memory import available_memory
 from .runtime.monitor import Step
 
 __all__ = [
+    "RTI",
     "Camera",
     "Convention",
     "Coverage",
@@ -71,6 +74,7 @@ __all__ = [
     "Orthographic",
     "Perspective",
     "PhotometricStereo",
+    "RTIHeader",
     "Repairs",
     "Repeats",
     "ScreenMesh",
@@ -98,6 +102,7 @@ __all__ = [
     "plot_wireframe",
     "read_lights",
     "read_normal_map",
+    "read_rti",
     "reconstruct",
     "reconstruct_levels",
     "reconstruct_tiled",

@@ -251,7 +251,7 @@ class TestExr:
     [
         (b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 2 +X 2\n" + bytes(16), "Radiance HDR"),
         (b"GIF89a" + bytes(200), "GIF"),
-        (b"RIFF\x20\0\0\0WEBPVP8 " + bytes(200), "WebP"),
+        (b"8BPS" + bytes(200), "PSD"),
     ],
 )
 @pytest.mark.parametrize("read", [read_normal_map, read_mask, read_depth_map, photographs])

@@ -17,6 +17,7 @@ from normalmesh.cli.edit import edit
 from normalmesh.cli.error_handling import Commands, debug_option
 from normalmesh.cli.evaluate import evaluate
 from normalmesh.cli.inspect import inspect
+from normalmesh.cli.photometric_command import photometric
 from normalmesh.cli.reconstruct import reconstruct
 from normalmesh.cli.render import render
 from normalmesh.cli.view import view
@@ -36,6 +37,7 @@ normalmesh.add_command(evaluate)
 normalmesh.add_command(convert)
 normalmesh.add_command(edit)
 normalmesh.add_command(render)
+normalmesh.add_command(photometric)
 normalmesh.add_command(view)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)

@@ -23,6 +23,8 @@ SIGNATURES = (
     (b"\x93NUMPY", "NPY"),
     (b"PK\x03\x04", "NPZ"),
     (b"\x89HDF\r\n\x1a\n", "HDF5"),
+    (b"PTM_1", "PTM"),
+    (b"#HSH", "RTI"),
     # Not read: the name is for the message.
     (b"#?RADIANCE", "Radiance HDR"),
     (b"#?RGBE", "Radiance HDR"),
@@ -32,6 +34,11 @@ SIGNATURES = (
     (b"\0\0\0\x0cjP  ", "JPEG 2000"),
     (b"\0\0\0\x0cJXL ", "JPEG XL"),
 )
+
+#: Lengths of the second header of a BMP file.
+BMP_HEADERS = (12, 40, 52, 56, 64, 108, 124)
+#: Kinds of images in a TGA file: palette, colours or grey, plain or run-length encoded; and its suffixes.
+TGA_KINDS, TGA_SUFFIXES = (1, 2, 3, 9, 10, 11), (".tga", ".icb", ".vda", ".vst")
 
 #: Maximum length of a reason, which may quote a file; enough for messages of this package and of decoders.
 MAX_REASON = 500
@@ -65,7 +72,24 @@ def file_format(path: Path) -> str | None:
         return "HDF5"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "WebP"
-    return None
+    if head[:2] == b"BM" and int.from_bytes(head[14:18], "little") in BMP_HEADERS:
+        return "BMP"
+    return "TGA" if _is_tga(path, head) else None
+
+
+def _is_tga(path: Path, head: bytes) -> bool:
+    """Return whether a file is a TGA: it has no signature, but a strict header, and mostly a footer or its suffix."""
+    if len(head) < 18 or head[1] > 1 or head[2] not in TGA_KINDS or head[16] not in (8, 15, 16, 24, 32):
+        return False
+    if not any(head[12:14]) or not any(head[14:16]):
+        return False
+    return path.suffix.lower() in TGA_SUFFIXES or _last_bytes(path, 18).startswith(b"TRUEVISION-XFILE")
+
+
+def _last_bytes(path: Path, count: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - count, 0))
+        return file.read(count)
 
 
 def _first_bytes(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Reading PNG, JPEG and TIFF files as arrays, exactly as stored; channels in the order red, green, blue."""
+"""Reading image files as arrays, exactly as stored; channels in the order red, green, blue."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import shape_text
 from normalmesh.files.formats import mapped, reading, unusable
+from normalmesh.files.pillow_images import ORIENTATION, PILLOW_FORMATS, read_pillow_size, read_with_pillow
 from normalmesh.files.size_limits import check_image_size
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
 
 #: Formats that :func:`read_image` decodes.
-IMAGE_FORMATS = ("PNG", "JPEG", "TIFF")
+IMAGE_FORMATS = ("PNG", "JPEG", "TIFF", *PILLOW_FORMATS)
+#: Their names, for messages.
+IMAGES = "PNG, JPEG, TIFF, TGA, BMP or WebP"
 #: Maximum number of pages of a TIFF.
 MAX_PAGES = 10_000
-#: Tag of the orientation, in EXIF data and TIFF files: 1 is upright, 2 to 8 are turned or mirrored.
-ORIENTATION = 0x0112
 #: TIFF tag with the number that stands for a missing value, as text.
 NODATA = 42113
 #: Number of decoded channels for each colour type of PNG; palettes may have transparent colours.
@@ -65,9 +66,9 @@ class Image:
 
 def read_image(path: Path, file_format: str) -> Image:
     """Decode a file of one of :data:`IMAGE_FORMATS`."""
-    decode = {"PNG": _read_png, "JPEG": _read_jpeg, "TIFF": _read_tiff}[file_format]
+    decoders = {"PNG": _read_png, "JPEG": _read_jpeg, "TIFF": _read_tiff}
     with reading(path, file_format):
-        image = decode(path)
+        image = _read_other(path, file_format) if file_format in PILLOW_FORMATS else decoders[file_format](path)
         if image.values.size == 0:
             raise ValueError("no pixels")
         return image
@@ -82,12 +83,20 @@ def read_image_size(path: Path, file_format: str) -> tuple[int, int]:
                 (rows, columns, channels), _ = _tiff_layout(path, series)
                 check_image_size(path, rows, columns, channels * series.dtype.itemsize)
                 return rows, columns
+        if file_format in PILLOW_FORMATS:
+            return read_pillow_size(path, file_format)
         with mapped(path) as contents:
             if file_format == "PNG":
                 return _png_header(path, contents)[0]
             _, shape, components, _ = _jpeg_frame(contents)
             check_image_size(path, *shape, components)
             return shape
+
+
+def _read_other(path: Path, name: str) -> Image:
+    values, colour, orientation = read_with_pillow(path, name)
+    _refuse_turned(path, orientation)
+    return Image(values, 255, colour)
 
 
 def _read_png(path: Path) -> Image:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unknown_format, unusable
-from normalmesh.files.images import IMAGE_FORMATS, Image, read_image
+from normalmesh.files.images import IMAGE_FORMATS, IMAGES, Image, read_image
 from normalmesh.runtime.row_blocks import row_blocks
 
 #: A mask has two values; at most this share of the pixels, at soft edges, …
@@ -33,7 +33,7 @@ def read_mask(path: Path) -> NDArray[np.generic]:
             raise unusable(path, f"a mask must have the shape (rows, columns), not {shape_text(mask.shape)}")
         return mask
     if name not in IMAGE_FORMATS:
-        raise unknown_format(path, name, "a mask as PNG, JPEG, TIFF or NPY file")
+        raise unknown_format(path, name, f"a mask as {IMAGES} image, or NPY file")
     return _image_mask(path, read_image(path, name))
 
 

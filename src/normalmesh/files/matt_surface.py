@@ -29,6 +29,8 @@ class PhotographedSurface:
         Unit directions (K, 3).
     foreground
         Mask (H, W).
+    natural
+        Order of the photographs by the numbers in the names of their files, where that is another one.
     """
 
     taken: list[Photograph]
@@ -36,6 +38,7 @@ class PhotographedSurface:
     limits: list[float]
     lights: NDArray[np.float64]
     foreground: NDArray[np.bool_]
+    natural: tuple[int, ...] | None = None
 
 
 def observations(

@@ -29,6 +29,7 @@ from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
 from normalmesh.files.masks import read_mask
+from normalmesh.files.rti import RTI_FORMATS, read_rti_normals, read_rti_size
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import NAMED, Convention
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from normalmesh.normals.diagnosis import Diagnosis
 
 #: Formats of normal maps.
-READABLE = "PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT"
+READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"
 
 
 def read_normal_map(
@@ -67,8 +68,9 @@ def read_normal_map(
     Parameters
     ----------
     path
-        PNG, JPEG, TIFF, EXR, NPY, NPZ or MAT (version 5 to 7) file with three channels, or four with alpha. NPZ and
-        MAT files may hold the slopes of heights instead, ``p`` and ``q`` as in :func:`from_gradients`.
+        PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ or MAT (version 5 to 7) file with three channels, or four with
+        alpha; or a relightable image (PTM, RTI), see :func:`read_rti`. NPZ and MAT files may hold the slopes of heights
+        instead, ``p`` and ``q`` as in :func:`from_gradients`.
     mask
         (H, W), nonzero = foreground, or an image or NPY file of that size. In images, foreground is what reaches half
         of the range. Default: the file's array named ``mask`` or its alpha channel, else every pixel that is not
@@ -102,8 +104,9 @@ def read_normal_map(
     Warns
     -----
     NormalMeshWarning
-        Floats were taken as [0, 1]; an alpha channel was ignored; the data contradict the convention, or leave it
-        open; normals were repaired; the principal point of the camera looks swapped, or lies outside the image.
+        Normals were estimated from a relightable image; floats were taken as [0, 1]; an alpha channel was ignored; the
+        data contradict the convention, or leave it open; normals were repaired; the principal point of the camera looks
+        swapped, or lies outside the image.
     """
     from normalmesh.normals.diagnosis import diagnose
 
@@ -158,6 +161,8 @@ def read_size(path: Path) -> tuple[int, int]:
         return read_exr_size(path)
     if name in ("NPZ", "MAT"):
         return read_array_size(path, name)
+    if name in RTI_FORMATS:
+        return read_rti_size(path, str(name))
     return read_stored(path).shape  # of an array that is mapped into memory; or an error
 
 
@@ -207,7 +212,7 @@ def _mask_of_file(path: Path, mask: NDArray[np.generic], shape: tuple[int, int])
 def read_stored(path: Path, variable: str | None = None) -> StoredNormals:
     """Return the normals as stored in a file of any format."""
     name = file_format(path)
-    if variable is not None and name in (*IMAGE_FORMATS, "NPY"):
+    if variable is not None and name in (*IMAGE_FORMATS, *RTI_FORMATS, "NPY"):
         raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
     if name in IMAGE_FORMATS:
         return _stored_image(path, name)
@@ -220,6 +225,8 @@ def read_stored(path: Path, variable: str | None = None) -> StoredNormals:
         return _stored_array(path, *read_npz(path, variable))
     if name == "MAT":
         return _stored_array(path, *read_mat(path, variable))
+    if name in RTI_FORMATS:
+        return StoredNormals(_three_channels(read_rti_normals(path)), None)
     raise unknown_format(path, name, READABLE)
 
 

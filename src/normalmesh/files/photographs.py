@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.formats import file_format, unknown_format, unusable
-from normalmesh.files.images import IMAGE_FORMATS, read_image
+from normalmesh.files.images import IMAGE_FORMATS, IMAGES, read_image
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class Photograph:
 
 def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photograph]:
     """Return all photographs, or raise :class:`NormalMeshError` unless they have one size and number of channels."""
-    if isinstance(images, str | PathLike):
-        raise NormalMeshError(f"images must be an array or a list of files, not the single file {path_text(images)}")
-    if _are_files(images):
+    if are_files(images):
         taken = [_read(checked_path(path, "images")) for path in images]  # type: ignore[union-attr]
         names = [path_text(path) for path in images]  # type: ignore[arg-type, union-attr]
     else:
@@ -58,7 +56,8 @@ def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photo
     return taken
 
 
-def _are_files(images: ArrayLike | Sequence[str | PathLike[str]]) -> bool:
+def are_files(images: ArrayLike | Sequence[str | PathLike[str]]) -> bool:
+    """Return whether images are given as a list of files."""
     return isinstance(images, list | tuple) and any(isinstance(image, str | PathLike) for image in images)
 
 
@@ -90,7 +89,7 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
 def _read(path: Path) -> Photograph:
     name = file_format(path)
     if name not in IMAGE_FORMATS:
-        raise unknown_format(path, name, "a photograph as PNG, JPEG or TIFF file")
+        raise unknown_format(path, name, f"a photograph as {IMAGES} file")
     image = read_image(path, name)
     if image.colour not in ("RGB", "grey"):
         raise unusable(path, f"is a {image.colour} image; save it as grey or RGB")

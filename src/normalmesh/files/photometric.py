@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero, checked_path, checked_positive
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error, shape_text
-from normalmesh.files.lights import read_lights, read_rows
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error, shape_text
+from normalmesh.files.lights import read_light_list, read_rows
 from normalmesh.files.masks import read_mask
 from normalmesh.files.matt_surface import COPLANAR, PhotographedSurface, fit, leave_out, observations, spread
-from normalmesh.files.photographs import Photograph, photographs
+from normalmesh.files.photograph_names import found_files, natural_key, with_lights
+from normalmesh.files.photographs import Photograph, are_files, photographs
 from normalmesh.files.photometric_checks import doubts_about_fit, doubts_about_images, doubts_about_lights
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
@@ -55,7 +56,7 @@ class PhotometricStereo:
 
 
 def photometric_stereo(
-    images: ArrayLike | Sequence[str | PathLike[str]],
+    images: ArrayLike | Sequence[str | PathLike[str]] | str | PathLike[str],
     lights: ArrayLike | str | PathLike[str],
     mask: ArrayLike | str | PathLike[str] | None = None,
     *,
@@ -76,10 +77,13 @@ def photometric_stereo(
     Parameters
     ----------
     images
-        K ≥ 3 of them: (K, H, W) or (K, H, W, 3), a list of arrays, or a list of PNG, JPEG or TIFF files. Normals come
-        from the mean of the channels.
+        K ≥ 3 of them: (K, H, W) or (K, H, W, 3), a list of arrays, or a list of files: PNG, JPEG, TIFF, TGA, BMP or
+        WebP. A folder, or a pattern such as ``"photos/*.png"``, is a list in natural order: 1, 2, 10. Normals come from
+        the mean of the channels.
     lights
-        (K, 3) directions from the object to the lights, of any length, or a file for :func:`read_lights`.
+        (K, 3) directions from the object to the lights, of any length, in the order of the images, or a file for
+        :func:`read_lights`. If it has names (``.lp``), each file gets the light with its name, in whatever folder and
+        with whatever suffix; of a folder or a pattern, files without a light are left out.
     mask
         (H, W), nonzero = foreground, or an image file; default: all pixels.
     intensities
@@ -107,14 +111,15 @@ def photometric_stereo(
     Warns
     -----
     NormalMeshWarning
-        Pixels that fewer than three independent lights reach have left the mask; lights are nearly in one plane;
-        images do not fit a matt surface under these lights, have a gamma curve, an added constant or clipped values;
-        the normals contradict the axes of the lights.
+        Pixels that fewer than three independent lights reach have left the mask; lights are nearly in one plane, or
+        fit far better in another order; images do not fit a matt surface under these lights, have a gamma curve, an
+        added constant or clipped values; the normals contradict the axes of the lights; lights have no photograph.
     """
     if camera is not None:
         checked_camera(camera)
+    images, given, natural = _paired(images, lights)
     taken = photographs(images)
-    directions = _checked_lights(lights, len(taken), Convention.parse(convention))
+    directions = _checked_lights(given, len(taken), Convention.parse(convention))
     strength = _checked_intensities(intensities, len(taken), taken[0].values.shape[2])
     limits = _limits(saturation, taken)
     trimmed = _trimmed(darkest, brightest, len(taken))
@@ -134,11 +139,41 @@ def photometric_stereo(
     normal_map = _normal_map(normals, found, Orthographic() if camera is None else camera)
     for doubt in (
         *doubts_about_lights(directions),
-        *doubts_about_images(PhotographedSurface(taken, strength, limits, directions, foreground)),
+        *doubts_about_images(PhotographedSurface(taken, strength, limits, directions, foreground, natural)),
         *doubts_about_fit(normal_map, albedo, residual),
     ):
         warnings.warn(doubt, NormalMeshWarning, stacklevel=2)
     return PhotometricStereo(normal_map, albedo[..., 0] if albedo.shape[-1] == 1 else albedo, residual)
+
+
+def _paired(
+    images: ArrayLike | Sequence[str | PathLike[str]] | str | PathLike[str], lights: ArrayLike | str | PathLike[str]
+) -> tuple[ArrayLike | Sequence[str | PathLike[str]], NDArray[np.generic], tuple[int, ...] | None]:
+    """Return images and lights in one order, and the natural order of the files if that is another one."""
+    names = None
+    if isinstance(lights, str | PathLike):
+        listed = read_light_list(source := checked_path(lights, "lights"))
+        directions, names = listed.directions, listed.names
+    else:
+        directions = checked_array(lights, "lights")
+    chosen = not isinstance(images, str | PathLike)
+    if not chosen:
+        images = found_files(checked_path(images, "images"))
+    if not are_files(images):
+        return images, directions, None
+    files: list[str | PathLike[str]] = list(images)  # type: ignore[arg-type]
+    if names is not None:
+        matched = with_lights(files, names, path_text(source), chosen)
+        if matched is not None:
+            return matched[0], directions[matched[1]], None
+        warnings.warn(
+            f"{path_text(source)} names other files, such as {names[0]!r}, than the photographs, such as "
+            f"{path_text(files[0])}; lights were taken in the order of the photographs",
+            NormalMeshWarning,
+            stacklevel=3,
+        )
+    order = tuple(sorted(range(len(files)), key=lambda place: natural_key(str(files[place]))))
+    return files, directions, None if order == tuple(range(len(files))) else order
 
 
 def _normal_map(normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> NormalMap:
@@ -151,13 +186,8 @@ def _normal_map(normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: C
         ) from error
 
 
-def _checked_lights(given: ArrayLike | str | PathLike[str], count: int, convention: Convention) -> NDArray[np.float64]:
+def _checked_lights(lights: NDArray[np.generic], count: int, convention: Convention) -> NDArray[np.float64]:
     """Return unit directions (K, 3) in the project's frame, or raise :class:`NormalMeshError`."""
-    lights = (
-        read_lights(checked_path(given, "lights"))
-        if isinstance(given, str | PathLike)
-        else checked_array(given, "lights")
-    )
     if lights.ndim != 2 or lights.shape[1] != 3 or lights.dtype.kind not in "fui" or not np.all(np.isfinite(lights)):
         raise NormalMeshError(
             f"lights must be finite numbers of the shape ({count}, 3), not {lights.dtype} {shape_text(lights.shape)}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.files.light_order import doubts_about_order
 from normalmesh.files.matt_surface import PhotographedSurface, fit, observations
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import diagnose
@@ -36,12 +37,14 @@ def doubts_about_lights(lights: NDArray[np.float64]) -> Iterator[str]:
 
 
 def doubts_about_images(given: PhotographedSurface) -> Iterator[str]:
-    """Yield warnings of a gamma curve, an added constant, and clipped values, judging by a sample of the pixels."""
+    """Yield warnings of a gamma curve, an added constant, another order, and clipped values, judging by some pixels."""
     rows, columns = given.foreground.shape
     step = max(1, math.isqrt(rows * columns * len(given.taken) // SAMPLED))
     every = (slice(None, None, step), slice(None, None, step))
     values, usable = observations(given.taken, every, given.foreground[every], given.strength, given.limits)
-    yield from _doubts_about_response(values.mean(axis=2)[:, usable.all(axis=0)], given.lights)
+    grey = values.mean(axis=2)[:, usable.all(axis=0)]
+    yield from _doubts_about_response(grey, given.lights)
+    yield from doubts_about_order(grey, given.lights, given.natural)
     stored = values * given.strength[:, None, :]
     top = stored.max(initial=0.0)
     exceeded = _excess_at_top(values, usable, (stored >= top).any(axis=2) & usable, given.lights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.pillow_images import ORIENTATION, opened_image
+from normalmesh.files.rti import RTI_FORMATS, read_rti
 from normalmesh.files.size_limits import check_image_size
 
 if TYPE_CHECKING:
@@ -22,13 +23,9 @@ if TYPE_CHECKING:
 Texture: TypeAlias = "NDArray[np.uint8] | str | PathLike[str]"
 
 #: Allowed formats, as Pillow names them. It supports others, some of which run external programs.
-FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "TGA", "GIF")
 #: Key of the JPEG file in the information of an image: it is small, and should not be compressed twice.
 JPEG = "normalmesh jpeg"
-#: EXIF tag of the orientation of the camera.
-ORIENTATION = 0x0112
-
-_opening = threading.Lock()
 
 
 def colour_image(texture: Texture) -> Image:
@@ -46,10 +43,12 @@ def colour_image(texture: Texture) -> Image:
 
 
 def _read(path: Path) -> Image:
+    import PIL.Image
     import PIL.ImageOps
 
-    file_format(path)  # raises if there is no file, or nothing in it
-    with reading(path, "a texture (PNG, JPEG, TIFF, WebP, BMP or GIF)"), _opened(path) as file:
+    if file_format(path) in RTI_FORMATS:  # raises if there is no file, or nothing in it
+        return PIL.Image.fromarray(read_rti(path).texture())
+    with reading(path, "a texture (PNG, JPEG, TIFF, WebP, BMP, TGA or GIF)"), opened_image(path, FORMATS) as file:
         if file.mode.startswith(("I", "F")):
             raise unusable(path, "cannot be a texture: it must have 8 bits per channel")
         check_image_size(path, file.height, file.width, 8)  # bytes per pixel, as stored and as RGBA
@@ -58,20 +57,3 @@ def _read(path: Path) -> Image:
         image = PIL.ImageOps.exif_transpose(file).convert("RGBA" if file.has_transparency_data else "RGB")
         image.info[JPEG] = path.read_bytes() if as_stored else None
         return image
-
-
-def _opened(path: Path) -> Image:
-    """Open the image of a file: its header is read, its pixels are not.
-
-    Pillow has one limit on pixels for the whole process, which is too low here. It is lifted as briefly as possible,
-    and by one thread at a time, so that it is restored to its old value.
-    """
-    import PIL.Image
-
-    with _opening:
-        limit = PIL.Image.MAX_IMAGE_PIXELS
-        PIL.Image.MAX_IMAGE_PIXELS = None
-        try:
-            return PIL.Image.open(path, formats=FORMATS)
-        finally:
-            PIL.Image.MAX_IMAGE_PIXELS = limit

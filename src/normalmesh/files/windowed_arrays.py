@@ -124,7 +124,7 @@ def open_array(path: Path, variable: str | None = None) -> WindowedArray:
         return TiffWindows(path)
     if name == "NPY":
         return NpyWindows(path)
-    if name in ("PNG", "JPEG", "EXR", "NPZ", "MAT"):
+    if name in ("PNG", "JPEG", "TGA", "BMP", "WebP", "EXR", "NPZ", "MAT", "PTM", "RTI"):
         raise unusable(
             path,
             f"is a {name} file, which cannot be read in windows; convert it to a tiled TIFF, such as with "

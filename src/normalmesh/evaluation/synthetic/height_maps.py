@@ -16,7 +16,7 @@ from normalmesh.evaluation.synthetic.image_geometry import checked_shape
 from normalmesh.evaluation.synthetic.relief_case import Grid, Relief, lift
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unusable
-from normalmesh.files.images import IMAGE_FORMATS, read_image
+from normalmesh.files.images import IMAGE_FORMATS, IMAGES, read_image
 from normalmesh.files.masks import reaches_half
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import checked_mask
@@ -44,7 +44,7 @@ def relief(
     Parameters
     ----------
     heights
-        Heights (H, W) towards the viewer, at least 3×3, NaN where unknown; or a grey PNG, JPEG or TIFF, or an NPY file.
+        Heights (H, W) towards the viewer, at least 3×3, NaN where unknown; or a grey image, or an NPY file.
     camera
         A camera or its name; see :func:`normalmesh.evaluation.synthetic.relief_case.lift`.
     size
@@ -163,7 +163,7 @@ def _read(path: Path) -> tuple[Grid, NDArray[np.bool_] | None, bool]:
     if kind == "NPY":
         return _numbers(read_npy(path)), None, True
     if kind not in IMAGE_FORMATS:
-        raise unusable(path, f"a height map must be a PNG, JPEG, TIFF or NPY file{f', not {kind}' if kind else ''}")
+        raise unusable(path, f"a height map must be a {IMAGES} image or an NPY file{f', not {kind}' if kind else ''}")
     image = read_image(path, kind)
     colours = image.values if image.alpha is None else image.values[..., :-1]
     if image.colour not in ("grey", "RGB") or np.any(colours != colours[..., :1]):

@@ -1,0 +1,152 @@
+"""Finding out whether the lights are in the order of the photographs.
+
+Photographs of a matt surface, as vectors of all lights for each pixel, lie in the space that the columns of the light
+directions span. In another order of the lights they leave it. The sum of squares that remains depends only on the
+Gram matrix of the photographs, so that thousands of orders cost nothing: finding the best one is a quadratic assignment
+problem, in which swaps of two lights are tried from some common mistakes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The least number of photographs and of pixels to judge by.
+PHOTOGRAPHS, PIXELS = 5, 50
+#: Residual of a photograph, as a share of the brightness, up to which it has its own light.
+RIGHT = 0.01
+#: Share of its residual that a photograph has at most if it gets its own light.
+IMPROVED = 0.65
+#: Number of times that intensities and a surface are fitted in turn.
+TURNS = 5
+#: Share of the pixels that are judged: those that are least in shadow.
+LIT = 0.5
+
+
+def doubts_about_order(
+    grey: NDArray[np.float64], lights: NDArray[np.float64], natural: Sequence[int] | None = None
+) -> Iterator[str]:
+    """Yield a warning if photographs (K, P) fit far better to the lights (K, 3) in another order.
+
+    ``natural`` is the order of the photographs by the numbers in their names, where it is known and another one.
+    """
+    count = len(lights)
+    if count < PHOTOGRAPHS or (gram := _gram(grey)) is None:
+        return
+    # What other intensities explain is no sign of another order.
+    before = _scaled_residuals(gram, lights)
+    if np.sqrt(before.max()) <= RIGHT:
+        return
+    starts = {"in the order given": np.arange(count), "in reverse": np.arange(count)[::-1]}
+    if natural is not None:
+        # Photograph natural[k] is the k-th by the numbers in its name, and belongs to light k.
+        starts["in the order of the numbers in the names of the files"] = np.argsort(natural)
+    for shift in range(1, count):
+        starts[f"shifted by {shift}"] = np.roll(np.arange(count), shift)
+    names = sorted(starts, key=lambda name: _residuals(gram, lights[starts[name]]).sum())
+    orders = [_improved(gram, lights, starts[name]) for name in dict.fromkeys([*names[:2], "in the order given"])]
+    best = min(orders, key=lambda order: _residuals(gram, lights[order]).sum())
+    order = _certain(gram, lights, best)
+    moved = order != np.arange(count)
+    after = _scaled_residuals(gram, lights[order])
+    if moved.any() and after[moved].sum() < IMPROVED**2 * before[moved].sum():
+        known = [name for name, start in starts.items() if np.array_equal(start, order)]
+        yield (
+            "photographs and lights seem to be in different orders: with "
+            f"{f'the lights {known[0]}' if known else _described(order)}, the residual is "
+            f"{100 * np.sqrt(after.mean()):.1f} % of the brightness instead of {100 * np.sqrt(before.mean()):.1f} %; "
+            "check the order of the images"
+        )
+
+
+def _gram(grey: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the mean product (K, K) of photographs, over those pixels, scaled to unit brightness, that are lit best."""
+    lengths = np.linalg.norm(grey, axis=0)
+    lit = (grey.min(axis=0) > 0) & (lengths > 0)
+    if np.count_nonzero(lit) < PIXELS:
+        return None
+    scaled = grey[:, lit] / lengths[lit]
+    darkest = scaled.min(axis=0)
+    kept = scaled[:, darkest >= np.quantile(darkest, 1 - LIT)]
+    return np.asarray(kept @ kept.T / kept.shape[1])
+
+
+def _residuals(gram: NDArray[np.float64], lights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean square residual (K,) of each photograph, as a share of the brightness, by degrees of freedom."""
+    outside = np.eye(len(lights)) - lights @ np.linalg.pinv(lights)
+    squares = np.maximum(((outside @ gram) * outside).sum(axis=1), 0)
+    return np.asarray(squares * len(lights) ** 2 / (np.trace(gram) * (len(lights) - 3)))
+
+
+def _scaled_residuals(gram: NDArray[np.float64], lights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean square residual (K,) of photographs that are scaled each to fit the lights best."""
+    inside = lights @ np.linalg.pinv(lights)
+    for _ in range(TURNS):
+        product = inside @ gram
+        predicted = np.maximum((product * inside).sum(axis=1), 1e-30)
+        gains = predicted / np.maximum(np.abs(np.diagonal(product)), 1e-30)
+        gains /= np.sqrt(np.mean(gains**2))
+        gram = gains[:, None] * gram * gains[None, :]
+    return _residuals(gram, lights)
+
+
+def _improved(gram: NDArray[np.float64], lights: NDArray[np.float64], start: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Swap lights, the best pair first, as long as the sum of squares becomes smaller."""
+    # The sum of squares is a constant minus Σ gram ∘ projector, of which swaps permute rows and columns.
+    projector, order = lights @ np.linalg.pinv(lights), start.copy()
+    for _ in range(2 * len(lights)):
+        gain = _gains(gram, projector[np.ix_(order, order)])
+        first, second = np.unravel_index(np.argmax(gain), gain.shape)
+        if gain[first, second] <= 1e-9:
+            break
+        order[[first, second]] = order[[second, first]]
+    return order
+
+
+def _gains(gram: NDArray[np.float64], projector: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return by how much Σ gram ∘ projector grows if lights k and l swap places, for all pairs (K, K)."""
+    # Rows k and l of the projector change places in all columns but k and l; twice, since both are symmetric.
+    products = gram @ projector
+    own = np.diagonal(products)
+    gain = 2 * (products + products.T - own[:, None] - own[None, :])
+    # The columns k and l themselves are treated wrongly above.
+    g, p = np.diagonal(gram), np.diagonal(projector)
+    gain += 2 * (g[:, None] - gram) * (p[:, None] - projector) + 2 * (g[None, :] - gram) * (p[None, :] - projector)
+    gain += (g[:, None] - g[None, :]) * (p[None, :] - p[:, None])
+    return np.asarray(gain)
+
+
+def _certain(gram: NDArray[np.float64], lights: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the order with those of its cycles only that make the residuals of their photographs far smaller."""
+    before, after = _scaled_residuals(gram, lights), _scaled_residuals(gram, lights[order])
+    certain = np.arange(len(order))
+    for cycle in _cycles(order):
+        if after[cycle].sum() < IMPROVED**2 * before[cycle].sum():
+            certain[cycle] = order[cycle]
+    return certain
+
+
+def _cycles(order: NDArray[np.intp]) -> list[list[int]]:
+    """Return the cycles of a permutation that are longer than one."""
+    left, cycles = set(range(len(order))), []
+    while left:
+        place = min(left)
+        cycle = []
+        while place in left:
+            left.remove(place)
+            cycle.append(place)
+            place = int(order[place])
+        if len(cycle) > 1:
+            cycles.append(cycle)
+    return cycles
+
+
+def _described(order: NDArray[np.intp]) -> str:
+    """Return which lights change places, counted from one."""
+    cycles = _cycles(order)
+    if all(len(cycle) == 2 for cycle in cycles) and len(cycles) <= 3:
+        pairs = " and ".join(f"{first + 1} and {second + 1}" for first, second in cycles)
+        return f"the lights {pairs} swapped"
+    return f"{sum(len(cycle) for cycle in cycles)} of {len(order)} lights in other places"

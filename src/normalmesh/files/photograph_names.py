@@ -1,0 +1,93 @@
+"""Which files are photographs, in which order, and which light belongs to each, by its name."""
+
+from __future__ import annotations
+
+import glob
+import re
+import warnings
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+
+#: Suffixes of the photographs in a folder.
+SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".tga", ".bmp", ".webp")
+
+
+def natural_key(name: str | PathLike[str]) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that sorts names as people do: numbers by their value, and letters whatever their case."""
+    parts = re.split(r"(\d+)", fspath(name).casefold())
+    return tuple((1, int(part), part) if place % 2 else (0, 0, part) for place, part in enumerate(parts))
+
+
+def found_files(given: str | PathLike[str]) -> list[Path]:
+    """Return the images of a folder, or the files that a pattern such as ``photos/*.png`` matches, in natural order."""
+    path = Path(given)
+    if path.is_dir():
+        files = [file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file()]
+        what = "holds no photographs"
+    elif glob.has_magic(str(path)) and not path.exists():
+        files = [Path(file) for file in glob.glob(str(path), recursive=True)]
+        what = "matches no file"
+    else:
+        raise NormalMeshError(
+            f"images must be an array, a list of files, a folder or a pattern such as 'photos/*.png', not the single "
+            f"file {path_text(given)}"
+        )
+    if not files:
+        raise NormalMeshError(f"{path_text(given)} {what}")
+    return sorted(files, key=natural_key)
+
+
+def matched_lights(files: Sequence[str | PathLike[str]], names: Sequence[str]) -> list[int | None] | None:
+    """Return which of the named lights belongs to each file, None for files without one; None if no name matches.
+
+    Names may have other folders, in the notation of any system, and other suffixes: photographs are developed from raw
+    files. Files that differ only in their suffix are told apart by it.
+    """
+    whole = {_base(name): place for place, name in reversed(list(enumerate(names)))}
+    stems = {_stem(name): place for place, name in reversed(list(enumerate(names)))}
+    bases = [_base(fspath(file)) for file in files]
+    found = [whole.get(base, stems.get(_stem(base))) for base in bases]
+    return found if any(place is not None for place in found) else None
+
+
+def with_lights(
+    files: Sequence[str | PathLike[str]], names: Sequence[str], source: str, chosen: bool
+) -> tuple[list[str | PathLike[str]], list[int]] | None:
+    """Return the photographs that have a light, and its place, or None if no name matches.
+
+    ``chosen`` says that the caller has listed the files, all of which must have a light then. ``source`` names the file
+    of lights.
+    """
+    found = matched_lights(files, names)
+    if found is None:
+        return None
+    missing = [file for file, place in zip(files, found, strict=True) if place is None]
+    if missing and chosen:
+        raise NormalMeshError(
+            f"{source} has no light for {len(missing)} of {len(files)} photographs, such as {path_text(missing[0])}; "
+            "leave them out, or add a line for each"
+        )
+    kept = [(file, place) for file, place in zip(files, found, strict=True) if place is not None]
+    places = [place for _, place in kept]
+    if len(set(places)) < len(places):
+        twice = next(place for place in places if places.count(place) > 1)
+        alike = ", ".join(path_text(file) for file, place in kept if place == twice)
+        raise NormalMeshError(f"{source}: the light of {names[twice]!r} belongs to several photographs: {alike}")
+    if unused := len(names) - len(places):
+        warnings.warn(
+            f"{source}: {unused} of {len(names)} lights have no photograph, and were left out",
+            NormalMeshWarning,
+            stacklevel=4,
+        )
+    return [file for file, _ in kept], places
+
+
+def _base(name: str) -> str:
+    return re.split(r"[\\/]", name)[-1].casefold()
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"\.[^.]+$", "", _base(name))
