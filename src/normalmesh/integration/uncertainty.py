@@ -18,6 +18,8 @@ from normalmesh.normals.noise import Noise, checked_noise
 
 Float = NDArray[np.float64]
 
+#: Correlation (px) below which noise counts as white: estimates of it are up to this large because of detail.
+WHITE = 0.5
 #: Barycentric coordinate down to which a position counts as in a face: those on edges belong to one.
 _ON_EDGE = -1e-9
 
@@ -175,9 +177,6 @@ def _noise_variances(surface: Surface, record: HeightNoise | None, noise: float 
 def _shared_pixels(correlation: Float) -> Float:
     """Return the number of pixels that share their noise, from its correlation in px: the sum of its autocorrelation.
 
-    White noise blurred by a Gaussian of deviation b has the autocorrelation exp(−d²/4b²).
+    White noise blurred by a Gaussian of deviation b has the autocorrelation exp(−d²/4b²), whose sum is 4πb².
     """
-    steps = np.arange(-64, 65)
-    scale = np.maximum(4 * np.asarray(correlation)[..., None] ** 2, 1e-3)
-    shared: Float = np.exp(-(steps**2) / scale).sum(axis=-1) ** 2
-    return shared
+    return np.where(correlation < WHITE, 1.0, 4 * math.pi * correlation**2)
