@@ -18,12 +18,16 @@ from normalmesh.files.decoding import DecodedNormals, StoredNormals, decode
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.normal_maps import camera_from, chosen_mask, likely_convention, read_stored, to_project
 from normalmesh.files.size_limits import limited_pixels
+from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
 from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.repairs import Repairs
+
+#: Pixels for each vertex of a surface at the default compression.
+PIXELS_PER_VERTEX = 50
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,9 @@ class Inspection:
         :func:`normalmesh.normals.noise.component_noise`.
     closure_error
         Pixels, see :func:`normalmesh.normals.noise.closure_error`.
+    height_deviation
+        Standard deviation of heights, in pixels, to be expected of a surface with one vertex for 50 pixels; see
+        :func:`normalmesh.integration.expected_uncertainty.expected_uncertainty`.
     warnings
         What reading the file warned about.
     """
@@ -109,6 +116,7 @@ class Inspection:
     noise: float
     largest_noise: float
     closure_error: float
+    height_deviation: float
     warnings: tuple[str, ...]
 
     @property
@@ -190,6 +198,7 @@ def inspect_file(
         noise=noise.usual.degrees,
         largest_noise=noise.largest.degrees,
         closure_error=closure_error(normal_map, noise),
+        height_deviation=expected_uncertainty(normal_map, noise.usual, normal_map.foreground // PIXELS_PER_VERTEX),
         warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
     )
 

@@ -9,7 +9,7 @@ Heights z follow from slopes by least squares. The facet system weighs the mean 
 ``W_f = ½ m_f Σ_k l_k (x_k − b)(x_k − b)ᵀ``, with edges of length l_k across from the corners x_k, and the centroid b:
 the cost of another slope at its three edges, half of each. The paper's system has ``W_f = m_f A_f``. With the gradients
 D_f of the hat functions of a face, the heights at the vertices have the covariance ``H⁻¹ B H⁻¹``, where
-``H = Σ_f D_fᵀ W_f D_f`` and ``B = Σ_f D_fᵀ W_f C_f W_f D_f``. Points of a prior add to H; their own errors are left out.
+``H = Σ_f D_fᵀ W_f D_f`` and ``B = Σ_f D_fᵀ W_f C_f W_f D_f``. Points of a prior add to H, as if they were exact.
 
 For the facet system this is a model, because its unknowns are not the heights of vertices: it agrees with sampled noise
 within about 5 % (``tests/integration/test_uncertainty.py``). For a perspective camera, z is the logarithm of the depth.

@@ -20,6 +20,8 @@ Float = NDArray[np.float64]
 
 #: Correlation (px) below which noise counts as white: estimates of it are up to this large because of detail.
 WHITE = 0.5
+#: Number of vertices up to which summaries are cheap, a second or two.
+MOST_SUMMARISED = 100_000
 #: Barycentric coordinate down to which a position counts as in a face: those on edges belong to one.
 _ON_EDGE = -1e-9
 
@@ -95,6 +97,43 @@ def difference_of_heights(
 
 
 @dataclass(frozen=True, eq=False)
+class UncertaintySummary:
+    """The uncertainty of a surface in a few numbers.
+
+    Attributes
+    ----------
+    deviations : (N,)
+        Those of :meth:`Surface.uncertainty`.
+    median, high
+        Median and 95th percentile of them, in the unit of the surface.
+    noise
+        Noise of the normals in degrees, that of most of the surface.
+    units
+        Unit of the surface.
+    """
+
+    deviations: Float
+    median: float
+    high: float
+    noise: float
+    units: str
+
+    @classmethod
+    def of(cls, surface: Surface, most: int = MOST_SUMMARISED) -> UncertaintySummary | None:
+        """Return the summary, or None if the noise is unknown or there are more than ``most`` vertices."""
+        if surface.integration is None or _record(surface) is None or len(surface.vertices) > most:
+            return None
+        deviations = vertex_uncertainty(surface)
+        known = deviations[np.isfinite(deviations)]
+        median, high = (float(each) for each in np.percentile(known, (50, 95)))
+        return cls(deviations, median, high, surface.integration.noise, surface.units)
+
+    def __str__(self) -> str:
+        figures = f"± {self.median:.2g} {self.units}, 95 % below ± {self.high:.2g} {self.units}"
+        return f"{figures} (standard deviations, by noise of {self.noise:.2f}° on the normals)"
+
+
+@dataclass(frozen=True, eq=False)
 class _Point:
     """A point on a surface.
 
@@ -159,7 +198,7 @@ def _noise_variances(surface: Surface, record: HeightNoise | None, noise: float 
         known = checked_noise(noise)
         if not isinstance(known, Noise):
             raise NormalMeshError("noise must be an angle in degrees or a Noise: parts of a surface are not components")
-        return np.full(parts, _shared_pixels(np.array(known.correlation)) * math.radians(known.degrees) ** 2)
+        return np.full(parts, shared_pixels(np.array(known.correlation)) * math.radians(known.degrees) ** 2)
     if record is None:
         raise NormalMeshError(
             "the noise of the normals of this surface is not known, because it was made from a file or a map on disk; "
@@ -170,11 +209,11 @@ def _noise_variances(surface: Surface, record: HeightNoise | None, noise: float 
             f"the surface has {parts} connected parts but the noise of {len(record.degrees)} is known; "
             "give the noise in degrees, such as noise=1.0"
         )
-    shares: Float = _shared_pixels(record.correlation) * np.radians(record.degrees) ** 2
+    shares: Float = shared_pixels(record.correlation) * np.radians(record.degrees) ** 2
     return shares
 
 
-def _shared_pixels(correlation: Float) -> Float:
+def shared_pixels(correlation: Float) -> Float:
     """Return the number of pixels that share their noise, from its correlation in px: the sum of its autocorrelation.
 
     White noise blurred by a Gaussian of deviation b has the autocorrelation exp(−d²/4b²), whose sum is 4πb².
