@@ -14,6 +14,7 @@ from .files.normal_maps import read_normal_map
 from .files.photometric import PhotometricStereo, photometric_stereo
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
+from .integration.uncertainty import HeightDifference
 from .jumps.finding import find_jumps
 from .mesh.coverage import Coverage
 from .mesh.jumps import JumpLine, Jumps
@@ -25,6 +26,7 @@ from .normals.camera import Camera
 from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
 from .normals.georeference import GeoReference
+from .normals.noise import Noise
 from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
@@ -48,6 +50,7 @@ __all__ = [
     "Discontinuities",
     "Evaluation",
     "GeoReference",
+    "HeightDifference",
     "Integration",
     "IsotropicMesh",
     "JumpLine",
@@ -55,6 +58,7 @@ __all__ = [
     "Looks",
     "MapOnDisk",
     "MeshCheck",
+    "Noise",
     "NormalMap",
     "NormalMeshError",
     "NormalMeshWarning",

@@ -32,8 +32,8 @@ def height_noise_of(
     """
     of_part = np.empty((int(mesh.components.max()) + 1, 2))
     of_part[mesh.components] = noises[component]
-    faces, feet, weights = np.empty(0, np.int32), np.empty((0, 2)), np.empty(0)
-    if solver.prior is not None and solver.points is not None:
-        points = solver.points
-        faces, feet, _, weights = thinned(points.faces, points.feet, np.zeros(len(points.faces)), solver.prior.weights)
-    return HeightNoise(of_part[:, 0], of_part[:, 1], formulation, faces.astype(np.int32), feet, weights)
+    if solver.prior is None or solver.points is None:
+        return HeightNoise(*of_part.T, formulation, np.empty(0, np.int32), np.empty((0, 2)), np.empty(0))
+    places, feet = solver.points
+    faces, feet, _, weights = thinned(places, feet, np.zeros(len(places)), solver.prior.weights)
+    return HeightNoise(*of_part.T, formulation, faces.astype(np.int32), feet, weights)

@@ -28,6 +28,7 @@ from scipy.sparse import csr_matrix
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.origin import HeightNoise
 from normalmesh.mesh.surface import Surface
+from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.selected_inverse import sandwich_diagonal
@@ -37,6 +38,8 @@ Float = NDArray[np.float64]
 
 #: Largest tilt of a face: normals beyond it are not trusted (:mod:`normalmesh.normals.repairs`).
 MAX_TILT = math.radians(85)
+#: Memory of the factor and of inverses of its fronts, relative to the factor.
+INVERSE_BYTES = 3.0
 #: Smallest double area (px²) of a face that is divided by.
 MIN_DOUBLE_AREA = 1e-9
 
@@ -73,7 +76,7 @@ class NoisePropagation:
         own, covariance = _face_matrices(surface, depth, slopes, record is None or record.formulation == "facets")
         weighted = own @ slopes
         held, spread = slopes.transpose(0, 2, 1) @ weighted, weighted.transpose(0, 2, 1) @ covariance @ weighted
-        floating = np.bincount(surface.components[mesh.faces[:, 0]], minlength=surface.components.max() + 1) >= 0
+        floating = np.ones(int(surface.components.max()) + 1, np.bool_)
         if record is not None and len(record.faces):
             hats = barycentric_rows(mesh, record.feet, record.faces).data.reshape(-1, 3)
             terms = record.weights[:, None, None] * hats[:, :, None] * hats[:, None, :]
@@ -82,15 +85,15 @@ class NoisePropagation:
         product = own @ covariance
         half, determinant = np.trace(product, axis1=1, axis2=2) / 2, np.linalg.det(product)
         bound = float((half + np.sqrt(np.maximum(half**2 - determinant, 0.0))).max())
-        matrices = (_assembled(mesh.faces, each, len(depth)) for each in (held, spread))
-        return cls(surface, depth, *matrices, bound, Gauge(surface.components, floating))
+        matrix, middle = (_assembled(mesh.faces, each, len(depth)) for each in (held, spread))
+        return cls(surface, depth, matrix, middle, bound, Gauge(surface.components, floating))
 
     @cached_property
     def levels(self) -> Float:
         """Weights (N,) of the vertices in what stays fixed of each floating part: its mean height, or mean depth."""
         mesh, part = self.surface.mesh, self.surface.components
-        weights = np.bincount(mesh.faces.ravel(), np.repeat(mesh.areas, 3), len(part))
-        weights *= self.surface.camera.depth_per_unknown(self.depth)
+        areas = np.bincount(mesh.faces.ravel(), np.repeat(mesh.areas, 3), len(part))
+        weights = areas * self.surface.camera.depth_per_unknown(self.depth)
         total = np.bincount(part, weights)
         levels: Float = np.where(self.gauge.floating, 1.0 / np.where(total > 0, total, 1.0), 0.0)[part] * weights
         return levels
@@ -98,6 +101,8 @@ class NoisePropagation:
     def variances(self) -> Float:
         """Return the variances (N,) of the unknown at the vertices, relative to the level of floating parts."""
         cholesky = Cholesky(self.matrix, self.surface.screen)
+        task = f"the uncertainty of {len(self.depth)} vertices"
+        require_memory(INVERSE_BYTES * cholesky.bytes, task, "ask for differences of heights instead")
         extra = self.gauge.pins(self.matrix.diagonal(), cholesky.last)
         # Relative to the pinned vertices.
         variances = sandwich_diagonal(cholesky, self.matrix, extra, self.middle, self.bound)
@@ -117,8 +122,7 @@ class NoisePropagation:
         functional = functional - np.bincount(part, functional)[part] * self.levels
         system = PreparedSystem(self.matrix, coordinates=self.surface.screen, gauge=self.gauge)
         adjoint = system.solve(functional).x
-        variance: Float = np.bincount(part, adjoint * (self.middle @ adjoint))
-        return np.maximum(variance, 0.0)
+        return np.maximum(np.bincount(part, adjoint * (self.middle @ adjoint)), 0.0)
 
 
 def _hat_gradients(corners: Float) -> Float:
