@@ -1,5 +1,6 @@
 """Test that the examples run unchanged, and that their output can be read."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -95,3 +96,19 @@ def test_printable_coin(run):
     assert coin.extents[:2] == pytest.approx(40, rel=0.01)
     # The file that it made can be used as input.
     assert "10 × 10" in run("printable_coin.py", "coin_normals.png", "--width", "10mm", "--flatten", "none")
+
+
+def test_height_difference(run):
+    printed = run("height_difference.py", "--size", 96)
+    value, deviation = map(float, re.search(r"measured: (\S+) ± (\S+) mm", printed).groups())
+    assert 0.0005 < deviation < 0.002
+    assert abs(value - 0.25) < 4 * deviation
+
+
+def test_height_difference_of_files(run):
+    normals = sphere(64).normal_map
+    imagecodecs.imwrite("normals.png", np.round(65535 * (normals.normals + 1) / 2).astype(np.uint16))
+    imagecodecs.imwrite("mask.png", 255 * normals.mask.astype(np.uint8))
+    points = ("--from", 32, 32, "--to", 40, 32)
+    printed = run("height_difference.py", "normals.png", "--mask", "mask.png", *points, "--noise", 1)
+    assert re.search(r"measured: -\S+ ± 0\.\d+ px", printed)

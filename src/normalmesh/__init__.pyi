@@ -17,6 +17,7 @@ from .files.rti import RTI, read_rti
 from .files.rti_model import RTIHeader
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
+from .integration.uncertainty import HeightDifference
 from .jumps.finding import find_jumps
 from .mesh.coverage import Coverage
 from .mesh.flattening import Flattening
@@ -32,6 +33,7 @@ from .normals.conventions import Convention
 from .normals.diagnosis import Diagnosis, diagnose
 from .normals.georeference import GeoReference
 from .normals.gradients import from_gradients
+from .normals.noise import Noise
 from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
@@ -60,6 +62,7 @@ __all__ = [
     "FittedPrior",
     "Flattening",
     "GeoReference",
+    "HeightDifference",
     "Integration",
     "IsotropicMesh",
     "JumpLine",
@@ -68,6 +71,7 @@ __all__ = [
     "MapOnDisk",
     "MeshCheck",
     "NetworkOutput",
+    "Noise",
     "NormalMap",
     "NormalMeshError",
     "NormalMeshWarning",

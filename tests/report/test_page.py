@@ -118,11 +118,12 @@ def test_figures(tmp_path, medallion):
         f"numpy {np.__version__}",
         f"normalmesh {nm.__version__}",
         "convention:",
+        f"± {np.median(surface.uncertainty()):.2g} px, 95 % below ±",
     ):
         assert text in page.text, text
     assert "in/" not in page.text
     assert "Warnings" not in page.text
-    assert page.shadings() == ["light", "normal", "error", "density"]
+    assert page.shadings() == ["light", "normal", "error", "uncertainty", "density"]
 
 
 def test_looks(tmp_path, flaps):
@@ -209,7 +210,7 @@ def test_perspective_with_jumps(tmp_path, flaps):
 
 def test_without_a_normal_map(tmp_path, medallion):
     page = Page(written(tmp_path, medallion[0]))
-    assert page.shadings() == ["light", "normal", "density"]
+    assert page.shadings() == ["light", "normal", "uncertainty", "density"]
     assert "angular error" not in page.text.lower()
     assert "Compression" not in page.text
 

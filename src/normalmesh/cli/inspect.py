@@ -127,7 +127,8 @@ def _noise_text(found: Inspection) -> str:
     if found.noise < NEGLIGIBLE <= found.largest_noise:
         treatment += f", but up to {found.largest_noise:.2f}° in components that are filtered"
     closure = f"closure error: {found.closure_error:.3f} px around {LOOP} × {LOOP} pixel loops"
-    return f"{found.noise:.2f}°, {treatment}; {closure}"
+    heights = f"heights: about ± {found.height_deviation:.2g} px or more by this noise (standard deviation)"
+    return f"{found.noise:.2f}°, {treatment}; {closure}\n{heights}"
 
 
 def _figures(found: Inspection) -> dict[str, Any]:
@@ -145,6 +146,7 @@ def _figures(found: Inspection) -> dict[str, Any]:
         "noise_degrees": found.noise,
         "largest_noise_degrees": found.largest_noise,
         "closure_error_px": found.closure_error,
+        "height_deviation_px": found.height_deviation,
         "convention": {
             "stated": None if found.stated is None else found.stated.axes,
             "read_as": found.read_as.axes,

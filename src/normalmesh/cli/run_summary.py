@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from normalmesh.normals.normal_map import NormalMap
 
 #: Figures of each surface.
-LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage")
+LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "uncertainty")
 
 
 @dataclass
@@ -30,8 +30,8 @@ class RunSummary:
     size
         Columns and rows.
     levels
-        Vertices, the number of them that was asked for, faces, compression, mean angle to the normals and coverage of
-        each surface, finest first. The angle is None for a map that stays on disk.
+        Vertices, the number of them that was asked for, faces, compression, mean angle to the normals, coverage and
+        uncertainty of heights of each surface, finest first. Angle and uncertainty are None for maps that stay on disk.
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
@@ -106,6 +106,8 @@ class RunSummary:
         if any(level["coverage"] is not None for level in self.levels):
             covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
             lines.append(f"coverage     {covered} of the foreground, {spilled} outside it")
+        if self.levels and all(level["uncertainty"] is not None for level in self.levels):
+            lines.append(f"heights      {_deviations(self.levels)}")
         if self.jumps_text is not None:
             hint = (
                 "; --jumps FILE shows them, --continuous switches them off"
@@ -133,11 +135,20 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{100 * level['coverage'][name]:.2f} %" for level in levels)
 
 
+def _deviations(levels: Sequence[dict[str, Any]]) -> str:
+    """Return the standard deviations of the heights of levels as text."""
+    found = [level["uncertainty"] for level in levels]
+    medians = ", ".join(f"{each['median']:.2g}" for each in found)
+    noise = f"noise of {found[0]['noise_degrees']:.2f}° on the normals"
+    return f"± {medians} {found[0]['units']} (median standard deviation), by {noise}"
+
+
 def _figures(surface: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:
     from normalmesh.evaluation.metrics import mean_angle
+    from normalmesh.integration.uncertainty import UncertaintySummary
     from normalmesh.normals.normal_map import NormalMap
 
-    vertices, coverage = len(surface.vertices), surface.coverage
+    vertices, coverage, uncertainty = len(surface.vertices), surface.coverage, UncertaintySummary.of(surface)
     return {
         "vertices": vertices,
         "requested": getattr(surface.decimation, "target", None),
@@ -150,5 +161,13 @@ def _figures(surface: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, A
             "covered": 1 - coverage.uncovered_share,
             "spilled": coverage.spilled_share,
             "lost_components": coverage.lost_components,
+        },
+        "uncertainty": None
+        if uncertainty is None
+        else {
+            "median": uncertainty.median,
+            "high": uncertainty.high,
+            "noise_degrees": uncertainty.noise,
+            "units": uncertainty.units,
         },
     }

@@ -27,6 +27,7 @@ from normalmesh.files.normal_maps import (
     to_project,
 )
 from normalmesh.files.size_limits import limited_pixels
+from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
@@ -34,6 +35,9 @@ from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
+
+#: Pixels for each vertex of a surface at the default compression.
+PIXELS_PER_VERTEX = 50
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,9 @@ class Inspection:
         :func:`normalmesh.normals.noise.component_noise`.
     closure_error
         Pixels, see :func:`normalmesh.normals.noise.closure_error`.
+    height_deviation
+        Standard deviation of heights, in pixels, to be expected of a surface with one vertex for 50 pixels; see
+        :func:`normalmesh.integration.expected_uncertainty.expected_uncertainty`.
     warnings
         What reading the file warned about.
     """
@@ -122,6 +129,7 @@ class Inspection:
     noise: float
     largest_noise: float
     closure_error: float
+    height_deviation: float
     warnings: tuple[str, ...]
 
     @property
@@ -207,6 +215,7 @@ def inspect_file(
         noise=noise.usual.degrees,
         largest_noise=noise.largest.degrees,
         closure_error=closure_error(normal_map, noise),
+        height_deviation=expected_uncertainty(normal_map, noise.usual, normal_map.foreground // PIXELS_PER_VERTEX),
         warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
     )
 

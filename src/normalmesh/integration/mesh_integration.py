@@ -16,6 +16,7 @@ from normalmesh.decimation.start_mesh import REMEDY
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
+from normalmesh.integration.height_noise import height_noise_of
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.levelling import check_repeating_map, levelled
 from normalmesh.integration.mesh_solver import MeshSolver
@@ -173,7 +174,8 @@ def integrate_with(
         )
     solver = MeshSolver(clean, vertex_system, jumps.placement, prior, repeats)
     with monitor.stage("solve", _SOLVE):
-        solved = SolvedMesh.of(mesh, cut, solver, _degrees(noise, whole, normal_map))
+        noises = _component_noises(noise, whole, normal_map)
+        solved = SolvedMesh.of(mesh, cut, solver, noises[:, 0])
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
     warn_of_doubts(solver.error, solver.bent)
     final = solved.mesh.to_screen()
@@ -190,7 +192,13 @@ def integrate_with(
         normal_map.shape,
         options.units,
         integration=Integration(
-            noise.usual.degrees, solver.method, solver.error, rounds, monitor.seconds, monitor.cpu_seconds
+            noise.usual.degrees,
+            solver.method,
+            solver.error,
+            rounds,
+            monitor.seconds,
+            monitor.cpu_seconds,
+            height_noise_of(final, solved.component, noises, options.formulation, solver),
         ),
         decimation=getattr(mesh, "report", None),
         discontinuities=found,
@@ -218,10 +226,12 @@ def _target(mesh: ScreenMesh, cut: CutMesh) -> int | None:
     return None
 
 
-def _degrees(noise: MapNoise, mesh: ScreenMesh, normal_map: NormalMap) -> Float:
-    """Return the noise (C,) in degrees of each component of a mesh: that of most of the pixels that it lies on."""
-    found = np.full(int(mesh.components.max()) + 1, noise.usual.degrees)
-    if len(noise.components) == 1:
+def _component_noises(noise: MapNoise, mesh: ScreenMesh, normal_map: NormalMap) -> Float:
+    """Return degrees and correlation (C, 2) of the noise of each component of a mesh, from most of the pixels below."""
+    known = np.array([(each.degrees, each.correlation) for each in noise.components])
+    usual = noise.usual
+    found = np.tile([usual.degrees, usual.correlation], (int(mesh.components.max()) + 1, 1))
+    if len(known) == 1:
         return found
     labels, count = component_labels(normal_map.mask)
     rows, columns = normal_map.shape
@@ -231,7 +241,7 @@ def _degrees(noise: MapNoise, mesh: ScreenMesh, normal_map: NormalMap) -> Float:
     by_area = pair[np.argsort(np.bincount(number, mesh.areas), kind="stable")]
     component, label = np.divmod(by_area[by_area % (count + 1) > 0], count + 1)
     # If several values are assigned to one place, the last one is kept.
-    found[component] = np.array([each.degrees for each in noise.components])[label - 1]
+    found[component] = known[label - 1]
     return found
 
 

@@ -5,7 +5,7 @@ The stages that fill these records are in packages above this one; a :class:`Sur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,32 @@ class Remeshing(_Totals):
         return sum(each.splits for each in self.rounds)
 
 
+@dataclass(frozen=True, eq=False)
+class HeightNoise:
+    """What the uncertainty of the heights of a surface depends on, besides its shape.
+
+    Attributes
+    ----------
+    degrees, correlation : (P,)
+        Noise of the normals, as in :class:`.noise.Noise`, of each connected part of the surface.
+    formulation
+        ``"facets"`` or ``"vertices"``, see :func:`integrate`.
+    faces : (K,) int32
+        Faces on which a prior holds the surface.
+    feet : (K, 2)
+        Where it does, u and v in px.
+    weights : (K,)
+        Weights of these points.
+    """
+
+    degrees: Float
+    correlation: Float
+    formulation: str
+    faces: NDArray[np.int32]
+    feet: Float
+    weights: Float
+
+
 @dataclass(frozen=True)
 class Integration:
     """Report on an integration.
@@ -159,6 +185,8 @@ class Integration:
         the noise and finds jumps before; here are only the cuts.
     cpu_seconds
         CPU time of the same stages, summed over all threads.
+    height_noise
+        What :meth:`Surface.uncertainty` needs to know; None for maps that stay on disk.
     """
 
     noise: float
@@ -167,6 +195,7 @@ class Integration:
     refinements: tuple[tuple[int, int], ...]
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
+    height_noise: HeightNoise | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False)

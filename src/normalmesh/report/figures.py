@@ -12,6 +12,7 @@ import numpy as np
 
 from normalmesh import __version__
 from normalmesh.evaluation.looks import Looks, measure_looks
+from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import Diagnosis
@@ -68,6 +69,7 @@ class Figures:
         errors: AngularErrors | None,
         diagnosis: Diagnosis | None,
         warnings: Iterable[object],
+        uncertainty: UncertaintySummary | None = None,
     ) -> Figures:
         """Return the figures of a reconstructed surface, as far as its normal map and report are known."""
         headline = [("Vertices", count(len(surface.vertices))), ("Faces", count(len(surface.faces)))]
@@ -79,6 +81,9 @@ class Figures:
         if errors is not None and np.isfinite(errors.mean):
             headline.append(("Mean angular error", f"{errors.mean:.2f}°"))
             details.append(("Angular error", f"median {errors.median:.2f}°, 95 % below {errors.high:.2f}°"))
+        if uncertainty is not None:
+            headline.append(("Height uncertainty", f"± {uncertainty.median:.2g} {uncertainty.units}"))
+            details.append(("Height uncertainty", str(uncertainty)))
         if surface.discontinuities is not None:
             headline.append(("Jumps", count(len(surface.discontinuities.lines))))
             details.append(("Jumps", str(surface.discontinuities)))

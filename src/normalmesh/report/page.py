@@ -18,19 +18,29 @@ from normalmesh.arguments import checked_instance, checked_path
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_text
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.atomic import check_targets, write_atomically
+from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.report.embedded_pictures import normals_address, photo_address
 from normalmesh.report.figures import ExplainedRows, Figures, Rows, versions
 from normalmesh.report.packed_geometry import Geometry
-from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density
+from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density, uncertainty_shading
 
 if TYPE_CHECKING:
     from normalmesh.files.textures import Texture
 
+#: Number of vertices up to which the uncertainty of heights is shown.
+MOST_SHADED = 1_000_000
 #: Labels of the shadings, in the order of their buttons.
-LABELS = {"light": "Light", "normal": "Normal", "error": "Angular error", "density": "Vertex density", "photo": "Photo"}
+LABELS = {
+    "light": "Light",
+    "normal": "Normal",
+    "error": "Angular error",
+    "uncertainty": "Height uncertainty",
+    "density": "Vertex density",
+    "photo": "Photo",
+}
 
 
 def write_report(
@@ -45,8 +55,9 @@ def write_report(
 ) -> None:
     """Write a report as one HTML file, which any browser opens offline.
 
-    The page shows the surface in 3D, as wireframe or coloured by shading, normals, angular error, vertex density or
-    photo, the normal map, and size, compression, errors, jumps, looks, seconds, settings, versions and warnings.
+    The page shows the surface in 3D, as wireframe or coloured by shading, normals, angular error, uncertainty of
+    heights, vertex density or photo, the normal map, and size, compression, errors, uncertainty, jumps, looks, seconds,
+    settings, versions and warnings.
 
     Parameters
     ----------
@@ -96,6 +107,9 @@ def surface_page(
             )
         errors, diagnosis = AngularErrors.of(surface.before_flattening, normal_map), diagnose(normal_map)
         shadings["error"] = errors.shading()
+    uncertainty = UncertaintySummary.of(surface, MOST_SHADED)
+    if uncertainty is not None and uncertainty.high > 0:
+        shadings["uncertainty"] = uncertainty_shading(uncertainty)
     shadings["density"] = density(surface.screen, surface.faces, "px")
     geometry = Geometry(
         surface.vertices,
@@ -104,7 +118,7 @@ def surface_page(
         None if texture is None else surface.texture_coordinates,
         cut_edges(surface),
     )
-    figures = Figures.of_surface(surface, normal_map, errors, diagnosis, warnings)
+    figures = Figures.of_surface(surface, normal_map, errors, diagnosis, warnings, uncertainty)
     pictures = {
         "map": None if normal_map is None else normals_address(normal_map),
         "photo": None if texture is None else photo_address(texture, surface.shape),

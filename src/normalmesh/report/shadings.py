@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.evaluation.metrics import angles_between
+from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
@@ -66,6 +67,12 @@ class AngularErrors:
         known = self.at_vertices[np.isfinite(self.at_vertices)]
         end = round_up(float(np.percentile(known, 95))) if len(known) else 1.0
         return Shading(self.at_vertices / end, "0°", f"{end:g}°")
+
+
+def uncertainty_shading(found: UncertaintySummary) -> Shading:
+    """Return the standard deviations of heights as a shading, whose scale ends at their 95th percentile."""
+    values = np.where(np.isfinite(found.deviations), found.deviations / found.high, np.nan)
+    return Shading(values, "0", f"± {found.high:.2g} {found.units}")
 
 
 def density(points: Float, faces: NDArray[np.int32], unit: str | None) -> Shading:

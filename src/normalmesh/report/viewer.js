@@ -4,9 +4,9 @@
   const element = (id) => document.getElementById(id);
   const HEAT = ["#000004", "#50127b", "#b63679", "#fb8861", "#fcfdbf"];
   const VIRIDIS = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"];
-  const COLOURS = { error: HEAT, density: VIRIDIS };
+  const COLOURS = { error: HEAT, uncertainty: HEAT, density: VIRIDIS };
   const DARK = 0x1c2330, LIGHT = 0xc4cad6, RED = 0xff2a1f;
-  const MODES = { light: 0, normal: 1, error: 2, density: 2, photo: 3 };
+  const MODES = { light: 0, normal: 1, error: 2, uncertainty: 2, density: 2, photo: 3 };
 
   const VERTEX = `
     attribute float value;

@@ -16,6 +16,7 @@ from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers._cholesky import Matrix, Storage, gather, scatter
 from normalmesh.solvers.conjugate_gradients import times
 from normalmesh.solvers.elimination_plan import EliminationPlan
+from normalmesh.solvers.selected_inverse import inverse_diagonal
 
 Float = NDArray[np.float64]
 
@@ -93,3 +94,8 @@ class Cholesky:
         solution = np.empty(x.size)
         in_parallel(scatter, x.size, x, order, solution, grain=GRAIN)
         return solution
+
+    def inverse_diagonal(self) -> Float:
+        """Return the diagonal (n,) of the inverse of the matrix that was factorised last."""
+        assert self._storage is not None
+        return inverse_diagonal(self._plan, self._storage)

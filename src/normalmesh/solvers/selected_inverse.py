@@ -1,0 +1,68 @@
+"""Diagonals of inverses of sparse symmetric matrices, from their Cholesky factors.
+
+Of an inverse X = A⁻¹, all numbers in the pattern of the factor A = UᵀU follow from each other, front by front from the
+last one to the first (Takahashi, Fagan and Chin 1973; Erisman and Tinney 1975), at a few times the cost of the factor:
+``X₁₂ = −W X₂₂`` and ``X₁₁ = U₁₁⁻¹ U₁₁⁻ᵀ + W X₂₂ Wᵀ`` with ``W = U₁₁⁻¹ U₁₂``, where 1 are the own rows of a front and 2
+is its border.
+
+Noise with the covariance B on the right-hand side gives the solution the covariance X B X, which is the derivative of
+−(A + t B)⁻¹ at t = 0. If B has the pattern of A, two inverses give its diagonal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from normalmesh.runtime.threads import in_parallel
+from normalmesh.solvers._cholesky import Storage
+from normalmesh.solvers._selected_inverse import Inverses, invert_fronts
+from normalmesh.solvers.elimination_plan import EliminationPlan
+
+if TYPE_CHECKING:
+    from normalmesh.solvers.cholesky import Cholesky
+
+Float = NDArray[np.float64]
+
+#: Step t of the derivative, relative to the largest for which A − t B is sure to be positive definite. Its square is
+#: the relative error of the derivative; rounding errors grow with its reciprocal.
+STEP = 1e-4
+
+
+def inverse_diagonal(plan: EliminationPlan, storage: Storage) -> Float:
+    """Return the diagonal (n,) of the inverse of a matrix, from the panels of its factor."""
+    blocks, border = plan.elimination.blocks, plan.elimination.tree.border
+    width = blocks.stop - blocks.start + np.diff(border)
+    # The inverse of a front is not needed any more when those below it are known.
+    place, count = plan.tree.kept_places(width**2)
+    inverses, diagonal = Inverses(place, np.empty(count)), np.empty(blocks.order.size)
+    for generation in plan.tree.generations:
+        in_parallel(invert_fronts, len(generation), generation, plan.elimination, storage, inverses, diagonal, grain=1)
+    return diagonal
+
+
+def sandwich_diagonal(cholesky: Cholesky, matrix: csr_matrix, extra: Float, middle: csr_matrix, bound: float) -> Float:
+    """Return the diagonal (n,) of A⁻¹ B A⁻¹.
+
+    Parameters
+    ----------
+    cholesky
+        Elimination of the pattern of A. It keeps no factor of A.
+    matrix, extra
+        A is the matrix (n, n) plus ``extra`` (n,) on its diagonal, positive definite.
+    middle
+        B (n, n), positive semidefinite, with the same pattern.
+    bound
+        A number that xᵀB x / xᵀA x does not exceed for any x.
+    """
+    step = STEP / bound
+    diagonals = []
+    for sign in (-1, 1):
+        shifted = csr_matrix((matrix.data + sign * step * middle.data, matrix.indices, matrix.indptr), matrix.shape)
+        cholesky.factorise(shifted, extra)
+        diagonals.append(cholesky.inverse_diagonal())
+    difference: Float = (diagonals[0] - diagonals[1]) / (2 * step)
+    return difference

@@ -1,0 +1,179 @@
+"""Standard deviations of heights, against sampled noise, the dense algebra, and each other."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import normalmesh as nm
+from normalmesh.errors import NormalMeshError
+from normalmesh.integration.noise_propagation import NoisePropagation
+from normalmesh.integration.uncertainty import HeightDifference
+from normalmesh.normals.noise import Noise
+
+SHAPE = 64, 80
+DRAWS = 250
+
+
+def _normals() -> np.ndarray:
+    """Return the unit normals (H, W, 3) of a wavy surface."""
+    v, u = np.mgrid[: SHAPE[0], : SHAPE[1]] + 0.5
+    p, q = 0.7 * np.cos(u / 8) * np.cos(v / 11), -0.5 * np.sin(u / 8) * np.sin(v / 11)
+    normals = np.stack([-p, q, np.ones(SHAPE)], axis=-1)
+    return normals / np.linalg.norm(normals, axis=-1, keepdims=True)
+
+
+def _mask() -> np.ndarray:
+    """Return a disc with a hole, and a smaller disc beside it."""
+    v, u = np.mgrid[: SHAPE[0], : SHAPE[1]] + 0.5
+    ring = (np.hypot(u - 29, v - 32) < 28) & (np.hypot(u - 24, v - 30) > 6)
+    return ring | (np.hypot(u - 69, v - 20) < 9)
+
+
+def _noisy(normals: np.ndarray, degrees: float, random: np.random.Generator) -> np.ndarray:
+    """Return unit normals (H, W, 3) with noise of this standard deviation in each direction."""
+    noise = math.radians(degrees) * random.normal(size=normals.shape)
+    noise -= (noise * normals).sum(axis=-1, keepdims=True) * normals
+    noisy = normals + noise
+    return noisy / np.linalg.norm(noisy, axis=-1, keepdims=True)
+
+
+def _integrated(mesh: nm.ScreenMesh, normals: np.ndarray, camera: nm.Camera, degrees: float, **options) -> nm.Surface:
+    return nm.integrate(
+        mesh, nm.NormalMap(normals, _mask(), camera), refine=0, discontinuities=False, noise=degrees, **options
+    )
+
+
+def _mesh(camera: nm.Camera, compression: float = 0.95) -> nm.ScreenMesh:
+    return nm.decimate(nm.NormalMap(_normals(), _mask(), camera), compression=compression)
+
+
+CAMERAS = {"orthographic": nm.Orthographic(0.1), "perspective": nm.Perspective.centred(100, SHAPE)}
+
+
+@pytest.mark.parametrize(
+    ("camera", "degrees", "options"),
+    [
+        ("orthographic", 0.5, {}),
+        ("orthographic", 2.0, {}),
+        ("orthographic", 0.5, {"formulation": "vertices"}),
+        ("orthographic", 0.5, {"prior": [[10.5, 30.5, 2.0], [50.5, 30.5, 2.2]]}),
+        ("perspective", 0.5, {"distance": 300.0}),
+    ],
+)
+def test_deviations_are_those_of_sampled_noise(camera, degrees, options):
+    lens, random = CAMERAS[camera], np.random.default_rng(1)
+    mesh, normals = _mesh(lens), _normals()
+    surface = _integrated(mesh, normals, lens, degrees, **options)
+    draws = [_integrated(mesh, _noisy(normals, degrees, random), lens, degrees, **options) for _ in range(DRAWS)]
+    heights = np.array([each.vertices[:, 2] for each in draws])
+    sampled, found = heights.std(axis=0), surface.uncertainty()
+    for part in range(2):
+        here = surface.components == part
+        ratio = np.sqrt((found[here] ** 2).mean() / (sampled[here] ** 2).mean())
+        assert ratio == pytest.approx(1, abs=0.08 if part else 0.06)
+    usual = found > 0.5 * np.median(found)
+    assert np.quantile(found[usual] / sampled[usual], [0.05, 0.95]) == pytest.approx([1, 1], abs=0.22)
+    pairs = random.choice(np.flatnonzero(surface.components == 0), (12, 2))
+    ratios = [
+        surface.height_difference(a, b).standard_deviation / (heights[:, a] - heights[:, b]).std()
+        for a, b in pairs
+        if a != b
+    ]
+    assert np.median(ratios) == pytest.approx(1, abs=0.08)
+
+
+@pytest.mark.parametrize("camera", CAMERAS)
+def test_model_is_that_of_dense_algebra(camera):
+    surface = _integrated(_mesh(CAMERAS[camera]), _normals(), CAMERAS[camera], 1.0)
+    model = NoisePropagation.of(surface, None)
+    inverse = np.linalg.pinv(model.matrix.toarray(), hermitian=True)
+    covariance = inverse @ model.middle.toarray() @ inverse
+    part = surface.components
+    centring = np.eye(len(part)) - (part[:, None] == part) * model.levels
+    covariance = centring @ covariance @ centring.T
+    np.testing.assert_allclose(model.variances(), np.diag(covariance), rtol=1e-5)
+    functional = np.zeros(len(part))
+    functional[np.flatnonzero(part == 1)[[3, 11]]] = 1, -1
+    np.testing.assert_allclose(model.variance(functional), [0, functional @ covariance @ functional], rtol=1e-5)
+
+
+def test_differences_agree_with_vertices():
+    fixed = (20.0, 50.0)
+    camera = CAMERAS["orthographic"]
+    surface = _integrated(_mesh(camera), _normals(), camera, 1.0, prior=[[*fixed, 1.0]])
+    assert surface.height_difference(fixed, fixed).standard_deviation == 0
+    # The prior makes the heights of its part absolute, and that of its point exact.
+    vertex = int(np.linalg.norm(surface.screen - (45, 20), axis=1).argmin())
+    found = surface.height_difference(vertex, fixed)
+    assert found.standard_deviation == pytest.approx(surface.uncertainty()[vertex], rel=0.01)
+    assert found.value == pytest.approx(surface.vertices[vertex, 2] - 1.0, abs=1e-3)
+
+
+def test_positions_are_interpolated_as_in_the_depth_map():
+    for camera in CAMERAS.values():
+        surface = _integrated(_mesh(camera), _normals(), camera, 1.0)
+        depth, sign = surface.depth_map(), -1 if camera.is_central else 1
+        found = surface.height_difference((40.5, 12.5), (20.5, 50.5))
+        assert found.value == pytest.approx(sign * (depth[12, 40] - depth[50, 20]), rel=1e-9)
+        assert found == surface.height_difference([40.5, 12.5], np.array([20.5, 50.5]))
+
+
+def test_noise_is_that_of_each_component_or_given():
+    surface = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
+    one = surface.uncertainty()
+    np.testing.assert_allclose(surface.uncertainty(noise=2.0), 2 * one, rtol=1e-9)
+    assert (surface.uncertainty(noise=0) == 0).all()
+    # Noise that is blurred by 1 px is shared by about 4 π pixels.
+    np.testing.assert_allclose(surface.uncertainty(Noise(1.0, 1.0)), math.sqrt(4 * math.pi) * one, rtol=1e-3)
+    assert surface.height_difference((40.5, 12.5), (20.5, 50.5), noise=0).standard_deviation == 0
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(surface)).uncertainty(), one)
+    clean, noisy = _normals(), _noisy(_normals(), 3.0, np.random.default_rng(2))
+    clean[:, 60:] = noisy[:, 60:]
+    own = nm.integrate(_mesh(CAMERAS["orthographic"]), nm.NormalMap(clean, _mask()), refine=0)
+    assert own.integration is not None
+    noises = own.integration.height_noise.degrees[own.components]
+    right = own.screen[:, 0] > 59
+    assert noises[right].min() > 5 * noises[~right].max()
+
+
+def test_difference_between_unconnected_parts_is_a_guess():
+    surface = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
+    found = surface.height_difference((29.5, 50.5), (69.5, 20.5))
+    assert not found.is_determined
+    assert "the normals do not determine it" in str(found)
+
+
+def test_text_has_two_digits_of_the_deviation():
+    assert str(HeightDifference(0.13204, 0.00412, "mm")) == "0.1320 ± 0.0041 mm"
+    assert str(HeightDifference(-12.34, 0.0996, "px")) == "-12.34 ± 0.10 px"
+    assert str(HeightDifference(1234.5, 12.0, "µm")) == "1234 ± 12 µm"
+    assert str(HeightDifference(2.0, 0.0, "px")) == "2 ± 0 px"
+
+
+@pytest.mark.parametrize(
+    ("a", "message"),
+    [
+        (10**6, "a must be the number of a vertex"),
+        (-1, "a must be the number of a vertex"),
+        (1.5, "a must be the number of a vertex"),
+        ((1, 2, 3), "a must be the number of a vertex"),
+        ((math.nan, 2), "a must be the number of a vertex"),
+        ((0.5, 0.5), "where the surface has no face"),
+    ],
+)
+def test_points_off_the_surface_are_refused(a, message):
+    surface = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
+    with pytest.raises(NormalMeshError, match=message):
+        surface.height_difference(a, 0)
+
+
+def test_surface_of_unknown_noise_asks_for_it():
+    whole = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
+    surface = nm.Surface(whole.vertices, whole.faces, whole.screen, whole.camera, whole.shape)
+    with pytest.raises(NormalMeshError, match="give the noise in degrees"):
+        surface.uncertainty()
+    np.testing.assert_allclose(surface.uncertainty(noise=1.0), whole.uncertainty(), rtol=1e-9)
