@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
-from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 
 if TYPE_CHECKING:
@@ -57,12 +56,13 @@ def _reconstructed(file: Path, reading: dict[str, Any], console: Console) -> byt
     import warnings
 
     import normalmesh as nm
+    from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
     from normalmesh.report.page import surface_page
 
     with compilation_announced(console), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nm.NormalMeshWarning)
         normal_map = nm.read_normal_map(file, **reading)
-        surface = nm.reconstruct(normal_map, compression=DEFAULT_COMPRESSION, progress=console.progress)
+        surface = nm.reconstruct(normal_map, progress=console.progress)
     for each in caught:
         warnings.showwarning(each.message, each.category, each.filename, each.lineno)
     messages = [each.message for each in caught if issubclass(each.category, nm.NormalMeshWarning)]

@@ -9,7 +9,7 @@ import numpy as np
 from normalmesh.arguments import checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
@@ -73,7 +73,7 @@ def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) -> Axes:
+def plot_error(surface: Surface, normal_map: NormalMapLike, ax: Axes | None = None) -> Axes:
     """Plot the angle between face normals and pixel normals.
 
     Maps above 4 megapixels are sampled on a regular grid.
@@ -90,7 +90,8 @@ def plot_error(surface: Surface, normal_map: NormalMap, ax: Axes | None = None) 
     matplotlib.axes.Axes
     """
     checked_instance(surface, Surface, "surface")
-    check_same_shape(surface, checked_instance(normal_map, NormalMap, "normal_map"))
+    normal_map = as_normal_map(normal_map)
+    check_same_shape(surface, normal_map)
     ax = _axes(surface, ax)
     samples = _whole(surface).samples(MAX_SAMPLES)
     angles = angular_errors(surface, normal_map, samples, samples.owners(surface))
