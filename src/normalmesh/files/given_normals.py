@@ -19,12 +19,13 @@ NAME = Path("normal_map")
 EXPECTED = "a NormalMap, the path of a file, an array (rows, columns, 3) or a Pillow image"
 
 
-def given_array(given: object) -> NDArray[Any]:
+def given_array(given: Any) -> NDArray[Any]:
     """Return the values (H, W, 3 or 4) of an array, a tensor or an image, or raise :class:`NormalMeshError`.
 
     Tensors may be on a device, part of a graph, and of the shape (3, H, W).
     """
-    if _is_image(given):
+    # Whether it is a Pillow image is found without importing Pillow for others.
+    if any(kind.__module__ == "PIL.Image" for kind in type(given).__mro__):
         return _image_values(given)
     if hasattr(given, "window") and hasattr(given, "mask_window"):
         raise NormalMeshError("normal_map stays on disk: give it to reconstruct_tiled, or read it by read_normal_map")
@@ -32,7 +33,7 @@ def given_array(given: object) -> NDArray[Any]:
         raise NormalMeshError(f"normal_map must be {EXPECTED}, not {repr_for_error(given)}")
     if hasattr(given, "detach") and hasattr(given, "cpu"):  # a tensor of PyTorch
         given = given.detach().cpu()
-    array = checked_array(given, "normal_map", EXPECTED, kinds=None)  # type: ignore[arg-type]  # checked here
+    array = checked_array(given, "normal_map", EXPECTED, kinds=None)
     if array.dtype.kind not in "fiu":
         raise NormalMeshError(f"normal_map must be {EXPECTED}, not {array.dtype} {shape_text(array.shape)}")
     if array.ndim == 3 and array.shape[0] == 3 and array.shape[2] not in (3, 4):
@@ -50,11 +51,6 @@ def _hint(shape: tuple[int, ...]) -> str:
     if len(shape) == 4:
         return "; give one map of the batch at a time"
     return "; a mask is given as mask= to read_normal_map" if len(shape) == 2 else ""
-
-
-def _is_image(given: object) -> bool:
-    """Return whether an object is a Pillow image, without importing Pillow for others."""
-    return any(kind.__module__ == "PIL.Image" for kind in type(given).__mro__)
 
 
 def _image_values(image: Image) -> NDArray[Any]:

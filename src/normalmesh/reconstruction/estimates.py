@@ -281,7 +281,7 @@ def _counts(given: NormalMapLike | tuple[int, int]) -> MaskCounts:
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(each, Integral) for each in given):
         pixels = checked_int(given[0], 1, "the number of pixels", 2**60)
         return MaskCounts.solid(pixels, checked_int(given[1], 1, "the number of foreground pixels", pixels))
-    mask = checked_nonzero(given, "normal_map")
+    mask = checked_nonzero(given, "normal_map")  # type: ignore[arg-type]  # checked there
     if mask.ndim != 2 or not mask.any():
         raise NormalMeshError(
             "normal_map must be a NormalMap, a mask (H, W) with a foreground pixel, or the numbers of pixels of the "

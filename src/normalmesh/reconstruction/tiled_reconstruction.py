@@ -147,7 +147,7 @@ def checked_tile(side: object, name: str = "tiles") -> int:
     return number
 
 
-def _opened(given: object) -> NormalMap | MapOnDisk:
+def _opened(given: NormalMapLike | MapOnDisk) -> NormalMap | MapOnDisk:
     if isinstance(given, str | PathLike):
         return NormalMap.open(checked_path(given, "normal_map"))
     return given if isinstance(given, MapOnDisk) else as_normal_map(given)
