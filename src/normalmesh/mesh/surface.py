@@ -30,10 +30,10 @@ from normalmesh.runtime.threads import in_parallel
 
 if TYPE_CHECKING:
     import meshio
-    import open3d
     import pyvista
     import trimesh
     from matplotlib.axes import Axes
+    from open3d.geometry import TriangleMesh
 
     from normalmesh.files.depth_tiff import GeoReference
     from normalmesh.files.mesh_libraries import MeshLike
@@ -360,7 +360,7 @@ class Surface:
 
         return trimesh_of(self)
 
-    def to_open3d(self) -> open3d.geometry.TriangleMesh:
+    def to_open3d(self) -> TriangleMesh:
         """Return an Open3D mesh of the same vertices and faces, with normals and texture coordinates.
 
         It is an ``open3d.geometry.TriangleMesh``. Open3D is the extra ``normalmesh[open3d]``.
