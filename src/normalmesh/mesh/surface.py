@@ -419,6 +419,12 @@ class Surface:
 
         return pyvista_view(self)
 
+    def _repr_html_(self) -> str | None:
+        """Return a viewer for notebooks, in which the surface can be turned."""
+        from normalmesh.report.notebook import html_or_none, surface_html
+
+        return html_or_none(surface_html, self)
+
     def __repr__(self) -> str:
         return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera}, in {self.units})"
 

@@ -215,6 +215,12 @@ class NormalMap:
         """Return the mask (h, w) of a window of the image."""
         return self.mask[checked_window(rows, columns, self.shape)]
 
+    def _repr_html_(self) -> str | None:
+        """Return a picture and figures for notebooks."""
+        from normalmesh.report.notebook import html_or_none, normal_map_html
+
+        return html_or_none(normal_map_html, self)
+
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"NormalMap({columns} × {rows} pixels, {self.foreground} of them foreground, {self.camera})"
