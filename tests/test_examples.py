@@ -112,3 +112,23 @@ def test_height_difference_of_files(run):
     points = ("--from", 32, 32, "--to", 40, 32)
     printed = run("height_difference.py", "normals.png", "--mask", "mask.png", *points, "--noise", 1)
     assert re.search(r"measured: -\S+ ± 0\.\d+ px", printed)
+
+
+def test_open3d_round_trip(run):
+    pytest.importorskip("open3d", exc_type=ImportError)
+    made = run("open3d_round_trip.py", "--size", 64, "--smooth", 1)
+    assert "which is manifold" in made
+    assert 0 < float(made.split("moved it by")[1].split()[0]) < 1
+    assert faces_of("smooth.ply") > 50
+
+
+def test_notebook_display(tmp_path):
+    """The notebook runs, and its outputs are a picture and a frame, each with the plain text beside it."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(EXAMPLES / "notebook_display.ipynb", 4)
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    picture, frame = (cell.outputs[-1].data for cell in notebook.cells if cell.cell_type == "code")
+    assert "data:image/png" in picture["text/html"]
+    assert frame["text/html"].startswith("<iframe srcdoc=")
+    assert frame["text/plain"].startswith("Surface(")

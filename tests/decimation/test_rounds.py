@@ -215,7 +215,6 @@ def test_only_rounds_before_alignment_are_exact():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "exactly one of vertices, threshold and compression, not none"),
         ({"vertices": 9, "threshold": 2}, "not vertices and threshold"),
         ({"vertices": 2}, "vertices must be a whole number from 3 to 2147483647, not 2"),
         ({"vertices": -5}, "vertices must be"),

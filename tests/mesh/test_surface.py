@@ -156,14 +156,45 @@ def test_texture_coordinates_count_from_the_bottom_left() -> None:
     np.testing.assert_array_equal(surface.texture_coordinates, [[0, 1], [0, 0], [1, 0]])
 
 
-def test_arrays_are_copies_and_read_only() -> None:
+def test_arrays_are_copies() -> None:
     vertices = np.array(TRIANGLE["vertices"], float)
     surface = Surface(**{**TRIANGLE, "vertices": vertices})
     vertices[:] = 5
     assert surface.vertices[0, 0] == 0
-    for name in ("vertices", "faces", "screen", "components", "face_normals", "vertex_normals"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(surface, name)[0] = 0
+
+
+def test_what_depends_on_arrays_follows_them() -> None:
+    surface = Surface(**TRIANGLE)
+    asked = surface.face_normals, surface.vertex_normals, surface.depth_map(), surface.mesh
+    surface.vertices[:, 2] = [0, 0, 3]
+    surface.screen[:] += 0.25
+    changed = Surface(surface.vertices, surface.faces, surface.screen, surface.camera, surface.shape)
+    for name in ("face_normals", "vertex_normals", "texture_coordinates"):
+        np.testing.assert_array_equal(getattr(surface, name), getattr(changed, name))
+    np.testing.assert_array_equal(surface.depth_map(), changed.depth_map())
+    np.testing.assert_array_equal(surface.mesh.vertices, changed.screen)
+    assert np.all(asked[0] == [0, 0, 1])
+    asked[0][:] = 7  # of no consequence
+    np.testing.assert_array_equal(surface.normal_map(), changed.normal_map())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [("faces", 3, "faces name vertices 3 to 3, but there are 3"), ("vertices", np.nan, "vertices must be finite")],
+)
+def test_what_was_written_is_checked_before_it_is_used(tmp_path, name, value, message) -> None:
+    surface = Surface(**TRIANGLE)
+    getattr(surface, name)[:] = value
+    for use in (lambda: surface.face_normals, lambda: surface.vertex_normals, lambda: surface.save(tmp_path / "s.ply")):
+        with pytest.raises(NormalMeshError, match=message):
+            use()
+    if name == "faces":
+        with pytest.raises(NormalMeshError, match=message):
+            surface.depth_map()
+
+
+def test_it_reads_well() -> None:
+    assert repr(Surface(**TRIANGLE)) == "Surface(3 vertices, 1 faces, orthographic, in px)"
 
 
 TRIANGLE = {

@@ -237,7 +237,16 @@ def test_properties():
     result = NormalMap(flat(), np.eye(4, 5))
     assert result.shape == (4, 5)
     assert result.foreground == 4
-    assert repr(result) == "NormalMap(4×5, 4 foreground pixels, Orthographic(pixel_size=1.0))"
+    assert repr(result) == "NormalMap(5 × 4 pixels, 4 of them foreground, orthographic)"
+
+
+def test_as_an_array_it_is_its_normals():
+    result = NormalMap(flat())
+    assert np.asarray(result) is result.normals
+    assert np.asarray(result, np.float64).dtype == np.float64
+    copy = np.array(result)
+    copy[:] = 0  # a copy may be written to
+    np.testing.assert_array_equal(result.normals, flat())
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])

@@ -203,7 +203,7 @@ def test_cut_edges_are_those_of_the_discontinuities(medallion, flaps):
 def test_perspective_with_jumps(tmp_path, flaps):
     surface, normal_map = flaps
     page = Page(written(tmp_path, surface, normal_map))
-    assert "Perspective(" in page.text
+    assert "perspective, focal length 120 px, principal point (48, 48)" in page.text
     assert "cuts" in page.about["arrays"]
     assert f"Jumps {surface.discontinuities}" in page.text
 

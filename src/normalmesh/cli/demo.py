@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @click.option(
     "--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Side of the image, in pixels."
 )
-@click.option("--compression", type=click.FloatRange(0, 1, True, True), default=0.98, show_default=True)
-def demo(output: Path, size: int, compression: float) -> None:
+@click.option("--compression", type=click.FloatRange(0, 1, True, True), show_default="0.98")
+def demo(output: Path, size: int, compression: float | None) -> None:
     """Make a normal map with exact ground truth, reconstruct its surface, and write files and pictures."""
     import numpy as np
 

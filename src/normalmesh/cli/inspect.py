@@ -13,7 +13,6 @@ from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.printing import count_text, print_field, print_json
 from normalmesh.cli.resource_estimate import needs_text
-from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, escaped, path_text
 
@@ -168,4 +167,4 @@ def _estimate(found: Inspection) -> Estimate:
     from normalmesh.decimation.stopping import StoppingRule
     from normalmesh.reconstruction.estimates import Estimate
 
-    return Estimate.of(found.counts, StoppingRule(compression=DEFAULT_COMPRESSION))
+    return Estimate.of(found.counts, StoppingRule())

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from normalmesh.runtime.monitor import OnProgress
     from normalmesh.tiles.tiled_estimate import TiledEstimate
 
-DEFAULT_COMPRESSION = 0.98
 #: Options that choose the resolution, of which at most one may be given.
 RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
 #: Options that need the whole map in memory.
@@ -76,6 +75,8 @@ class Settings:
     @property
     def rule(self) -> dict[str, Any]:
         """The stopping rule: its name and value."""
+        from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
+
         return self._chosen(*RESOLUTION_OPTIONS) or {"compression": DEFAULT_COMPRESSION}
 
     @property

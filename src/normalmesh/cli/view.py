@@ -9,7 +9,6 @@ import click
 
 from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
-from normalmesh.cli.settings import DEFAULT_COMPRESSION
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 
 if TYPE_CHECKING:
@@ -58,6 +57,7 @@ def _reconstructed(file: Path, reading: dict[str, Any], console: Console) -> byt
     import warnings
 
     import normalmesh as nm
+    from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
     from normalmesh.report.page import surface_page
 
     view = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"])
@@ -65,7 +65,7 @@ def _reconstructed(file: Path, reading: dict[str, Any], console: Console) -> byt
         warnings.simplefilter("always", nm.NormalMeshWarning)
         camera = view.argument(file)
         normal_map = nm.read_normal_map(file, reading["mask"], camera, reading["convention"], alpha=reading["alpha"])
-        surface = nm.reconstruct(normal_map, compression=DEFAULT_COMPRESSION, progress=console.progress)
+        surface = nm.reconstruct(normal_map, progress=console.progress)
     for each in caught:
         warnings.showwarning(each.message, each.category, each.filename, each.lineno)
     messages = [each.message for each in caught if issubclass(each.category, nm.NormalMeshWarning)]

@@ -33,6 +33,7 @@ from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
@@ -54,7 +55,7 @@ STAGES = ("start", "collapse", "evaluate", "flip", "move", "lines")
 
 
 def decimate(
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     *,
     vertices: int | None = None,
     threshold: float | None = None,
@@ -77,12 +78,13 @@ def decimate(
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
 
     Rounds of edge collapses are followed by passes of edge flips and vertex moves: Sections 3 and 4 of the paper.
-    Exactly one of ``vertices``, ``threshold`` and ``compression`` sets where to stop.
+    One of ``vertices``, ``threshold`` and ``compression`` sets where to stop; by default ``compression=0.98``.
 
     Parameters
     ----------
     normal_map
-        The normal map. The mask may have any shape: all components and holes are kept.
+        The normal map, or what :func:`reconstruct` takes for one. The mask may have any shape: all components and holes
+        are kept.
     vertices
         Number of vertices of the result, at least 3. The targets of the rounds fall exponentially from four times this
         number, or from ten times with ``start="pixels"``; rounds without alignment may leave 10 % more.
@@ -137,7 +139,7 @@ def decimate(
         rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin, tileable
     )
     rule = StoppingRule(vertices, threshold, compression)
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
     return decimate_with(normal_map, rule, options, progress, lines)
 

@@ -11,8 +11,11 @@ import numpy as np
 from normalmesh.arguments import checked_int, checked_positive
 from normalmesh.errors import NormalMeshError, repr_for_error
 
-#: The stopping rules, of which exactly one is given.
+#: The stopping rules, of which at most one is given.
 RULES = ("vertices", "threshold", "compression")
+
+#: Compression if no rule is given, in Python as on the command line.
+DEFAULT_COMPRESSION = 0.98
 
 #: Vertices are numbered in 32 bits.
 MAX_VERTICES = 2**31 - 1
@@ -23,7 +26,7 @@ EXPECTED_SHARE = 0.05
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Where a decimation ends; exactly one of the three is given. See :func:`normalmesh.decimate`."""
+    """Where a decimation ends: one of the three, else :data:`DEFAULT_COMPRESSION`. See :func:`normalmesh.decimate`."""
 
     vertices: int | None = None
     threshold: float | None = None
@@ -31,10 +34,12 @@ class StoppingRule:
 
     def __post_init__(self) -> None:
         named = [name for name in RULES if getattr(self, name) is not None]
-        if len(named) != 1:
+        if len(named) > 1:
             raise NormalMeshError(
-                f"give exactly one of {', '.join(RULES[:-1])} and {RULES[-1]}, not {' and '.join(named) or 'none'}"
+                f"give at most one of {', '.join(RULES[:-1])} and {RULES[-1]}, not {' and '.join(named)}"
             )
+        if not named:
+            object.__setattr__(self, "compression", DEFAULT_COMPRESSION)
         if self.vertices is not None:
             checked_int(self.vertices, 3, "vertices", MAX_VERTICES)
         if self.threshold is not None:

@@ -15,6 +15,7 @@ from normalmesh.mesh.cut_mesh import edge_ends, following
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 
 Float: TypeAlias = NDArray[np.float64]
 
@@ -86,7 +87,7 @@ class Looks:
         return self.cut_length
 
 
-def measure_looks(surface: Surface, normal_map: NormalMap, pixels: ArrayLike | None = None) -> Looks:
+def measure_looks(surface: Surface, normal_map: NormalMapLike, pixels: ArrayLike | None = None) -> Looks:
     """Measure how a surface looks: teeth along cuts, faces that do not follow their pixels, needles and heights.
 
     Parameters
@@ -108,7 +109,8 @@ def measure_looks(surface: Surface, normal_map: NormalMap, pixels: ArrayLike | N
     NormalMeshError
         The sizes of surface, normal map and pixels differ, or distances of pixels are not positive.
     """
-    shape = checked_instance(normal_map, NormalMap, "normal_map").shape
+    normal_map = as_normal_map(normal_map)
+    shape = normal_map.shape
     if checked_instance(surface, Surface, "surface").shape != shape:
         raise NormalMeshError(
             f"the surface has {shape_text(surface.shape)} pixels but the normal_map has {shape_text(shape)}"

@@ -21,7 +21,7 @@ from normalmesh.evaluation.point_gauge import PointGauge
 from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
 from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.mesh_formats import MESH_SUFFIXES
-from normalmesh.mesh.screen_mesh import MAX_POSITION, ScreenMesh
+from normalmesh.files.mesh_libraries import surface_of
 from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.normal_map import NormalMap
@@ -359,28 +359,17 @@ class _Rasterised:
 def _check_camera(given: Camera, expected: Camera) -> None:
     if given != expected:
         raise NormalMeshError(
-            f"the surface was seen by {given!r} but the truth by {expected!r}, so that their depths differ; "
+            f"the surface was seen by another camera ({given}) than the truth ({expected}): their depths differ; "
             "reconstruct the surface with the camera of the truth"
         )
 
 
 def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:
-    """Return a model as a surface whose faces are turned to the viewer on the whole.
-
-    A point is ``u τ_u + v τ_v + z r₀``, or, seen by a central camera, a multiple of ``u τ_u + v τ_v + r₀``. None if one
-    is behind the camera or too far from the image.
-    """
-    axes = np.column_stack([*camera.tangents, camera.rays(0.0, 0.0)])
-    places = np.linalg.solve(axes, model.vertices.T).T.astype(np.float64)
-    if camera.is_central:
-        if places[:, 2].min() <= 0:
-            return None
-        places /= places[:, 2:]
-    screen = places[:, :2]
-    if np.abs(screen).max() > MAX_POSITION or np.abs(model.vertices).max() > MAX_COORDINATE:
+    """Return a model as a surface; None if a vertex is behind the camera or too far from the image."""
+    try:
+        return surface_of((model.vertices, model.faces), camera, shape)
+    except NormalMeshError:
         return None
-    turned = ScreenMesh(screen, model.faces).areas.sum() < 0
-    return Surface(model.vertices, model.faces[:, ::-1] if turned else model.faces, screen, camera, shape)
 
 
 def pixel_components(mask: Mask) -> NDArray[np.int32]:

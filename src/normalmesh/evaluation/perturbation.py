@@ -6,15 +6,16 @@ import warnings
 
 import numpy as np
 
-from normalmesh.arguments import checked_finite, checked_instance, checked_int
+from normalmesh.arguments import checked_finite, checked_int
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, repr_for_error
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 
 #: Largest standard deviation of the noise, in degrees.
 MAX_DEGREES = 360.0
 
 
-def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap:
+def add_noise(normal_map: NormalMapLike, degrees: float, seed: int = 0) -> NormalMap:
     """Add Gaussian noise to the normals of a normal map.
 
     Parameters
@@ -31,7 +32,7 @@ def add_noise(normal_map: NormalMap, degrees: float, seed: int = 0) -> NormalMap
     NormalMap
         Normals that noise rotates away from the viewer are clamped, without a warning.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     if not 0 <= checked_finite(degrees, "degrees") <= MAX_DEGREES:
         raise NormalMeshError(f"degrees must be a number from 0 to {MAX_DEGREES:g}, not {repr_for_error(degrees)}")
     checked_int(seed, 0, "seed")

@@ -27,6 +27,7 @@ from normalmesh.files.arrays import (
 from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unknown_format, unusable
+from normalmesh.files.given_normals import NAME, given_array
 from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
 from normalmesh.files.masks import read_mask
 from normalmesh.files.rti import RTI_FORMATS, read_rti_normals, read_rti_size
@@ -40,6 +41,8 @@ from normalmesh.normals.principal_point import question_camera
 from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from normalmesh.normals.diagnosis import Diagnosis
 
 #: Formats of normal maps.
@@ -47,7 +50,7 @@ READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"
 
 
 def read_normal_map(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | ArrayLike | Image,
     mask: str | PathLike[str] | ArrayLike | None = None,
     camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
     convention: str | Convention = "opengl",
@@ -56,7 +59,7 @@ def read_normal_map(
     variable: str | None = None,
     max_pixels: float | None = None,
 ) -> NormalMap:
-    """Read a normal map from a file.
+    """Read a normal map from a file, or from an array that holds what a file would.
 
     Integers are decoded as n = 2·value/maximum − 1 (signed ones as value/maximum) at their full bit depth. Floats may
     hold [−1, 1] or [0, 1]: the data decide. The format is detected from the contents, not from the name.
@@ -71,6 +74,9 @@ def read_normal_map(
         PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ or MAT (version 5 to 7) file with three channels, or four with
         alpha; or a relightable image (PTM, RTI), see :func:`read_rti`. NPZ and MAT files may hold the slopes of heights
         instead, ``p`` and ``q`` as in :func:`from_gradients`.
+        Or an array (H, W, 3 or 4), which gives the same map as an NPY file of it, a tensor of PyTorch, also (3, H, W),
+        or a Pillow image. To take unit normals exactly as they are, without a search for background, make a
+        :class:`NormalMap`.
     mask
         (H, W), nonzero = foreground, or an image or NPY file of that size. In images, foreground is what reaches half
         of the range. Default: the file's array named ``mask`` or its alpha channel, else every pixel that is not
@@ -110,27 +116,27 @@ def read_normal_map(
     """
     from normalmesh.normals.diagnosis import diagnose
 
-    path = checked_path(path)
+    name = checked_path(path) if isinstance(path, str | PathLike) else NAME
     if variable is not None and not isinstance(variable, str):
         raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
     alpha = checked_alpha(alpha)
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
-    camera = own_camera(path) if camera is None else camera
+    camera = own_camera(name) if camera is None and name is not NAME else camera
     ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels):
-        stored = read_stored(path, variable)
-        shape, inside = stored.shape, chosen_mask(path, stored, mask, alpha)
-        decoded = decode(path, stored, inside)
+        stored = read_stored(name, variable) if name is not NAME else _stored_in_memory(path, variable)
+        shape, inside = stored.shape, chosen_mask(name, stored, mask, alpha)
+        decoded = decode(name, stored, inside)
         del stored
     camera = ready or camera_from(camera(shape) if callable(camera) else camera)
     question_camera(camera, shape)
     diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
-    to_project(decoded.vectors, chosen_convention(path, diagnosis, stated))
+    to_project(decoded.vectors, chosen_convention(name, diagnosis, stated))
     try:
         return NormalMap(decoded.vectors, inside, camera)  # type: ignore[arg-type]  # None: no mask
     except NormalMeshError as error:
-        raise unusable(path, str(error)) from error
+        raise unusable(name, str(error)) from error
 
 
 def read_foreground(
@@ -245,6 +251,12 @@ def _stored_array(path: Path, array: NDArray[np.generic], mask: NDArray[np.gener
     if array.dtype.kind in "ui" and array.dtype.itemsize <= 2:
         maximum = int(2 ** (8 * array.dtype.itemsize - (array.dtype.kind == "i")) - 1)
     return StoredNormals(_three_channels(array), maximum, mask, array[..., 3] if array.shape[2] == 4 else None)
+
+
+def _stored_in_memory(given: object, variable: str | None) -> StoredNormals:
+    if variable is not None:
+        raise NormalMeshError(f"variable={variable!r} chooses from a file, but normal_map is an array: give that one")
+    return _stored_array(NAME, given_array(given), None)
 
 
 def _three_channels(

@@ -55,15 +55,15 @@ def normal_texture(surface: Surface, normals: NormalMap, frames: Frames) -> NDAr
             f"normals are {shape_text(normals.shape)} but the surface is of an image of {shape_text(surface.shape)}: "
             "they must show the same image"
         )
-    screen, owners = surface.owners(reduced_shape(normals.shape))
-    depth = np.ones(len(screen))
+    mesh, owners = surface.owners(reduced_shape(normals.shape))
+    depth = np.ones(len(mesh.vertices))
     if surface.camera.is_central:
         depth = np.ascontiguousarray(surface.camera.depth(surface.vertices))
     texture = np.empty((*owners.shape, 3), np.uint8)
     texture[:] = FLAT
     covered = np.zeros(owners.shape, np.bool_)
-    mesh = _surface.TexturedMesh(screen, surface.faces, depth, *frames)
-    in_parallel(_surface.bake_normals, len(owners), owners, mesh, normals.normals, texture, covered, grain=64)
+    textured = _surface.TexturedMesh(mesh.vertices, mesh.faces, depth, *frames)
+    in_parallel(_surface.bake_normals, len(owners), owners, textured, normals.normals, texture, covered, grain=64)
     for _ in range(MARGIN):
         grown = np.empty_like(covered)
         in_parallel(_surface.dilate, len(covered), texture, covered, grown, grain=256)

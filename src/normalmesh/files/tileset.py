@@ -97,7 +97,8 @@ def write_tileset(surface: Surface, folder: Path, image: Image | None = None, ma
     tree = TileTree.of_surface(surface, max_faces)
     with folder_written_aside(folder) as new:
         (new / CONTENTS).mkdir()
-        writer = _Writer(surface, tree, new, None if image is None else TileTexture(image, surface), _grid(surface))
+        texture = None if image is None else TileTexture(image, surface)
+        writer = _Writer(surface, tree, new, texture, _grid(surface), surface.vertex_normals)
         root = writer.write_all()
         # If nothing is shown, all of the surface is missing.
         whole = 2 * math.hypot(*(root["boundingVolume"]["box"][k] for k in (3, 7, 11)))
@@ -131,6 +132,7 @@ class _Writer:
     folder: Path
     texture: TileTexture | None
     grid: float
+    normals: Float
 
     def write_all(self) -> dict[str, Any]:
         """Write all tiles, and return the description of the root."""
@@ -199,7 +201,7 @@ class _Writer:
         normals = _surface.vertex_normals(surface.vertices[vertices], local, local)
         # Tiles of all levels are lit alike along their border.
         same = self.tree.shared(tile, vertices) | ~normals.any(axis=1)
-        normals[same] = surface.vertex_normals[vertices[same]]
+        normals[same] = self.normals[vertices[same]]
         file, error = GlbFile(), 0.0
         coordinates = surface.screen[vertices] / surface.shape[::-1]
         matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}

@@ -12,7 +12,7 @@ from normalmesh.decimation.decimation_options import MAX_ROUNDS
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import check_system
 from normalmesh.jumps.finding import checked_discontinuities
-from normalmesh.mesh.surface import check_units
+from normalmesh.mesh.surface_arrays import check_units
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.noise import MapNoise, Noise, checked_noise
 

@@ -36,6 +36,7 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
@@ -61,7 +62,7 @@ _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
 
 def integrate(
     mesh: ScreenMesh,
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     *,
     formulation: str = IntegrationOptions.formulation,
     parameters: str = IntegrationOptions.parameters,
@@ -87,6 +88,7 @@ def integrate(
     mesh
         A mesh on the screen, from :func:`decimate` or elsewhere. It must be valid.
     normal_map
+        As for :func:`reconstruct`.
     formulation
         ``"facets"``: every face is a plane with the mean gradient of its pixels, and neighbouring planes agree at
         their common edge. ``"vertices"``: the cotangent system of the paper (supplement A).
@@ -128,7 +130,7 @@ def integrate(
         formulation, parameters, metric, clamp, discontinuities, noise, refine, prior, prior_weight, distance, units
     )
     checked_instance(mesh, ScreenMesh, "mesh")
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     if isinstance(mesh, DecimatedMesh) and mesh.repeats is not None:
         check_repeating(options)
         check_repeating_map(normal_map, mesh.repeats)

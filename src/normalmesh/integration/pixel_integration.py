@@ -17,6 +17,7 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import limited_memory, require_memory
 
 Float = NDArray[np.float64]
@@ -30,7 +31,7 @@ REMEDY = "mask or crop what you do not need, halve the resolution, or use recons
 
 
 def integrate_pixels(
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     *,
     distance: float = 1.0,
     discontinuities: bool | str = False,
@@ -48,7 +49,7 @@ def integrate_pixels(
     Parameters
     ----------
     normal_map
-        Normals, mask and camera.
+        Normals, mask and camera, or what :func:`reconstruct` takes for them.
     distance
         Mean distance along the optical axis of each component behind a :class:`Perspective` camera. Unused for
         :class:`Orthographic`.
@@ -76,7 +77,7 @@ def integrate_pixels(
     NormalMeshError
         ``distance`` is not positive, the equations could not be solved, or more memory is needed than there is.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     distance = checked_distance(distance)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")

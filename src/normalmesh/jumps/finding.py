@@ -16,7 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import checked_instance
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
@@ -32,6 +31,7 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.workspace import Workspace
 
@@ -64,7 +64,7 @@ REMEDY = "mask what you do not need, or do without it: discontinuities=False (--
 
 
 def find_jumps(
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     lines: ArrayLike | Sequence[ArrayLike] | None = None,
     *,
     discontinuities: bool | str = "auto",
@@ -75,6 +75,7 @@ def find_jumps(
     Parameters
     ----------
     normal_map
+        As for :func:`reconstruct`.
     lines
         The lines, if you know where they are: an edge image (H, W), nonzero on pixels beside a jump, or a list of
         polylines (K, 2) as u, v in px. They are moved by up to 2 px to where the normals differ most. The surface is
@@ -89,7 +90,7 @@ def find_jumps(
     Jumps
         For :func:`decimate` and :func:`integrate`. :func:`reconstruct` does all of this.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     chosen = checked_discontinuities(discontinuities)
     if chosen is False:
         raise NormalMeshError('discontinuities must be "auto" or True, not False')

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import checked_array, checked_image_shape, checked_instance
-from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
+from normalmesh.arguments import checked_image_shape, checked_instance
+from normalmesh.errors import NormalMeshError
 from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.flattening import Flattening, flattened, restored
@@ -19,15 +18,27 @@ from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Rem
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.normals.camera import MAX_COORDINATE, Camera, checked_camera
+from normalmesh.mesh.surface_arrays import (
+    check_faces,
+    check_positions,
+    check_units,
+    copied_faces,
+    copied_per_vertex,
+    copied_positions,
+)
+from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 
 if TYPE_CHECKING:
+    import meshio
+    import pyvista
+    import trimesh
     from matplotlib.axes import Axes
-    from pyvista import Plotter
+    from open3d.geometry import TriangleMesh
 
     from normalmesh.files.depth_tiff import GeoReference
+    from normalmesh.files.mesh_libraries import MeshLike
     from normalmesh.files.textures import Texture
     from normalmesh.integration.uncertainty import HeightDifference
     from normalmesh.mesh.solid import Solid
@@ -36,9 +47,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A triangle mesh in space: x right, y up, z towards the viewer. Immutable.
+    """A triangle mesh in space: x right, y up, z towards the viewer.
 
-    The arrays given are copied and become read-only: float64, int32, float64 and int32.
+    The arrays given are copied: float64, int32, float64 and int32. They may be written to, as other libraries require.
+    Nothing that depends on them is kept: normals, maps and files are of the vertices as they are. Screen positions and
+    components do not follow by themselves; make a new surface of other faces, by :meth:`from_mesh`.
 
     Parameters
     ----------
@@ -91,9 +104,9 @@ class Surface:
     flattening: Flattening | None = None
 
     def __post_init__(self) -> None:
-        vertices = _floats(self.vertices, 3, "vertices")
-        faces = _indices(self.faces, len(vertices))
-        screen = _floats(self.screen, 2, "screen")
+        vertices = copied_positions(self.vertices, 3, "vertices")
+        faces = copied_faces(self.faces, len(vertices))
+        screen = copied_positions(self.screen, 2, "screen")
         if len(screen) != len(vertices):
             raise NormalMeshError(f"screen has {len(screen)} positions but there are {len(vertices)} vertices")
         checked_camera(self.camera)
@@ -101,10 +114,10 @@ class Surface:
         check_units(self.units)
         self._check_origin()
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
-        components = _per_vertex(components, np.int32, len(vertices), "components")
+        components = copied_per_vertex(components, np.int32, len(vertices), "components")
         arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components)
         for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
-            object.__setattr__(self, name, _read_only(array))
+            object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", checked_image_shape(self.shape))
 
     def _check_origin(self) -> None:
@@ -150,7 +163,7 @@ class Surface:
         """
         checked_instance(mesh, ScreenMesh, "mesh")
         checked_camera(camera)
-        unknown = _per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
+        unknown = copied_per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
         return cls(
             camera.points(mesh.vertices, unknown),
             mesh.faces,
@@ -166,7 +179,13 @@ class Surface:
             repeats,
         )
 
-    @cached_property
+    def check_arrays(self) -> None:
+        """Raise :class:`NormalMeshError` if what was written into the arrays cannot be used: kernels rely on it."""
+        check_positions(self.vertices, 3, "vertices")
+        check_positions(self.screen, 2, "screen")
+        check_faces(self.faces, len(self.vertices))
+
+    @property
     def mesh(self) -> ScreenMesh:
         """The mesh on the screen."""
         return ScreenMesh(self.screen, self.faces)
@@ -181,27 +200,29 @@ class Surface:
         rows, columns = self.shape
         return np.stack([self.screen[:, 0] / columns, 1.0 - self.screen[:, 1] / rows], axis=1)
 
-    @cached_property
+    @property
     def face_normals(self) -> NDArray[np.float64]:
-        """Unit normals (M, 3) of the faces, towards the viewer; zero for a face without area."""
-        return _read_only(face_normals(self.vertices, self.faces))
+        """Unit normals (M, 3) of the faces, towards the viewer; zero for a face without area. Computed at each use."""
+        self.check_arrays()
+        return face_normals(self.vertices, self.faces)
 
-    @cached_property
+    @property
     def vertex_normals(self) -> NDArray[np.float64]:
         """Unit normals (N, 3) of the vertices: means of the adjacent faces' normals, weighted by area.
 
         A vertex without faces, or with faces without area, gets the direction towards the viewer. Where the surface
-        repeats, vertices on opposite sides have the same normal.
+        repeats, vertices on opposite sides have the same normal. Computed at each use.
         """
+        self.check_arrays()
         if self.repeats is None:
-            normals = _surface.vertex_normals(self.vertices, self.faces, self.faces)
+            normals: NDArray[np.float64] = _surface.vertex_normals(self.vertices, self.faces, self.faces)
         else:
             twins = self.repeats.wrap(self.mesh).first_twins
-            normals = _surface.vertex_normals(self.vertices, self.faces, _read_only(twins[self.faces]))[twins]
+            normals = _surface.vertex_normals(self.vertices, self.faces, twins[self.faces])[twins]
         bare = ~normals.any(axis=1)
         to_viewer = self.camera.towards_viewer * self.camera.rays(self.screen[bare, 0], self.screen[bare, 1])
         normals[bare] = to_viewer / np.linalg.norm(to_viewer, axis=1, keepdims=True)
-        return _read_only(normals)
+        return normals
 
     def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
         """Sample the depth at the pixel centres.
@@ -218,10 +239,10 @@ class Surface:
         (H, W) float64
             Depth in the unit of the surface, NaN outside the mesh.
         """
-        screen, owners = self.owners(shape)
+        mesh, owners = self.owners(shape)
         depth_map = np.empty(owners.shape, np.float64)
         depth = np.ascontiguousarray(self.camera.depth(self.vertices))
-        faces = (owners, screen, self.faces, depth, self.camera.is_central)
+        faces = (owners, mesh.vertices, mesh.faces, depth, self.camera.is_central)
         in_parallel(_surface.fill_depth, len(owners), *faces, depth_map, grain=64)
         return depth_map
 
@@ -243,13 +264,14 @@ class Surface:
         in_parallel(_surface.fill_normals, len(owners), owners, self.face_normals, normal_map, grain=256)
         return normal_map
 
-    def owners(self, shape: tuple[int, int] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Return the vertices (N, 2) in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""
+    def owners(self, shape: tuple[int, int] | None = None) -> tuple[ScreenMesh, NDArray[np.int32]]:
+        """Return the mesh in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""
         rows, columns = self.shape if shape is None else checked_image_shape(shape)
         screen = self.screen
         if (rows, columns) != self.shape:
             screen = screen * [columns / self.shape[1], rows / self.shape[0]]
-        return screen, pixel_faces(ScreenMesh(screen, self.faces), (rows, columns))
+        mesh = ScreenMesh(screen, self.faces)
+        return mesh, pixel_faces(mesh, (rows, columns))
 
     def uncertainty(self, noise: float | Noise | None = None) -> NDArray[np.float64]:
         """Compute the standard deviation of the height, or depth, of each vertex, from the noise of the normals.
@@ -346,6 +368,7 @@ class Surface:
         """
         from normalmesh.files.mesh_writing import write_surface
 
+        self.check_arrays()
         write_surface(self, path, texture, normals)
 
     def save_depth(self, path: str | PathLike[str], georeference: GeoReference | None = None) -> None:
@@ -433,6 +456,71 @@ class Surface:
 
         return solid_of(self, thickness, width)
 
+    @classmethod
+    def from_mesh(
+        cls,
+        mesh: MeshLike,
+        camera: Camera | None = None,
+        shape: tuple[int, int] | None = None,
+        units: str | None = None,
+    ) -> Surface:
+        """Return the surface of a mesh of another library, or of a file.
+
+        Parameters
+        ----------
+        mesh
+            A mesh of trimesh, Open3D, PyVista or meshio, vertices (N, 3) and faces (M, 3), or the path of a PLY, OBJ,
+            STL or GLB file, in the frame of the camera. If the viewer would see more backs than fronts of its faces,
+            they are turned over.
+        camera
+            The camera that sees the mesh. Default :class:`Orthographic`.
+        shape
+            Rows and columns of the image. Default: those of the smallest image that holds the mesh.
+        units
+            Unit of the vertices. Default: that of a trimesh mesh, else pixels.
+
+        Raises
+        ------
+        NormalMeshError
+            The mesh is invalid, or not in front of the camera.
+        """
+        from normalmesh.files.mesh_libraries import surface_of
+
+        return surface_of(mesh, camera, shape, units)
+
+    def to_trimesh(self) -> trimesh.Trimesh:
+        """Return a ``trimesh.Trimesh`` of the same vertices and faces, with normals and texture coordinates."""
+        from normalmesh.files.mesh_libraries import trimesh_of
+
+        return trimesh_of(self)
+
+    def to_open3d(self) -> TriangleMesh:
+        """Return an Open3D mesh of the same vertices and faces, with normals and texture coordinates.
+
+        It is an ``open3d.geometry.TriangleMesh``. Open3D is the extra ``normalmesh[open3d]``.
+        """
+        from normalmesh.files.mesh_libraries import open3d_of
+
+        return open3d_of(self)
+
+    def to_pyvista(self) -> pyvista.PolyData:
+        """Return a ``pyvista.PolyData`` of the same vertices and faces, with normals and texture coordinates.
+
+        PyVista is the extra ``normalmesh[view3d]``.
+        """
+        from normalmesh.files.mesh_libraries import pyvista_of
+
+        return pyvista_of(self)
+
+    def to_meshio(self) -> meshio.Mesh:
+        """Return a ``meshio.Mesh`` of the same vertices and faces, with normals.
+
+        meshio, which writes many formats of simulation programs, is the extra ``normalmesh[meshio]``.
+        """
+        from normalmesh.files.mesh_libraries import meshio_of
+
+        return meshio_of(self)
+
     def plot(self) -> tuple[Axes, Axes]:
         """Plot the shaded surface and its wireframe side by side with matplotlib.
 
@@ -449,7 +537,7 @@ class Surface:
 
         return plot_surface(self)
 
-    def view(self) -> Plotter:
+    def view(self) -> pyvista.Plotter:
         """Show the surface in a PyVista plotter; ``surface.view().show()`` opens its window.
 
         Returns
@@ -465,14 +553,14 @@ class Surface:
 
         return pyvista_view(self)
 
+    def _repr_html_(self) -> str | None:
+        """Return a viewer for notebooks, in which the surface can be turned."""
+        from normalmesh.report.notebook import html_or_none, surface_html
+
+        return html_or_none(surface_html, self)
+
     def __repr__(self) -> str:
-        return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera!r}, units={self.units!r})"
-
-
-def check_units(units: str) -> None:
-    """Raise an error unless ``units`` is the name of a unit."""
-    if not isinstance(units, str) or not units or not units.isprintable():
-        raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {repr_for_error(units)}")
+        return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera}, in {self.units})"
 
 
 def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -480,42 +568,3 @@ def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDA
     normals = np.empty((len(faces), 3))
     in_parallel(_surface.face_normals, len(faces), vertices, faces, normals, grain=100_000)
     return normals
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Make an array read-only, and return it."""
-    array.flags.writeable = False
-    return array
-
-
-def _floats(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
-    """Copy an array as float64 (N, width), or raise an error."""
-    array = checked_array(given, name, "finite numbers")
-    if array.ndim != 2 or array.shape[1] != width:
-        raise NormalMeshError(f"{name} must have the shape (N, {width}), not {shape_text(array.shape)}")
-    if not np.all(np.abs(array) <= MAX_COORDINATE):
-        raise NormalMeshError(f"{name} must be finite numbers, at most {MAX_COORDINATE:.0e}: files hold no larger ones")
-    return np.array(array, np.float64, order="C")
-
-
-def _indices(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
-    """Copy faces as int32 (M, 3), or raise an error."""
-    array = checked_array(given, "faces", "integers", "iu")
-    if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0:
-        raise NormalMeshError(f"faces must have the shape (M, 3), at least one, not {shape_text(array.shape)}")
-    if array.min() < 0 or array.max() >= vertex_count:
-        raise NormalMeshError(
-            f"faces name vertices {array.min()} to {array.max()}, but there are {vertex_count} vertices"
-        )
-    return np.array(array, np.int32, order="C")
-
-
-def _per_vertex(given: ArrayLike, dtype: type, vertex_count: int, name: str) -> NDArray[Any]:
-    """Copy one number for each vertex, or raise an error."""
-    array = checked_array(given, name)
-    if array.shape != (vertex_count,) or not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise NormalMeshError(
-            f"{name} must be one number for each of the {vertex_count} vertices, "
-            f"not {array.dtype} {shape_text(array.shape)}"
-        )
-    return np.array(array, dtype)

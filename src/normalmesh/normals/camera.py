@@ -109,6 +109,19 @@ class Camera(ABC):
     def ray_starts(self, u: Float, v: Float) -> Float:
         """Return the point (..., 3) on the viewing ray of each screen position from which :meth:`rays` counts."""
 
+    def screen(self, points: ArrayLike) -> Float:
+        """Return the screen positions (..., 2) at which points (..., 3) are seen; NaN for points behind the camera.
+
+        A point is ``u τ_u + v τ_v + z r₀``, or, seen by a central camera, a multiple of ``u τ_u + v τ_v + r₀``.
+        """
+        given = checked_vectors(points, 3, "points")
+        axes = np.column_stack([*self.tangents, self.rays(0.0, 0.0)])
+        places = np.linalg.solve(axes, given.reshape(-1, 3).T).T.astype(np.float64)
+        if self.is_central:
+            depth = places[:, 2:]
+            places = np.divide(places, depth, out=np.full_like(places, np.nan), where=depth > 0)
+        return places[:, :2].reshape(*given.shape[:-1], 2)
+
     @abstractmethod
     def check_depths(self, depths: Float, name: str) -> None:
         """Raise :class:`NormalMeshError` if the camera cannot see a point at one of these depths; NaN is ignored."""
@@ -126,6 +139,9 @@ class Camera(ABC):
     @abstractmethod
     def describe(self) -> str:
         """Return the camera in words, for people."""
+
+    def __str__(self) -> str:
+        return self.describe()
 
     def matrix(self, pixel_centre: str = "integer") -> Float | None:
         """Return the matrix (3, 3) of intrinsics as :meth:`Perspective.from_matrix` takes it; None if there is none."""

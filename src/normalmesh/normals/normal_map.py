@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
 from normalmesh.errors import NormalMeshError, shape_text
@@ -186,6 +186,12 @@ class NormalMap:
         """Number of pixels in the mask."""
         return int(np.count_nonzero(self.mask))
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the normals (H, W, 3), for ``np.asarray(normal_map)``: read-only unless they are copied."""
+        if copy is None:
+            return np.asarray(self.normals, dtype)
+        return np.array(self.normals, dtype, copy=copy)
+
     def rectangle(self) -> Rectangle:
         """Return the smallest rectangle (top, left, height, width) that holds the foreground."""
         return rectangle_of(np.any(self.mask, axis=1), np.any(self.mask, axis=0))
@@ -315,9 +321,15 @@ class NormalMap:
 
         save_normal_map(self, path, convention, bits, matrix)
 
+    def _repr_html_(self) -> str | None:
+        """Return a picture and figures for notebooks."""
+        from normalmesh.report.notebook import html_or_none, normal_map_html
+
+        return html_or_none(normal_map_html, self)
+
     def __repr__(self) -> str:
         rows, columns = self.shape
-        return f"NormalMap({rows}×{columns}, {self.foreground} foreground pixels, {self.camera!r})"
+        return f"NormalMap({columns} × {rows} pixels, {self.foreground} of them foreground, {self.camera})"
 
 
 def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:

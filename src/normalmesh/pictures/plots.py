@@ -11,7 +11,7 @@ from normalmesh.arguments import checked_instance
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.oblique import oblique
 from normalmesh.pictures.panels import CUT, EDGE, cut_edges, edges
@@ -77,7 +77,7 @@ def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
 
 def plot_error(
     surface: Surface,
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     ax: Axes | None = None,
     *,
     depth: ArrayLike | None = None,
@@ -105,7 +105,8 @@ def plot_error(
     checked_instance(surface, Surface, "surface")
     if align is not None and depth is None:
         raise NormalMeshError("align is for the error of the depth: give the true depth, too")
-    check_same_shape(surface, checked_instance(normal_map, NormalMap, "normal_map"))
+    normal_map = as_normal_map(normal_map)
+    check_same_shape(surface, normal_map)
     if depth is not None:
         return _plot_depth_error(evaluate(surface, normal_map, depth, align=align), surface, ax)
     ax = _axes(surface, ax)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from normalmesh.errors import NormalMeshError
+from normalmesh.files.mesh_libraries import pyvista_of
 
 if TYPE_CHECKING:
     from pyvista import Plotter
@@ -32,15 +30,9 @@ def pyvista_view(surface: Surface, **options: Any) -> Plotter:
     NormalMeshError
         If PyVista is not installed: ``pip install normalmesh[view3d]``.
     """
-    try:
-        import pyvista
-    except ImportError as error:
-        raise NormalMeshError("viewing requires PyVista; pip install 'normalmesh[view3d]'") from error
+    mesh = pyvista_of(surface)
+    import pyvista
 
-    counted = np.insert(surface.faces, 0, 3, axis=1)
-    mesh = pyvista.PolyData(surface.vertices.copy(), counted.ravel())
-    mesh.point_data["Normals"] = surface.vertex_normals.copy()
-    mesh.point_data.active_normals_name = "Normals"
     plotter = pyvista.Plotter(**options)
     plotter.add_mesh(mesh, color="#e8e2d6", smooth_shading=True, backface_params={"color": "#8fa6cc"})
     plotter.view_xy()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from numbers import Integral
+from os import PathLike
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_choice, checked_int, checked_nonzero, checked_positive
 from normalmesh.decimation.decimation_options import STARTS
@@ -21,6 +22,7 @@ from normalmesh.integration.mesh_integration import INTEGRATION_BYTES
 from normalmesh.jumps.finding import FIRST_VERTICES, JUMP_VERTICES, MIN_COMPONENT, ROBUST_BYTES, checked_discontinuities
 from normalmesh.normals.noise import NEGLIGIBLE, noise_of, sample_bytes
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 
 # Bytes beside the normal map, measured by ``python -m benchmarks.memory``.
 #: Independent of the size; per pixel of the image; and per pixel of a map that is smoothed against noise.
@@ -212,7 +214,7 @@ def _by_threshold(counts: MaskCounts, threshold: float) -> int:
 
 
 def estimate_memory(
-    normal_map: NormalMap | ArrayLike | tuple[int, int],
+    normal_map: NormalMapLike | tuple[int, int],
     *,
     vertices: int | None = None,
     threshold: float | None = None,
@@ -227,10 +229,11 @@ def estimate_memory(
     Parameters
     ----------
     normal_map
-        The normal map, or its mask (H, W). If neither is known, the numbers of pixels of the image and of its
-        foreground, which is then taken to be one solid part: thin parts, holes and many components need more.
+        The normal map, as for :func:`reconstruct`, or its mask (H, W). If neither is known, the numbers of pixels of
+        the image and of its foreground, which is then taken to be one solid part: thin parts, holes and many
+        components need more.
     vertices, threshold, compression
-        Where to stop: one of them, as for :func:`reconstruct`,
+        Where to stop: one of them, as for :func:`reconstruct`, with the same default,
     max_angle, max_error
         or one or two of these, as for :func:`reconstruct_within`.
     start, discontinuities
@@ -244,6 +247,8 @@ def estimate_memory(
         ends with an error where it would need more memory than is allowed.
     """
     checked_choice(start, STARTS, "start")
+    if _holds_normals(normal_map):
+        normal_map = as_normal_map(normal_map)
     cuts = checked_discontinuities(discontinuities) is not False
     bounds = {"max_angle": max_angle, "max_error": max_error}
     within = [name for name, value in bounds.items() if value is not None and checked_positive(value, name)]
@@ -255,21 +260,28 @@ def estimate_memory(
     return _informed(Estimate.within(_counts(normal_map), max_error is not None, start, cuts), normal_map).memory
 
 
-def _informed(estimate: Estimate, given: NormalMap | ArrayLike | tuple[int, int]) -> Estimate:
+def _holds_normals(given: object) -> bool:
+    """Return whether a value is more than a mask or numbers of pixels: a file, an image, or an array (H, W, 3)."""
+    if isinstance(given, NormalMap | tuple | list):
+        return False
+    return isinstance(given, str | PathLike) or np.ndim(given) == 3  # type: ignore[arg-type]
+
+
+def _informed(estimate: Estimate, given: NormalMapLike | tuple[int, int]) -> Estimate:
     """Return an estimate that considers the noise of a map, if that is given."""
     if not isinstance(given, NormalMap):
         return estimate
     return replace(estimate, smooths=noise_of(given, None).largest.degrees >= NEGLIGIBLE)
 
 
-def _counts(given: NormalMap | ArrayLike | tuple[int, int]) -> MaskCounts:
+def _counts(given: NormalMapLike | tuple[int, int]) -> MaskCounts:
     """Return the counts of a map, of a mask, or of a solid foreground of so many pixels."""
     if isinstance(given, NormalMap):
         return MaskCounts.of(given.mask)
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(each, Integral) for each in given):
         pixels = checked_int(given[0], 1, "the number of pixels", 2**60)
         return MaskCounts.solid(pixels, checked_int(given[1], 1, "the number of foreground pixels", pixels))
-    mask = checked_nonzero(given, "normal_map")
+    mask = checked_nonzero(given, "normal_map")  # type: ignore[arg-type]  # checked there
     if mask.ndim != 2 or not mask.any():
         raise NormalMeshError(
             "normal_map must be a NormalMap, a mask (H, W) with a foreground pixel, or the numbers of pixels of the "

@@ -8,7 +8,6 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from normalmesh.arguments import checked_instance
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
@@ -16,7 +15,7 @@ from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.pipeline import (
     begun,
@@ -32,7 +31,7 @@ from normalmesh.runtime.threads import limited_threads
 
 
 def reconstruct_levels(
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     vertices: Sequence[int],
     *,
     tileable: bool | str = False,
@@ -51,6 +50,7 @@ def reconstruct_levels(
     Parameters
     ----------
     normal_map
+        As for :func:`reconstruct`.
     vertices
         Decreasing numbers of vertices, cuts included.
     tileable, decimation, threads, memory_limit, jumps, progress, **integration
@@ -61,7 +61,7 @@ def reconstruct_levels(
     list of Surface
         Finest first; the first is the same as from :func:`reconstruct`.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     targets = checked_levels(vertices)
     options = checked_options(normal_map, "default", decimation, integration, tileable)
     with limited_memory(memory_limit), limited_threads(threads):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from numpy.typing import ArrayLike
 
-from normalmesh.arguments import checked_choice, checked_instance, replaced_options
+from normalmesh.arguments import checked_choice, replaced_options
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.mask_counts import MaskCounts
@@ -27,6 +27,7 @@ from normalmesh.mesh.repeats import Repeats, checked_tileable, wrapped
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.estimates import REMEDY, Estimate
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
@@ -58,7 +59,7 @@ PRESETS = {
 
 
 def reconstruct(
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     *,
     vertices: int | None = None,
     threshold: float | None = None,
@@ -77,10 +78,11 @@ def reconstruct(
     Parameters
     ----------
     normal_map
-        From :func:`read_normal_map`, :func:`photometric_stereo` or an array, with any mask and camera.
+        A :class:`NormalMap`, with any mask and camera, or the path of a file, an array or a tensor (H, W, 3), or a
+        Pillow image, which :func:`read_normal_map` reads: call it yourself to give a mask, a camera or a convention.
     vertices, threshold, compression
-        Where to stop: exactly one of them, see :func:`decimate`. The number of vertices is that of the surface, cuts
-        included.
+        Where to stop: one of them, see :func:`decimate`; by default ``compression=0.98``, which leaves 2 vertices per
+        100 foreground pixels. The number of vertices is that of the surface, cuts included.
     preset
         ``"default"``, or ``"paper"`` for the method exactly as published.
     tileable
@@ -116,8 +118,8 @@ def reconstruct(
         An option is invalid, or the reconstruction needs more memory than there is. Both are found before work begins,
         except that the content decides how many vertices a threshold leaves.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
     rule = StoppingRule(vertices, threshold, compression)
+    normal_map = as_normal_map(normal_map)
     options = checked_options(normal_map, preset, decimation, integration, tileable)
     with limited_memory(memory_limit), limited_threads(threads):
         repeats = checked_repeats(normal_map, options)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from normalmesh.arguments import checked_bool, checked_instance, checked_int, checked_path
+from normalmesh.arguments import checked_bool, checked_int, checked_path
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error
@@ -22,6 +22,7 @@ from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.pipeline import Preset, checked_options
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import limited_memory, memory_left
@@ -44,7 +45,7 @@ MAX_WORKERS = 4096
 
 
 def reconstruct_tiled(
-    normal_map: NormalMap | MapOnDisk | str | PathLike[str],
+    normal_map: NormalMapLike | MapOnDisk,
     *,
     vertices: int | None = None,
     threshold: float | None = None,
@@ -69,9 +70,10 @@ def reconstruct_tiled(
     Parameters
     ----------
     normal_map
-        A map in memory, one that stays on disk (:meth:`NormalMap.open`), or the path of a file to open in that way.
+        A map or an array in memory, a map that stays on disk (:meth:`NormalMap.open`), or the path of a file to open
+        in that way.
     vertices, threshold, compression
-        Where to stop: exactly one of them, see :func:`reconstruct`.
+        Where to stop: one of them, see :func:`reconstruct`; by default ``compression=0.98``.
     tiles
         Side of a tile in pixels, a multiple of 128. A process needs about 60 bytes per pixel of a tile.
     client
@@ -145,10 +147,10 @@ def checked_tile(side: object, name: str = "tiles") -> int:
     return number
 
 
-def _opened(given: object) -> NormalMap | MapOnDisk:
+def _opened(given: NormalMapLike | MapOnDisk) -> NormalMap | MapOnDisk:
     if isinstance(given, str | PathLike):
         return NormalMap.open(checked_path(given, "normal_map"))
-    return given if isinstance(given, MapOnDisk) else checked_instance(given, NormalMap, "normal_map")
+    return given if isinstance(given, MapOnDisk) else as_normal_map(given)
 
 
 def _seen(opened: NormalMap | MapOnDisk, engine: Engine) -> NormalMap | MapOnDisk:

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import checked_instance, checked_positive
+from normalmesh.arguments import checked_positive
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import RULES
@@ -27,6 +27,7 @@ from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.estimates import FINEST, FINEST_COMPARED, FIRST, REMEDY, USUAL_TRIALS, Estimate
 from normalmesh.reconstruction.pipeline import checked_options, checked_repeats, jumps_and_hierarchy, reconstruct
 from normalmesh.reconstruction.shortfalls import report_shortfalls
@@ -56,7 +57,7 @@ class _Further(TypedDict):
 
 
 def reconstruct_within(
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     *,
     max_angle: float | None = None,
     max_error: float | None = None,
@@ -76,6 +77,7 @@ def reconstruct_within(
     Parameters
     ----------
     normal_map
+        As for :func:`reconstruct`.
     max_angle
         Maximal mean angle in degrees between faces and the normals of their pixels, as the MAE of :func:`evaluate`,
         but foreground pixels that no face covers count as 90°. It includes the noise of the normals, so it cannot be
@@ -99,7 +101,7 @@ def reconstruct_within(
     NormalMeshError
         No bound is given, or not even the finest surface satisfies it.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     bounds = {"max_angle": max_angle, "max_error": max_error}
     given = {name: checked_positive(value, name) for name, value in bounds.items() if value is not None}
     if not given:

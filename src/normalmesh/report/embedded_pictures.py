@@ -24,14 +24,14 @@ MAX_SIDE = 1600
 MAX_PNG_BYTES = 1_000_000
 
 
-def normals_address(normal_map: NormalMap) -> str:
-    """Return the URL of the normal map as a colour image, transparent outside the mask."""
+def normals_address(normal_map: NormalMap, side: int = MAX_SIDE) -> str:
+    """Return the URL of the normal map as a colour image of sides up to ``side``, transparent outside the mask."""
     from PIL import Image
 
     # Large maps are subsampled first: averaging would double the memory.
-    step = max(max(normal_map.shape) // (2 * MAX_SIDE), 1)
+    step = max(max(normal_map.shape) // (2 * side), 1)
     colours, mask = normal_colours(normal_map.normals[::step, ::step]), normal_map.mask[::step, ::step]
-    return _address(Image.fromarray(np.dstack([colours, (255 * mask).astype(np.uint8)])))
+    return _address(Image.fromarray(np.dstack([colours, (255 * mask).astype(np.uint8)])), side)
 
 
 def photo_address(texture: Texture, shape: tuple[int, int]) -> str:
@@ -41,8 +41,8 @@ def photo_address(texture: Texture, shape: tuple[int, int]) -> str:
     return _address(image.convert("RGB"))
 
 
-def _address(image: Image) -> str:
-    image.thumbnail((MAX_SIDE, MAX_SIDE))
+def _address(image: Image, side: int = MAX_SIDE) -> str:
+    image.thumbnail((side, side))
     content, kind = _encoded(image, "PNG"), "png"
     if len(content) > MAX_PNG_BYTES:
         if image.mode == "RGBA":

@@ -77,7 +77,7 @@ class Figures:
         details = [("Image size", f"{columns} × {rows} pixels")]
         if normal_map is not None:
             headline.append(("Compression", f"{100 * (1 - len(surface.vertices) / normal_map.foreground):.2f} %"))
-            details += _about_map(normal_map)
+            details += about_map(normal_map)
         if errors is not None and np.isfinite(errors.mean):
             headline.append(("Mean angular error", f"{errors.mean:.2f}°"))
             details.append(("Angular error", f"median {errors.median:.2f}°, 95 % below {errors.high:.2f}°"))
@@ -110,7 +110,8 @@ def count(number: int | np.integer) -> str:
     return f"{number:,}".replace(",", "\u202f")
 
 
-def _about_map(normal_map: NormalMap) -> Rows:
+def about_map(normal_map: NormalMap) -> Rows:
+    """Return the foreground of a map, and what was repaired in it."""
     repairs, share = normal_map.repairs, 100 * normal_map.foreground / normal_map.mask.size
     rows = [("Foreground", f"{count(normal_map.foreground)} pixels ({share:.1f} %)")]
     repaired = {
@@ -127,7 +128,7 @@ def _about_map(normal_map: NormalMap) -> Rows:
 
 def _about_surface(surface: Surface) -> Rows:
     rows = [
-        ("Camera", str(surface.camera)),
+        ("Camera", surface.camera.describe()),
         ("Components", count(int(surface.components.max()) + 1)),
         ("Extent", _extent(surface.vertices, surface.units)),
     ]

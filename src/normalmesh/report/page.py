@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from os import PathLike, fspath
@@ -143,6 +144,15 @@ def mesh_page(model: TriangleModel, source: str | PathLike[str] | None = None) -
     return _page(geometry, shadings, Figures.of_mesh(model.vertices, model.faces), {}, source, {})
 
 
+def embedded_page(surface: Surface, shown: Surface) -> bytes:
+    """Return a page for a frame of a notebook: the viewer of ``shown``, and some figures of ``surface``."""
+    shadings = {"density": density(shown.screen, shown.faces, "px")}
+    geometry = Geometry(shown.vertices, shown.faces, {"density": shadings["density"].values}, None, cut_edges(shown))
+    figures = Figures.of_surface(surface, None, None, None, ())
+    rows = [*figures.headline, *(row for row in figures.details if row[0] == "Extent")]
+    return _page(geometry, shadings, replace(figures, headline=rows, warnings=()), {}, None, {}, "embedded")
+
+
 def _page(
     geometry: Geometry,
     shadings: Mapping[str, Shading],
@@ -150,27 +160,29 @@ def _page(
     pictures: Mapping[str, str | None],
     source: str | PathLike[str] | None,
     settings: Mapping[str, object],
+    layout: str = "page",
 ) -> bytes:
-    packed, layout = geometry.packed()
+    packed, arrays = geometry.packed()
     scales = {name: {"low": shading.low, "high": shading.high} for name, shading in shadings.items()}
     shown = ["light", "normal", *shadings, *(["photo"] if pictures.get("photo") else [])]
     title = "Surface" if source is None else Path(fspath(source)).name or fspath(source)
-    about = {**layout, "scales": scales, "photo": pictures.get("photo")}
+    about = {**arrays, "scales": scales, "photo": pictures.get("photo")}
     page = Template(_resource("page.html")).substitute(
+        layout=layout,
         title=escape(path_text(title)),
         version=escape(__version__),
         style=_resource("page.css"),
         three=_resource("three.bundle.min.js"),
         viewer=_resource("viewer.js"),
         shadings="".join(_radio(name) for name in shown),
-        jumps_hidden="" if "cuts" in layout["arrays"] else "hidden",
+        jumps_hidden="" if "cuts" in arrays["arrays"] else "hidden",
         map_hidden="" if pictures.get("map") else "hidden",
         map=escape(pictures.get("map") or "data:,"),
         headline="".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in figures.headline
         ),
         warnings=_warnings(figures.warnings),
-        tables=_tables(figures, settings),
+        tables=_tables(figures, settings) if layout == "page" else "",
         about=_json(about),
         geometry=packed,
     )

@@ -47,11 +47,11 @@ class AngularErrors:
         """Measure the angular errors of a surface."""
         _, owners = surface.owners(normal_map.shape)
         count, total = np.zeros(len(surface.faces)), np.zeros(len(surface.faces))
-        found = []
+        found, normals = [], surface.face_normals
         for rows in row_blocks(owners.shape):
             here = (owners[rows] >= 0) & normal_map.mask[rows]
             faces = owners[rows][here]
-            angles = np.nan_to_num(angles_between(surface.face_normals[faces], normal_map.normals[rows][here]))
+            angles = np.nan_to_num(angles_between(normals[faces], normal_map.normals[rows][here]))
             count += np.bincount(faces, minlength=len(count))
             total += np.bincount(faces, angles, len(count))
             found.append(angles.astype(np.float32))

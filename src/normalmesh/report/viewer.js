@@ -181,6 +181,11 @@
     controls.minDistance = 0.05;
     controls.maxDistance = 12;
     controls.screenSpacePanning = true;
+    if (document.documentElement.dataset.layout === "embedded") {
+      // The wheel scrolls the notebook until the surface has been touched.
+      controls.enableZoom = false;
+      canvas.addEventListener("pointerdown", () => { controls.enableZoom = true; }, { once: true });
+    }
 
     let waiting = false, wires = null;
     // The angles of the last preset view; null once the user has moved the camera.

@@ -25,6 +25,7 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.origin import Remeshing, RemeshingRound
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
 #: Regularisation λ so large that the normals no longer matter: flips are then Delaunay on the surface, and moves lead
@@ -62,7 +63,7 @@ class IsotropicMesh(ScreenMesh):
 
 
 def remesh_isotropic(
-    normal_map: NormalMap,
+    normal_map: NormalMapLike,
     *,
     error: float | None = None,
     vertices: int | None = None,
@@ -79,7 +80,7 @@ def remesh_isotropic(
     Parameters
     ----------
     normal_map
-        The map. All components and holes of its mask are kept.
+        As for :func:`reconstruct`. All components and holes of its mask are kept.
     error
         ε in pixels.
     vertices
@@ -104,7 +105,7 @@ def remesh_isotropic(
     h = √(3ε/κ), which is the same at the radius and lets any count be reached. Edges of up to two pixels on the screen
     are not split. Besides the map, about 160 bytes are needed for each foreground pixel.
     """
-    checked_instance(normal_map, NormalMap, "normal_map")
+    normal_map = as_normal_map(normal_map)
     if (error is None) == (vertices is None):
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
     target = None if vertices is None else checked_int(vertices, 3, "vertices", MAX_VERTICES)

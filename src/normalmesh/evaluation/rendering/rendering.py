@@ -18,7 +18,7 @@ from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
 from normalmesh.evaluation.synthetic.relief_case import exact_case
 from normalmesh.files.mesh_reading import used_vertices
-from normalmesh.mesh.surface import check_units
+from normalmesh.mesh.surface_arrays import check_units
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.row_blocks import row_blocks
@@ -187,14 +187,9 @@ def _check_memory(shape: tuple[int, int]) -> None:
 
 def share_outside(vertices: Float, camera: Camera, shape: tuple[int, int]) -> float:
     """Return the share of vertices (N, 3) that are outside the image by more than a pixel, or behind the camera."""
-    axes = np.column_stack([*camera.tangents, camera.rays(0.0, 0.0)])
-    u, v, depth = np.linalg.solve(axes, vertices.T)
-    seen = np.ones(len(u), np.bool_)
-    if camera.is_central:
-        seen = depth > 0
-        u, v = np.divide(u, depth, where=seen, out=u), np.divide(v, depth, where=seen, out=v)
+    u, v = camera.screen(vertices).T  # NaN behind the camera
     rows, columns = shape
-    return 1 - float(np.mean(seen & (u > -1) & (u < columns + 1) & (v > -1) & (v < rows + 1)))
+    return 1 - float(np.mean((u > -1) & (u < columns + 1) & (v > -1) & (v < rows + 1)))
 
 
 def _embree() -> tuple[type, type]:
