@@ -139,7 +139,8 @@ def evaluate(
           for MADE by the median ratio.
         - ``"rigid"``: the surface is moved and turned in space so that the squared distances between points of the same
           pixel are least. It forgives a tilt, which inaccurate lights cause.
-        - ``"similarity"``: the same with a scale. Behind a perspective camera, this is the alignment of the paper.
+        - ``"similarity"``: the same with a scale. The paper measures after "a non-rigid alignment" that removes the
+          scale, and does not define it further; this is the usual one.
 
         After a rotation, errors are still differences of depth between points of the same pixel, for MADE less their
         median, and normals are turned, too.
