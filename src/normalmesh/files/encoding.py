@@ -28,11 +28,11 @@ def encode_normals(path: Path, normals: NDArray[np.floating], mask: NDArray[np.b
 
 
 def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
-    """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix.
+    """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix: TIFF, NPY or EXR.
 
     Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
     """
-    suffix = checked_suffix(path, DEPTH_SUFFIXES, "depths")
+    suffix = checked_suffix(path, tuple(_DEPTH_ENCODERS), "depths")
     error, doubles = rounding(depth), False
     if error > depth_tolerance(depth):
         doubles = suffix != ".exr"
@@ -149,4 +149,4 @@ _DEPTH_ENCODERS: dict[str, Callable[[Floats, Path], bytes]] = {
 #: Suffixes of TIFF files, and of files of normals and of depths that can be written.
 TIFF_SUFFIXES = (".tif", ".tiff")
 NORMALS_SUFFIXES = tuple(_NORMAL_ENCODERS)
-DEPTH_SUFFIXES = tuple(_DEPTH_ENCODERS)
+DEPTH_SUFFIXES = (*_DEPTH_ENCODERS, ".png")

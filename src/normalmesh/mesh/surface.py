@@ -274,11 +274,15 @@ class Surface:
         write_surface(self, path, texture, normals)
 
     def save_depth(self, path: str | PathLike[str], georeference: GeoReference | None = None) -> None:
-        """Write the :meth:`depth_map` as TIFF, EXR or NPY, by the suffix of ``path``.
+        """Write the :meth:`depth_map` as TIFF, EXR, NPY or PNG, by the suffix of ``path``.
 
         TIFF files are cloud-optimised GeoTIFFs: tiles of 512² pixels, compressed without loss, with overviews, NaN as
         the value of missing data. They are made row of tiles by row of tiles, so the image may be larger than memory.
         Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
+
+        PNG files are displacement maps: grey, 16 bit, bright towards the viewer, in 65 534 steps from the lowest to the
+        highest point; 0 (black) where there is no surface. Their range and unit are in their text and in a JSON file
+        of the same name, from which :func:`read_depth_map` and :func:`read_height_range` read them.
 
         Parameters
         ----------
