@@ -53,19 +53,18 @@ class GlbFile:
         faces: int,
         material: dict[str, Any],
         extras: dict[str, Any],
-        origin: NDArray[np.float64] | None = None,
+        node: dict[str, Any],
     ) -> bytes:
-        """Return the bytes of the file; positions are relative to ``origin`` (3,).
+        """Return the bytes of the file; ``node`` has the properties of the node of the mesh, such as its translation.
 
         Textures are clamped at the border of the image.
         """
-        placement = {} if origin is None else {"translation": origin.tolist()}
         primitive = {"attributes": attributes, "indices": faces, "material": 0}
         tree: dict[str, Any] = {
             "asset": {"version": "2.0", "generator": "normalmesh"},
             "scene": 0,
             "scenes": [{"nodes": [0]}],
-            "nodes": [{"name": name, "mesh": 0, **placement}],
+            "nodes": [{"name": name, "mesh": 0, **node}],
             "meshes": [{"name": name, "extras": extras, "primitives": [primitive]}],
             "materials": [{"name": name, **material}],
             "accessors": self._accessors,

@@ -181,7 +181,10 @@ def read_height_range(path: str | PathLike[str]) -> HeightRange | None:
         given = {name: content[name] for name in HeightRange.__dataclass_fields__ if content.get(name) is not None}
         if "K" in given:
             given["K"] = tuple(tuple(map(float, row)) for row in given["K"])
-        return HeightRange(**given)
+        try:
+            return HeightRange(**given)
+        except NormalMeshError as error:
+            raise unusable(source, str(error)) from error
 
 
 def _may_describe(path: Path) -> bool:

@@ -27,6 +27,8 @@ BYTES = 100
 def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[Trimesh]:
     """Return the meshes of a file, each in its place; ``options`` are those of trimesh.
 
+    GLB files of this program are read in the coordinates of their surface, not in those of their scene.
+
     ``include_cache`` keeps the normals of the file, which are in the cache of a mesh.
     """
     import trimesh
@@ -38,6 +40,7 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
     with reading(path, KIND):
         content = path.read_bytes()
         MESH_FORMATS[suffix].check_content(content)
+        content = MESH_FORMATS[suffix].as_surface(content)
         # The name of the file stays unknown to trimesh, which would pass it on to what it writes.
         scene = trimesh.load_scene(io.BytesIO(content), file_type=suffix[1:], resolver=_neighbours(path), **options)
         placed = [scene.graph[node] for node in scene.graph.nodes_geometry]

@@ -212,7 +212,8 @@ class _Writer:
         attributes = {name: file.attribute(values) for name, values in arrays.items()}
         material = {"pbrMetallicRoughness": matt, "doubleSided": True}
         extras = {"units": surface.units}
-        return file.contents(tile.name, attributes, file.faces(local), material, extras, _y_up(origin)), error
+        node = {"translation": _y_up(origin).tolist()}
+        return file.contents(tile.name, attributes, file.faces(local), material, extras, node), error
 
 
 def _y_up(vectors: Float) -> Float:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyvista import Plotter
 
     from normalmesh.files.depth_tiff import GeoReference
+    from normalmesh.files.glb_placement import Scale
     from normalmesh.files.textures import Texture
 
 
@@ -228,11 +229,21 @@ class Surface:
             screen = screen * [columns / self.shape[1], rows / self.shape[0]]
         return screen, pixel_faces(ScreenMesh(screen, self.faces), (rows, columns))
 
-    def save(self, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None) -> None:
+    def save(
+        self,
+        path: str | PathLike[str],
+        texture: Texture | None = None,
+        normals: NormalMap | None = None,
+        *,
+        scale: Scale = "auto",
+        centred: bool = True,
+    ) -> None:
         """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``, or as 3D Tiles to a folder.
 
         Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
-        the surface: glTF readers interpret them as metres. All but STL carry texture coordinates. So far from the
+        the surface. All but STL carry normals and texture coordinates. The node of a GLB file scales and moves them: to
+        metres, the unit of glTF, and with the centre of the bounding box at the origin, see ``scale`` and ``centred``.
+        Commands and functions of normalmesh read such a file in the coordinates of the surface again. So far from the
         origin that float32 would round them by more than a thousandth of a pixel, PLY stores float64, and GLB positions
         relative to the translation of its node; STL cannot, and warns.
 
@@ -257,6 +268,11 @@ class Surface:
         normals
             For GLB: embedded as a normal texture, so that a coarse mesh is shaded like the full map. It must show the
             same image, at any resolution; it is reduced to 8192 pixels if it is larger.
+        scale
+            For GLB: metres per unit of the surface. ``"auto"``: as its unit says (mm, m, µm, …), or, if that is no
+            length (px), such that the longest side of the bounding box is 1. ``"none"``: 1.
+        centred
+            For GLB: whether to move the centre of the bounding box to the origin.
 
         Raises
         ------
@@ -271,7 +287,7 @@ class Surface:
         """
         from normalmesh.files.mesh_writing import write_surface
 
-        write_surface(self, path, texture, normals)
+        write_surface(self, path, texture, normals, scale, centred)
 
     def save_depth(self, path: str | PathLike[str], georeference: GeoReference | None = None) -> None:
         """Write the :meth:`depth_map` as TIFF, EXR, NPY or PNG, by the suffix of ``path``.
