@@ -218,7 +218,7 @@ def test_depth_maps_are_written(medallion, photo):
     assert textured.stderr == (
         "normalmesh: error: d.tif cannot have a texture: a depth map has no colours; write GLB or OBJ instead\n"
     )
-    other = reconstruct(medallion, "-o", "m.glb", "--depth", "d.png")
+    other = reconstruct(medallion, "-o", "m.glb", "--depth", "d.jpg")
     assert "the suffix of depths must be one of" in other.stderr
     several = reconstruct(medallion, photo, "-o", "out", "--depth", "d.tif")
     assert "--depth must contain {stem} if there are several inputs" in several.stderr

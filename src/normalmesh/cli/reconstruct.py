@@ -11,6 +11,7 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
 from normalmesh.cli.output_files import reject_clashes
+from normalmesh.cli.output_options import output_options
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.shared_options import Positive, byte_size, max_pixels_option, reading_options, stopping_options
 from normalmesh.cli.tile_options import Tiling, tiling_options
@@ -20,13 +21,7 @@ POSITIVE = Positive()
 
 @click.command()
 @click.argument("normals", nargs=-1, required=True, metavar="NORMALS...")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(),
-    help="Mesh file (PLY, OBJ, GLB, STL), depth map (TIFF, NPY, EXR), folder/ for 3D Tiles, or folder for several "
-    "inputs; default: GLB next to NORMALS.",
-)
+@output_options
 @reading_options
 @stopping_options
 @click.option("--focal-px", type=POSITIVE, help="Focal length in pixels of a perspective camera, instead of --camera.")
@@ -38,7 +33,7 @@ POSITIVE = Positive()
 @click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
 )
-@click.option("--depth", type=click.Path(), help="Write the depth map, too, as TIFF, NPY or EXR.")
+@click.option("--depth", type=click.Path(), help="The same as another -o with heights, of the finest level.")
 @click.option("--jumps", type=click.Path(), help="Write a PNG of the edges along which the surface is cut.")
 @click.option("--preview", is_flag=True, help="Write a preview picture, OUT.preview.png.")
 @click.option("--report", is_flag=True, help="Write an HTML report, OUT.html.")
@@ -60,7 +55,7 @@ def reconstruct(
     context: click.Context,
     /,
     normals: tuple[str, ...],
-    output: str | None,
+    outputs: tuple[str, ...],
     mask: str | None,
     prior: str | None,
     texture: str | None,
@@ -81,9 +76,9 @@ def reconstruct(
 ) -> None:
     """Reconstruct surfaces from normal maps, and print their figures.
 
-    NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in --mask, --texture, --prior,
-    --jump-lines, --depth and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails
-    does not stop the others.
+    NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in -o, --mask, --texture,
+    --prior, --jump-lines, --depth and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that
+    fails does not stop the others.
 
     Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
     --max-error or --lod.
@@ -94,7 +89,7 @@ def reconstruct(
     settings = Settings(**options, tiling=tiling)
     companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines}
     companions |= {"depth": depth, "jumps": jumps}
-    tasks = tasks_of(normals, output, companions)
+    tasks = tasks_of(normals, outputs, companions)
     if len(tasks) > 1 and work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
     reject_clashes(tasks, settings)

@@ -30,6 +30,8 @@ class RunSummary:
     levels
         Vertices, the number of them that was asked for, faces, compression, mean angle to the normals and coverage of
         each surface, finest first. The angle is None for a map that stays on disk.
+    strength
+        Factor of the heights in all files; the figures are of the surface before.
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
@@ -42,6 +44,7 @@ class RunSummary:
     levels: list[dict[str, Any]] = field(default_factory=list)
     jumps: dict[str, Any] | None = None
     jumps_text: str | None = None
+    strength: float = 1.0
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -75,7 +78,7 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps")
+        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "strength")
         content |= first
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
@@ -99,6 +102,8 @@ class RunSummary:
                 else ""
             )
             lines.append(f"jumps        {self.jumps_text}{hint}")
+        if self.strength != 1:
+            lines.append(f"strength     heights multiplied by {self.strength:g} in all files: no measurement")
         return [*lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
     def line(self) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from normalmesh.cli.tile_options import Tiling
     from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.alpha import Alpha
+    from normalmesh.files.glb_placement import Scale
     from normalmesh.files.maps_on_disk import MapOnDisk
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.camera import Camera
@@ -49,6 +50,9 @@ class Settings:
     memory_limit: float | None
     preview: bool
     report: bool
+    scale: Scale | None = None
+    no_centre: bool = False
+    strength: float | None = None
     tiling: Tiling | None = None
 
     def __post_init__(self) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from normalmesh.mesh.surface import Surface
 
 #: Grey and roughness of a surface without texture: matt, so that shape shows.
 GREY = 0.8
@@ -17,6 +20,11 @@ _FLOAT, _UNSIGNED = 5126, 5125
 _ARRAY_BUFFER, _ELEMENT_ARRAY_BUFFER = 34962, 34963
 _LINEAR, _TRILINEAR, _CLAMP = 9729, 9987, 33071
 _TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
+
+
+def surface_extras(surface: Surface) -> dict[str, Any]:
+    """Return what the extras of a mesh say about its numbers: their unit, and the factor of an exaggerated relief."""
+    return {"units": surface.units} | ({} if surface.strength == 1 else {"strength": surface.strength})
 
 
 class GlbFile:

@@ -35,7 +35,8 @@ METRES = {
     "nm": 1e-9,
     **dict.fromkeys(("in", "inch", "inches"), 0.0254),
     **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
-    "US survey foot": 1200 / 3937,
+    "US ft": 1200 / 3937,
+    "mi": 1609.344,
 }
 _FORMULA = "position = POSITION + origin, in units; in the scene: scale * (position - centre)"
 

@@ -95,11 +95,11 @@ class HeightRange:
         return {**head, **asdict(self), "formula": self.formula}
 
 
-def range_of_camera(camera: Camera, units: str | None) -> HeightRange:
+def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) -> HeightRange:
     """Return what is known of the heights that a camera sees; black and white are still to be set."""
     matrix = camera.matrix()
     K = None if matrix is None else tuple(map(tuple, matrix.tolist()))
-    return HeightRange(0.0, 0.0, units, None if camera.is_central else camera.pixel_length, K)
+    return HeightRange(0.0, 0.0, units, None if camera.is_central else camera.pixel_length, K, strength)
 
 
 def depth_files(path: Path, depth: NDArray[np.floating], about: HeightRange | None = None) -> Files:
@@ -139,6 +139,11 @@ def height_png_files(path: Path, depth: NDArray[np.floating], about: HeightRange
     text = json.dumps(description, ensure_ascii=False)
     image = _with_text(encode_png(values), {KEYWORD: text, b"Description": about.formula})
     return {sidecar(path): (json.dumps(description, ensure_ascii=False, indent=2) + "\n").encode(), path: image}
+
+
+def is_height_png(path: Path) -> bool:
+    """Check whether a file is a PNG whose text describes heights."""
+    return path.suffix.lower() == PNG and path.stat().st_size > 0 and _text(path) is not None
 
 
 def sidecar(path: Path) -> Path:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile
+from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile, surface_extras
 from normalmesh.files.glb_placement import GENERATOR, Placement, Scale, without_placement
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
@@ -132,7 +132,11 @@ def _ply_of_surface(surface: Surface, path: Path, image: Image | None, options: 
     mesh = _trimesh(surface, vertex_colors=colours)
     coordinates = surface.texture_coordinates.astype(np.float32)
     mesh.vertex_attributes.update(s=coordinates[:, 0], t=coordinates[:, 1])
-    return _ply(mesh, path, surface_tolerance(surface), normals=True)
+    files = _ply(mesh, path, surface_tolerance(surface), normals=True)
+    if surface.strength != 1:
+        comment = b"comment relief multiplied by %r\nelement vertex" % surface.strength
+        files[path] = bytes(files[path]).replace(b"element vertex", comment, 1)
+    return files
 
 
 def _ply(mesh: Trimesh, path: Path, tolerance: float | None = None, normals: bool = False) -> Files:
@@ -195,7 +199,10 @@ def _obj_of_surface(surface: Surface, path: Path, image: Image | None, options: 
     grey = [round(255 * (GREY if image is None else 1.0))] * 3
     material = SimpleMaterial(image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0)
     mesh = _trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material))
-    return _obj(mesh, path, surface_tolerance(surface), normals=True)
+    files = _obj(mesh, path, surface_tolerance(surface), normals=True)
+    if surface.strength != 1:
+        files[path] = b"# relief multiplied by %r\n" % surface.strength + files[path]
+    return files
 
 
 def _obj(mesh: Trimesh, path: Path, tolerance: float | None = None, normals: bool = False) -> Files:
@@ -247,7 +254,7 @@ def _glb_of_surface(surface: Surface, path: Path, image: Image | None, options: 
         vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
         material["normalTexture"] = file.texture(normal_texture(surface, normals, frames))
     attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
-    faces, extras = file.faces(surface.faces), {"units": surface.units}
+    faces, extras = file.faces(surface.faces), surface_extras(surface)
     placement = Placement.of(surface.vertices, surface.units, options.scale, options.centred)
     return {path: file.contents(plain_stem(path), attributes, faces, material, extras, placement.node(origin))}
 

@@ -90,7 +90,9 @@ def write_depth(surface: Surface, path: str | PathLike[str], georeference: GeoRe
     if georeference is not None:
         _warn_left_out("the georeference is", path.name, "only TIFF holds it")
     check_targets([path, *depth_companions(path)], [])
-    write_atomically(depth_files(path, surface.depth_map(), range_of_camera(surface.camera, surface.units)))
+    write_atomically(
+        depth_files(path, surface.depth_map(), range_of_camera(surface.camera, surface.units, surface.strength))
+    )
 
 
 def _warn_left_out(what: str, name: str, reason: str) -> None:

@@ -16,6 +16,7 @@ from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.relief import checked_strength, exaggerated_surface
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import MAX_COORDINATE, Camera, checked_camera
 from normalmesh.normals.normal_map import NormalMap
@@ -60,6 +61,8 @@ class Surface:
         The edges at which depth jumps and the mesh is cut, if :func:`integrate` searched for them.
     coverage
         The pixels of the foreground that the surface loses, if it comes from :func:`integrate`.
+    strength
+        Factor by which :meth:`exaggerated` multiplied the heights; with another one than 1 they are no measurement.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class Surface:
     decimation: Decimation | Remeshing | None = None
     discontinuities: Discontinuities | None = None
     coverage: Coverage | None = None
+    strength: float = 1.0
 
     def __post_init__(self) -> None:
         vertices = _floats(self.vertices, 3, "vertices")
@@ -88,6 +92,7 @@ class Surface:
         checked_camera(self.camera)
         self.camera.check_depths(self.camera.depth(vertices), "depths of the vertices")
         check_units(self.units)
+        checked_strength(self.strength)
         self._check_origin()
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = _per_vertex(components, np.int32, len(vertices), "components")
@@ -180,6 +185,29 @@ class Surface:
         to_viewer = self.camera.towards_viewer * self.camera.rays(self.screen[bare, 0], self.screen[bare, 1])
         normals[bare] = to_viewer / np.linalg.norm(to_viewer, axis=1, keepdims=True)
         return _read_only(normals)
+
+    def exaggerated(self, strength: float) -> Surface:
+        """Return the surface with its relief exaggerated or flattened: all heights are multiplied.
+
+        Slopes are multiplied, too: the result is that of a normal map whose slopes are. Files and reports name the
+        factor, because such heights are no measurement.
+
+        Parameters
+        ----------
+        strength
+            Factor of the heights: 0.5 flattens, 2 exaggerates, −1 makes the relief of a mould.
+
+        Returns
+        -------
+        Surface
+            Its :attr:`strength` is the product of all factors so far.
+
+        Raises
+        ------
+        NormalMeshError
+            The factor is 0 or not finite, or the camera is perspective.
+        """
+        return exaggerated_surface(self, strength)
 
     def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
         """Sample the depth at the pixel centres.

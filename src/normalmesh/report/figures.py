@@ -126,6 +126,8 @@ def _about_surface(surface: Surface) -> Rows:
         ("Components", count(int(surface.components.max()) + 1)),
         ("Extent", _extent(surface.vertices, surface.units)),
     ]
+    if surface.strength != 1:
+        rows.append(("Strength", f"heights multiplied by {surface.strength:g}: no measurement"))
     if surface.decimation is not None:
         target = surface.decimation.target
         asked = "" if target is None else f", {count(target)} vertices asked for"
