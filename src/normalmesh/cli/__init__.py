@@ -18,6 +18,7 @@ from normalmesh.cli.evaluate import evaluate
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.reconstruct import reconstruct
 from normalmesh.cli.render import render
+from normalmesh.cli.report import report
 from normalmesh.cli.view import view
 from normalmesh.errors import escaped
 
@@ -35,6 +36,7 @@ normalmesh.add_command(evaluate)
 normalmesh.add_command(convert)
 normalmesh.add_command(render)
 normalmesh.add_command(view)
+normalmesh.add_command(report)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)
 normalmesh.add_command(completion)

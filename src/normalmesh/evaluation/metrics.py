@@ -299,7 +299,7 @@ class _Rasterised:
         # The faces of a mesh file may have either orientation.
         normals[rows, columns] *= np.where((normals[rows, columns] * to_viewer).sum(axis=1) < 0, -1, 1)[:, None]
         normals[hit < 0] = 0
-        return cls(depth, normals, len(model.vertices), _seen(model, camera, shape), hit)
+        return cls(depth, normals, len(model.vertices), surface_seen(model, camera, shape), hit)
 
 
 def _check_camera(given: Camera, expected: Camera) -> None:
@@ -310,7 +310,7 @@ def _check_camera(given: Camera, expected: Camera) -> None:
         )
 
 
-def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:
+def surface_seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:
     """Return a model as a surface whose faces are turned to the viewer on the whole.
 
     A point is ``u τ_u + v τ_v + z r₀``, or, seen by a central camera, a multiple of ``u τ_u + v τ_v + r₀``. None if one

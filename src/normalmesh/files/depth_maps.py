@@ -48,7 +48,7 @@ def read_depth_map(
         raise unusable(path, f"depths must be numbers (rows, columns), not {stored.dtype} {shape_text(stored.shape)}")
     refuse_beyond_memory(path, 8 * stored.size)
     if found is not None:
-        warn_of_strength(path, found)
+        warn_of_strength(path, found.strength)
         return found.lengths(stored, int(np.iinfo(stored.dtype).max))
     depth = stored.astype(np.float64)
     depth[~np.isfinite(depth)] = np.nan

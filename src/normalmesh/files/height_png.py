@@ -233,8 +233,8 @@ def _chunk(name: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
 
-def warn_of_strength(path: Path, found: HeightRange) -> None:
+def warn_of_strength(path: Path, strength: object) -> None:
     """Warn that heights are no measurement if their relief was exaggerated."""
-    if found.strength != 1:
-        text = f"{path_text(path)}: its relief was multiplied by {found.strength:g}: it is no measurement"
+    if isinstance(strength, int | float) and strength != 1:
+        text = f"{path_text(path)}: its relief was multiplied by {strength:g}: it is no measurement"
         warnings.warn(text, NormalMeshWarning, stacklevel=3)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.clashes import note_input
 from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.height_png import warn_of_strength
 from normalmesh.files.mesh_formats import MESH_FORMATS, MESH_SUFFIXES
 from normalmesh.files.size_limits import refuse_beyond_memory
 
@@ -52,6 +53,8 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
             used_vertices(path_text(path), mesh.vertices, mesh.faces)
         copies = [(mesh.copy(include_cache=include_cache), placement) for mesh, placement in meshes]
         parts = [_placed(part, place) for part, place in copies]
+    for mesh, _ in meshes:
+        warn_of_strength(path, mesh.metadata.get("strength", 1))
     if not parts:
         raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
     return parts

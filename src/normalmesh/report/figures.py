@@ -56,9 +56,12 @@ class Figures:
     looks: ExplainedRows = field(default_factory=list)
 
     @classmethod
-    def of_mesh(cls, vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> Figures:
+    def of_mesh(
+        cls, vertices: NDArray[np.float64], faces: NDArray[np.int32], warnings: Iterable[object] = ()
+    ) -> Figures:
         """Return the figures of a mesh without a normal map."""
-        return cls([("Vertices", count(len(vertices))), ("Faces", count(len(faces)))], [("Extent", _extent(vertices))])
+        headline = [("Vertices", count(len(vertices))), ("Faces", count(len(faces)))]
+        return cls(headline, [("Extent", _extent(vertices))], warnings=tuple(map(str, warnings)))
 
     @classmethod
     def of_surface(
