@@ -49,7 +49,7 @@ def read_depth_map(
     refuse_beyond_memory(path, 8 * stored.size)
     if found is not None:
         warn_of_strength(path, found.strength)
-        return found.lengths(stored, int(np.iinfo(stored.dtype).max))
+        return found.lengths(stored, 2 ** (8 * stored.dtype.itemsize) - 1)
     depth = stored.astype(np.float64)
     depth[~np.isfinite(depth)] = np.nan
     if missing:

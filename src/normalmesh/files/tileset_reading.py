@@ -60,7 +60,7 @@ def _refined(folder: Path, root: dict[str, Any], max_faces: float) -> tuple[list
 
 def _content(folder: Path, tile: dict[str, Any]) -> Path:
     """Return the file of a tile, which must be in the folder."""
-    path = (folder / tile["content"]["uri"]).resolve()
+    path = Path(folder, str(tile["content"]["uri"])).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise ValueError(f"the tile {path.name} lies outside the folder")
     return path

@@ -44,8 +44,8 @@ def grid_surface(depth: NDArray[np.float64], camera: Camera, units: str, max_fac
     if not len(faces):
         raise NormalMeshError("no three neighbouring pixels have a height: there is no surface to show")
     rows, columns = np.nonzero(known)
-    screen = np.stack([columns, rows], axis=1) * step + start + 0.5
-    used, faces = np.unique(faces, return_inverse=True)
+    screen = (np.stack([columns, rows], axis=1) * step + start).astype(np.float64) + 0.5
+    used, places = np.unique(faces, return_inverse=True)
     unknown = camera.unknown_of_depth(sampled[known][used])
-    mesh = ScreenMesh(screen[used], faces.reshape(-1, 3).astype(np.int32))
+    mesh = ScreenMesh(screen[used], places.reshape(-1, 3).astype(np.int32))
     return Surface.from_unknown(mesh, unknown, camera, (depth.shape[0], depth.shape[1]), units)

@@ -56,7 +56,7 @@ class Geometry:
             sizes = cells.max(axis=0) + 1
             keys = (cells[:, 0] * sizes[1] + cells[:, 1]) * sizes[2] + cells[:, 2]
             place = np.unique(keys, return_inverse=True)[1].reshape(-1)
-            faces = place[self.faces]
+            faces = place[self.faces].astype(np.int64)
             flat = (faces == np.roll(faces, 1, axis=1)).any(axis=1)
             faces = np.unique(_rotated(faces[~flat]), axis=0)
             if len(faces) <= max_faces:
@@ -110,10 +110,11 @@ def _means(place: NDArray[np.integer], values: NDArray[np.float64]) -> NDArray[n
     known = ~np.isnan(values)
     counts = np.bincount(place, known)
     sums = np.bincount(place, np.where(known, values, 0))
-    return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    return means
 
 
-def _rotated(faces: NDArray[np.integer]) -> NDArray[np.integer]:
+def _rotated(faces: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return faces (M, 3) that start at their vertex of smallest index."""
     first = faces.argmin(axis=1)[:, None]
     return np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
