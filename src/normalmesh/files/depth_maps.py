@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.arguments import checked_path
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_depth_array, read_npy
 from normalmesh.files.exr import read_exr_channel
@@ -39,7 +40,7 @@ def read_depth_map(
     NormalMeshError
         The file cannot be read or does not hold one number a pixel.
     """
-    path = Path(path)
+    path = checked_path(path)
     name = file_format(path)
     with limited_pixels(max_pixels):
         stored, missing = _read_stored(path, name, variable)

@@ -23,6 +23,7 @@ Scale: TypeAlias = Literal["auto", "none"] | float
 
 #: The program that files name, and the name of its notes in the extras of a node.
 GENERATOR = "normalmesh"
+EXPECTED = "'auto', 'none' or a positive number"
 #: Metres of each unit.
 METRES = {
     **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1e3),
@@ -55,14 +56,14 @@ class Placement:
         checked_bool(centred, "centred")
         low, high = vertices.min(axis=0), vertices.max(axis=0)
         middle = low / 2 + high / 2 if centred else np.zeros(3)
-        if scale == "auto":
+        if not isinstance(scale, str):
+            factor = checked_positive(scale, "scale", EXPECTED)
+        elif scale == "auto":
             factor = METRES.get(units) or 1 / (float((high - low).max()) or 1.0)
         elif scale == "none":
             factor = 1.0
-        elif isinstance(scale, str):
-            raise NormalMeshError(f"scale must be 'auto', 'none' or a positive number, not {repr_for_error(scale)}")
         else:
-            factor = checked_positive(scale, "scale")
+            raise NormalMeshError(f"scale must be {EXPECTED}, not {repr_for_error(scale)}")
         return cls(units, factor, middle)
 
     def node(self, origin: Float | None) -> dict[str, Any]:
