@@ -9,6 +9,7 @@ import numpy as np
 
 from normalmesh.arguments import checked_finite
 from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.normals.camera import MAX_COORDINATE
 from normalmesh.normals.normal_map import NormalMap
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def exaggerated_surface(surface: Surface, strength: float) -> Surface:
     """Return the surface with all heights multiplied; see :meth:`Surface.exaggerated`."""
     strength = checked_strength(strength)
     check_parallel(surface.camera)
+    if not np.abs(surface.vertices[:, 2]).max() * abs(strength) <= MAX_COORDINATE:
+        raise NormalMeshError(f"strength is too large: heights may be at most {MAX_COORDINATE:.0e}")
     jumps = surface.discontinuities
     return replace(
         surface,
