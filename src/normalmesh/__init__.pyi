@@ -8,6 +8,8 @@ from .evaluation.looks import Looks, measure_looks
 from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
+from .files.depth_maps import read_depth_map
+from .files.height_png import HeightRange, read_height_range
 from .files.heights import from_heights
 from .files.lights import read_lights
 from .files.maps_on_disk import MapOnDisk
@@ -63,6 +65,7 @@ __all__ = [
     "Flattening",
     "GeoReference",
     "HeightDifference",
+    "HeightRange",
     "Integration",
     "IsotropicMesh",
     "JumpLine",
@@ -104,6 +107,8 @@ __all__ = [
     "plot_density",
     "plot_error",
     "plot_wireframe",
+    "read_depth_map",
+    "read_height_range",
     "read_lights",
     "read_normal_map",
     "read_rti",

@@ -136,7 +136,10 @@ def test_dry_run_of_many_writes_nothing(here):
     [
         (["."], ". is a folder: give its normal maps, such as '*.png'"),
         (["x*.png"], "no file matches 'x*.png'"),
-        (["a.png", "c.png", "-o", "out.glb"], "out.glb is not a folder: -o must be a folder if there are 2 inputs"),
+        (
+            ["a.png", "c.png", "-o", "out.glb"],
+            "out.glb is not a folder: -o must be a folder, or contain {stem}, if there are 2 inputs",
+        ),
         (["a.png", "sub/a.png", "-o", "out"], "would both be written to"),
         (["a.png", "A.png", "-o", "out"], "would both be written to"),
         (["a.png", "c.png", "--jumps", "jumps.png"], "--jumps must contain {stem}"),
@@ -152,10 +155,10 @@ def test_rejected_before_work_begins(arguments, message, here):
 
 def test_inputs_are_sorted_and_unique(here):
     Path("c.preview.png").write_bytes(b"")
-    tasks = tasks_of(["c.png", "*.png", "./a.png"], None, {})
+    tasks = tasks_of(["c.png", "*.png", "./a.png"], [], {})
     assert [str(task.source) for task in tasks] == ["c.png", "a.png", "b.png"]
     Path("n[1].png").write_bytes(Path("a.png").read_bytes())
-    assert [str(task.source) for task in tasks_of(["n[1].png"], None, {})] == ["n[1].png"]
+    assert [str(task.source) for task in tasks_of(["n[1].png"], [], {})] == ["n[1].png"]
 
 
 def test_one_progress_line_for_all_inputs(monkeypatch):

@@ -11,6 +11,7 @@ from invocation import SIZE, invoke, medallion, succeed, write_medallion
 from normalmesh.evaluation.rendering import rendering
 from normalmesh.evaluation.rendering.rendering import share_outside
 from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.mesh_conversion import read_mesh
 
 FORMATS = ("ply", "obj", "glb", "stl")
 
@@ -32,6 +33,8 @@ def made(surface, tmp_path_factory):
 
 
 def load(path):
+    if path.suffix == ".glb":
+        return read_mesh(path)
     return trimesh.load_scene(path, process=False, maintain_order=True, fix_texture=False).to_mesh()
 
 

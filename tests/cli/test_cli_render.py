@@ -81,7 +81,7 @@ def test_flat_and_placed(tmp_path):
         (["pebble"], "there is no such file, nor a model of that name; known models: knot, stone, vase"),
         (["stone", "--placed"], "omit --placed"),
         (["stone", "-o", "n.jpg"], "the suffix of normals must be one of .png"),
-        (["stone", "--depth", "d.png"], "the suffix of depths must be one of .exr"),
+        (["stone", "--depth", "d.jpg"], "the suffix of depths must be one of .exr"),
         (["stone", "-o", "no/where.png"], "does not exist"),
         (["stone", "--camera", "missing.txt"], "missing.txt"),
     ],

@@ -15,6 +15,7 @@ import trimesh
 
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.files import mesh_formats, normal_texture
+from normalmesh.files.mesh_conversion import read_mesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.camera import Camera
@@ -73,6 +74,8 @@ def detailed_map(camera: Camera) -> NormalMap:
 
 
 def read(path: Path) -> trimesh.Trimesh:
+    if path.suffix.lower() == ".glb":
+        return read_mesh(path)
     options = {"fix_texture": False} if path.suffix.lower() == ".ply" else {}
     return trimesh.load_mesh(path, process=False, maintain_order=True, **options)
 
@@ -171,7 +174,7 @@ def test_ply_is_binary_with_texture_coordinates_s_and_t(tmp_path: Path) -> None:
     header = (tmp_path / "bump.ply").read_bytes().split(b"end_header")[0].decode().splitlines()
     assert "format binary_little_endian 1.0" in header
     properties = [line.split()[1:] for line in header if line.startswith("property float")]
-    assert properties == [["float", name] for name in ("x", "y", "z", "s", "t")]
+    assert properties == [["float", name] for name in ("x", "y", "z", "nx", "ny", "nz", "s", "t")]
 
 
 @pytest.mark.parametrize("suffix", [".ply", ".obj", ".glb", ".stl"])

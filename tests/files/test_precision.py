@@ -110,7 +110,7 @@ def test_ordinary_files_stay_in_single_precision(camera: Camera, height: float, 
         np.testing.assert_array_equal(written(surface, tmp_path / f"s.{suffix}").vertices, single)
     written(surface, tmp_path / "s.stl")
     assert b"property float x\n" in (tmp_path / "s.ply").read_bytes()
-    assert b"translation" not in (tmp_path / "s.glb").read_bytes()
+    assert b'"origin":[0.0,0.0,0.0]' in (tmp_path / "s.glb").read_bytes()
     for source, target in product(("ply", "glb", "stl"), ("ply", "glb", "stl")):
         with warnings.catch_warnings():
             warnings.simplefilter("error", NormalMeshWarning)

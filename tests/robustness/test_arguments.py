@@ -114,6 +114,7 @@ def calls(surface, mesh, tmp_path_factory):
     matplotlib.use("Agg")
     folder = tmp_path_factory.mktemp("arguments")
     np.save(folder / "normals.npy", NORMALS)
+    np.save(folder / "depth.npy", NORMALS[..., 2])
     np.savetxt(folder / "lights.txt", LIGHTS)
     np.savetxt(folder / "K.txt", np.diag([9.0, 9.0, 1.0]))
     camera, record = nm.Orthographic(), {}
@@ -151,6 +152,7 @@ def calls(surface, mesh, tmp_path_factory):
         "Evaluation": record,
         "FittedPrior": record,
         "GeoReference": record,
+        "HeightRange": record,
         "Integration": record,
         "Looks": record,
         "IsotropicMesh": [(nm.IsotropicMesh, {**corners, "report": None})],
@@ -207,7 +209,11 @@ def calls(surface, mesh, tmp_path_factory):
             (surface.depth_map, {"shape": (SIDE, SIDE)}),
             (surface.normal_map, {"shape": (SIDE, SIDE)}),
             (surface.owners, {"shape": (SIDE, SIDE)}),
-            (surface.save, {"path": folder / "out.glb", "texture": None, "normals": None}),
+            (
+                surface.save,
+                {"path": folder / "out.glb", "texture": None, "normals": None, "scale": "auto", "centred": True},
+            ),
+            (surface.exaggerated, {"strength": 2.0}),
         ],
         "add_noise": [(nm.add_noise, {**on_map, "degrees": 5.0, "seed": 0})],
         "available_memory": [(nm.available_memory, {})],
@@ -272,6 +278,8 @@ def calls(surface, mesh, tmp_path_factory):
             (nm.plot_error, {"surface": surface, **on_map, "depth": rise, "align": None}),
         ],
         "plot_wireframe": [(nm.plot_wireframe, {"surface": surface, "ax": None})],
+        "read_depth_map": [(nm.read_depth_map, {"path": folder / "depth.npy"})],
+        "read_height_range": [(nm.read_height_range, {"path": folder / "depth.npy"})],
         "read_lights": [(nm.read_lights, {"path": folder / "lights.txt"})],
         "read_normal_map": [
             (

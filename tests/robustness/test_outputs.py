@@ -96,7 +96,7 @@ def test_an_impossible_mesh_is_reported_before_the_work(tmp_path: Path, source: 
         (("reconstruct", "n.png", "-o", "q.glb", "--report"), "q.html: it is a folder"),
         (("render", "stone", "-o", "a.jpg"), "suffix of normals"),
         (("render", "stone", "-o", "a.npy", "--depth", "a.npy"), "is written, too"),
-        (("render", "stone", "-o", "a.npy", "--depth", "a.png"), "suffix of depths"),
+        (("render", "stone", "-o", "a.npy", "--depth", "a.jpg"), "suffix of depths"),
         (("render", "stone", "-o", "a.npy", "--mask", "a.tif"), "suffix of masks"),
         (("render", "stone", "-o", "a.npy", "--matrix", "K.json", "--focal-px", "99"), "suffix of camera matrices"),
         (("render", "stone", "-o", "a.npy", "--matrix", "-", "--focal-px", "99"), "suffix of camera matrices"),

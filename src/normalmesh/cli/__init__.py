@@ -20,6 +20,7 @@ from normalmesh.cli.inspect import inspect
 from normalmesh.cli.photometric_command import photometric
 from normalmesh.cli.reconstruct import reconstruct
 from normalmesh.cli.render import render
+from normalmesh.cli.report import report
 from normalmesh.cli.view import view
 from normalmesh.errors import escaped
 
@@ -39,6 +40,7 @@ normalmesh.add_command(edit)
 normalmesh.add_command(render)
 normalmesh.add_command(photometric)
 normalmesh.add_command(view)
+normalmesh.add_command(report)
 normalmesh.add_command(bench)
 normalmesh.add_command(demo)
 normalmesh.add_command(completion)

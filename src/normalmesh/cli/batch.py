@@ -14,6 +14,7 @@ from normalmesh.cli.console import Console, compilation_announced, progress_line
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
+from normalmesh.cli.output_options import check_strength
 from normalmesh.cli.print_options import finished, solids_of
 from normalmesh.cli.run_summary import RunSummary
 from normalmesh.cli.settings import Settings
@@ -87,6 +88,8 @@ class _Batch:
         jumps = None if task.jump_lines is None else read_jump_lines(task.jump_lines)
         normal_map = open_normal_map(task, settings)
         summary.add_normal_map(normal_map)
+        check_strength(settings.strength, normal_map)
+        summary.strength = settings.strength or 1.0
         if task.texture is not None:
             check_texture(task.texture, normal_map.shape)
         summary.seconds["read"] = time.perf_counter() - began

@@ -59,11 +59,12 @@ def convert(
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
-    Meshes: PLY, OBJ, GLB and STL into each other. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG to EXR, TIFF or NPY
-    (float32, or float64 where needed; NaN outside). To convert a mesh to a depth map, give --normals or --size; the
-    mesh is rendered in the camera frame in which reconstruct writes it.
+    Meshes: PLY, OBJ, GLB and STL into each other. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG to EXR, TIFF, NPY
+    (float32, or float64 where needed; NaN outside) or PNG (16 bit, with its range). To convert a mesh to a depth map,
+    give --normals or --size; the mesh is rendered in the camera frame in which reconstruct writes it.
     """
     from normalmesh.files.atomic import check_targets
+    from normalmesh.files.height_png import depth_companions
     from normalmesh.files.mesh_formats import companions_of
 
     choice = CameraChoice(camera, focal_px, fov, pixel_size)
@@ -75,7 +76,8 @@ def convert(
         )
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
-    check_targets([target, *companions_of(target, textured=False)], [source, normals, camera])
+    beside = companions_of(target, textured=False) if to_mesh else depth_companions(target)
+    check_targets([target, *beside], [source, normals, camera])
     if to_mesh:
         figures = _convert_mesh(source, target)
     else:
@@ -129,13 +131,14 @@ def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, in
 
     from normalmesh.files.atomic import write_atomically
     from normalmesh.files.depth_maps import read_depth_map
-    from normalmesh.files.encoding import encode_depth
+    from normalmesh.files.height_png import depth_files, range_of_camera, read_height_range
 
     depth = read_depth_map(source) if view is None else _rendered_depth(source, *view)
+    about = read_height_range(source) if view is None else range_of_camera(view[0], None)
     known = np.isfinite(depth)
     if not known.any():
         raise NormalMeshError(f"{path_text(source)}: no depth is known")
-    write_atomically({target: encode_depth(target, depth)})
+    write_atomically(depth_files(target, depth, about))
     return {
         "rows": depth.shape[0],
         "columns": depth.shape[1],

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import click
 
+from normalmesh.cli.output_names import STEM, OutputName
 from normalmesh.errors import path_text
 
-#: Placeholder for the name of an input without folder and suffix.
-STEM = "{stem}"
-#: Suffix of preview pictures, which patterns do not match.
+#: Suffix of preview pictures.
 PREVIEW = ".preview.png"
 
 
 @dataclass(frozen=True)
 class Task:
-    """An input, the files read with it, and the output file. ``make_folder``: create the output folder if needed."""
+    """An input, the files read with it, and its outputs: the first one, further ones, and folders to be created."""
 
     source: Path
     output: Path
-    make_folder: bool = False
+    further: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
     mask: str | None = None
     texture: Path | None = None
     prior: Path | None = None
@@ -32,9 +32,14 @@ class Task:
     depth: Path | None = None
     jumps: Path | None = None
 
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        """All outputs of ``-o``."""
+        return self.output, *self.further
+
 
 def tasks_of(
-    names: Sequence[str], output: str | None, companions: dict[str, str | None], suffix: str = ".glb"
+    names: Sequence[str], outputs: Sequence[str], companions: dict[str, str | None], suffix: str = ".glb"
 ) -> list[Task]:
     """Return one task for each input.
 
@@ -42,35 +47,31 @@ def tasks_of(
     ----------
     names
         Files and file patterns.
-    output
-        A mesh file, the folder of 3D Tiles, or a folder for the meshes of several inputs; None: next to each input.
+    outputs
+        Mesh files, heights, folders of 3D Tiles, or folders for the meshes of several inputs; none: next to each input.
     companions
-        Mask, texture, prior, depth, lines and picture of jumps, by field of `Task`; ``{stem}`` in them is replaced by
-        the stem of the input.
+        Mask, texture, prior, depth, lines and picture of jumps, by field of `Task`.
     suffix
         Of outputs whose name is not given.
+
+    ``{stem}`` in outputs and companions is replaced by the stem of the input.
     """
     sources = _sources(names)
-    single = sources if [str(source) for source in sources] == [str(Path(name)) for name in names] else []
-    tileset = _tileset(output) if len(single) == 1 else None
-    folder = None if tileset else _folder(output, len(sources))
+    named = len(sources) == 1 and [str(source) for source in sources] == [str(Path(name)) for name in names]
+    targets = [OutputName(output, len(sources), named) for output in outputs]
     for option in ("depth", "jumps"):
         if len(sources) > 1 and companions.get(option) and STEM not in str(companions[option]):
             raise click.UsageError(f"--{option} must contain {STEM} if there are several inputs")
-    tasks = []
-    for source in sources:
-        target = source.with_suffix(suffix) if folder is None else folder / f"{source.stem}{suffix}"
-        if folder is None and output is not None:
-            target = tileset or Path(output)
-        tasks.append(_task(source, target, folder is not None, companions))
-    return tasks
+    return [_task(source, targets, companions, suffix) for source in sources]
 
 
-def _task(source: Path, target: Path, make_folder: bool, companions: dict[str, str | None]) -> Task:
+def _task(source: Path, targets: Sequence[OutputName], companions: dict[str, str | None], suffix: str) -> Task:
+    found = [target.path(source) for target in targets] or [(source.with_suffix(suffix), None)]
+    folders = tuple(folder for _, folder in found if folder is not None)
     named = {kind: None if name is None else name.replace(STEM, source.stem) for kind, name in companions.items()}
     mask = named.pop("mask", None)
     paths = {kind: None if name is None else Path(name) for kind, name in named.items()}
-    return Task(source, target, make_folder, mask, **paths)
+    return Task(source, found[0][0], tuple(path for path, _ in found[1:]), folders, mask, **paths)
 
 
 def _sources(names: Sequence[str]) -> list[Path]:
@@ -90,40 +91,20 @@ def _matches(name: str) -> list[Path]:
     if path.exists() or not glob.has_magic(name):
         return [path]
     files = [Path(match) for match in sorted(glob.glob(os.path.expanduser(name), recursive=True))]
-    files = [file for file in files if file.is_file() and not file.name.endswith(PREVIEW)]
+    files = [file for file in files if file.is_file() and not _is_output(file)]
     if not files:
         raise click.UsageError(f"no file matches {name!r}")
     return files
+
+
+def _is_output(file: Path) -> bool:
+    """Check whether a file that a pattern matches is a picture or heights that this command wrote."""
+    from normalmesh.files.height_png import is_height_png
+
+    return file.name.endswith(PREVIEW) or is_height_png(file)
 
 
 def _is_zarr(folder: Path) -> bool:
     from normalmesh.files.zarr_windows import SIGNS
 
     return any((folder / sign).is_file() for sign in SIGNS)
-
-
-def _tileset(output: str | None) -> Path | None:
-    """Return the description of 3D Tiles if the output is their folder: it ends with a separator, or has them now."""
-    from normalmesh.files.tileset import TILESET, is_tileset_folder
-
-    if not output or not (output.endswith(("/", os.sep)) or is_tileset_folder(Path(output))):
-        return None
-    return Path(output) / TILESET
-
-
-def _folder(output: str | None, count: int) -> Path | None:
-    """Return the output folder, or None if the outputs go next to the inputs or to one file."""
-    if output is None:
-        return None
-    if not output:
-        raise click.UsageError("the name after -o is empty")
-    path = Path(output)
-    if path.is_dir() or output.endswith(("/", os.sep)):
-        return path
-    if count == 1:
-        return None
-    from normalmesh.files.mesh_formats import WRITTEN_SUFFIXES
-
-    if path.suffix.lower() in WRITTEN_SUFFIXES or path.exists():
-        raise click.UsageError(f"{path_text(output)} is not a folder: -o must be a folder if there are {count} inputs")
-    return path

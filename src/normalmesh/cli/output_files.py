@@ -46,9 +46,11 @@ def check_targets(task: Task, settings: Settings) -> None:
     from normalmesh.files.encoding import DEPTH_SUFFIXES, checked_suffix
     from normalmesh.files.mesh_writing import check_surface_target
 
-    _check_format(task, settings)
-    if task.make_folder:
-        task.output.parent.mkdir(parents=True, exist_ok=True)
+    for output in task.outputs:
+        _check_format(output, settings)
+    _check_texture(task)
+    for folder in task.folders:
+        folder.mkdir(parents=True, exist_ok=True)
     if task.jumps is not None:
         checked_suffix(task.jumps, (".png",), "pictures")
     if task.depth is not None:
@@ -57,25 +59,39 @@ def check_targets(task: Task, settings: Settings) -> None:
         check_surface_target(target)
 
 
-def _check_format(task: Task, settings: Settings) -> None:
-    """Raise an error if the format of a task's output cannot hold what is to be written."""
-    from normalmesh.files.mesh_formats import TILES_3D, written_format
+def _check_format(output: Path, settings: Settings) -> None:
+    """Raise an error if an output cannot be written in its format."""
+    from normalmesh.files.encoding import DEPTH_SUFFIXES
+    from normalmesh.files.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, written_format
     from normalmesh.files.solid_writing import check_solid_suffix
+    from normalmesh.files.tileset import TILESET
 
     if settings.solid is not None:
-        check_solid_suffix(task.output)
+        check_solid_suffix(output)
         return
-    if _is_depth(task.output):
-        format_name, holds_colours = "a depth map", False
-    else:
-        mesh_format = written_format(task.output)
-        format_name, holds_colours = mesh_format.name, mesh_format.holds_colours
-        if settings.lod is not None and mesh_format is TILES_3D:
-            raise NormalMeshError("3D Tiles have levels of detail already: leave out --lod")
-    if task.texture is not None and not holds_colours:
+    known = (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES)
+    if output.suffix and output.name != TILESET and output.suffix.lower() not in known:
+        raise NormalMeshError(f"cannot write {path_text(output)}: the suffix must be one of {', '.join(known)}")
+    if not _is_depth(output) and written_format(output) is TILES_3D and settings.lod is not None:
+        raise NormalMeshError("3D Tiles have levels of detail already: leave out --lod")
+
+
+def _check_texture(task: Task) -> None:
+    """Raise an error if there is a texture, but no output can hold it."""
+    from normalmesh.files.mesh_formats import written_format
+
+    if task.texture is not None and not any(map(_holds_colours, task.outputs)):
+        path = task.output
+        format_name = "a depth map" if _is_depth(path) else written_format(path).name
         raise NormalMeshError(
-            f"{path_text(task.output)} cannot have a texture: {format_name} has no colours; write GLB or OBJ instead"
+            f"{path_text(path)} cannot have a texture: {format_name} has no colours; write GLB or OBJ instead"
         )
+
+
+def _holds_colours(path: Path) -> bool:
+    from normalmesh.files.mesh_formats import written_format
+
+    return not _is_depth(path) and written_format(path).holds_colours
 
 
 def _is_depth(path: Path) -> bool:
@@ -91,28 +107,35 @@ def _inputs(task: Task, settings: Settings) -> list[Path | str | None]:
 
 
 def _all_targets(task: Task, settings: Settings) -> list[Path]:
-    """Return all files that a task writes, with those beside its meshes."""
+    """Return all files that a task writes, with those beside its meshes and heights."""
+    from normalmesh.files.height_png import depth_companions
     from normalmesh.files.mesh_formats import companions_of
 
-    targets = _targets(task, settings)
-    return [*targets, *(path for target in targets for path in companions_of(target, task.texture is not None))]
+    results = [path for output in task.outputs for path in _levels(output, settings)]
+    results += [] if task.depth is None else [task.depth]
+    beside = [
+        each
+        for path in results
+        for each in (depth_companions(path) if _is_depth(path) else companions_of(path, task.texture is not None))
+    ]
+    return [*results, *_pictures(task, settings).values(), *beside]
 
 
-def _targets(task: Task, settings: Settings) -> list[Path]:
-    """Return the meshes that a task writes, then its pictures and report, which are beside a folder of 3D Tiles."""
+def _levels(output: Path, settings: Settings) -> list[Path]:
+    """Return the files of an output, one for each level of detail."""
+    if settings.lod is None:
+        return [output]
+    return [output.with_name(f"{output.stem}.lod{number}{output.suffix}") for number in range(len(settings.lod))]
+
+
+def _pictures(task: Task, settings: Settings) -> dict[str, Path]:
+    """Return the picture of jumps, the preview and the report, which are beside a folder of 3D Tiles."""
     from normalmesh.files.tileset import TILESET
 
-    output = task.output
-    meshes = [output] if settings.lod is None else [_level(output, k) for k in range(len(settings.lod))]
-    beside = output.parent if output.name == TILESET else output
-    extras = [path for path in (task.depth, task.jumps) if path is not None]
-    extras += [beside.with_suffix(PREVIEW)] if settings.preview else []
-    extras += [beside.with_suffix(".html")] if settings.report else []
-    return [*meshes, *extras]
-
-
-def _level(output: Path, number: int) -> Path:
-    return output.with_name(f"{output.stem}.lod{number}{output.suffix}")
+    beside = task.output.parent if task.output.name == TILESET else task.output
+    pictures = {} if task.jumps is None else {"jumps": task.jumps}
+    pictures |= {"preview": beside.with_suffix(PREVIEW)} if settings.preview else {}
+    return pictures | ({"report": beside.with_suffix(".html")} if settings.report else {})
 
 
 def write_outputs(
@@ -129,54 +152,71 @@ def write_outputs(
 
     Meshes of a map that stays on disk have no normals of vertices, which take the whole map.
     """
+    from normalmesh.mesh.relief import exaggerated_normals
+    from normalmesh.mesh.solid import Solid
     from normalmesh.normals.normal_map import NormalMap
-    from normalmesh.pictures import panels
 
-    targets = iter(_targets(task, settings))
     normal_map = opened if isinstance(opened, NormalMap) else None
     georeference = None if isinstance(opened, NormalMap) else opened.georeference
-    for solid in solids:
-        solid.save(path := next(targets))
-        yield path
-    for surface in () if solids else surfaces:
-        path = next(targets)
-        if _is_depth(path):
-            surface.save_depth(path, georeference)
-        else:
-            _write_mesh(path, surface, task, normal_map)
-        yield path
+    if settings.strength is not None and normal_map is not None:
+        normal_map = exaggerated_normals(normal_map, settings.strength)
+    for output in task.outputs:
+        for path, result in zip(_levels(output, settings), solids or surfaces, strict=True):
+            if isinstance(result, Solid):
+                result.save(path)
+            elif _is_depth(path):
+                result.save_depth(path, georeference)
+            else:
+                _write_mesh(path, result, task, normal_map, settings)
+            yield path
     if task.depth is not None:
-        surfaces[0].save_depth(path := next(targets), georeference)
-        yield path
-    if task.jumps is not None:
-        _write_picture(path := next(targets), panels.jumps(surfaces[0]))
-        yield path
-    if settings.preview and normal_map is not None:
+        surfaces[0].save_depth(task.depth, georeference)
+        yield task.depth
+    yield from _write_pictures(task, settings, surfaces[0], normal_map, warnings)
+
+
+def _write_pictures(
+    task: Task, settings: Settings, surface: Surface, normal_map: NormalMap | None, warnings: list[str]
+) -> Iterator[Path]:
+    """Write the picture of jumps, the preview and the report."""
+    from normalmesh.pictures import panels
+
+    paths = _pictures(task, settings)
+    if "jumps" in paths:
+        _write_picture(paths["jumps"], panels.jumps(surface))
+        yield paths["jumps"]
+    if "preview" in paths and normal_map is not None:
         from normalmesh.pictures.preview import preview
 
-        _write_picture(path := next(targets), preview(surfaces[0], normal_map))
-        yield path
-    if settings.report and normal_map is not None:
+        _write_picture(paths["preview"], preview(surface, normal_map))
+        yield paths["preview"]
+    if "report" in paths and normal_map is not None:
         from normalmesh import write_report
 
         write_report(
-            path := next(targets),
-            surfaces[0],
+            paths["report"],
+            surface,
             normal_map,
             source=task.source,
             settings=settings.given,
             warnings=warnings,
             texture=task.texture,
         )
-        yield path
+        yield paths["report"]
 
 
-def _write_mesh(path: Path, surface: Surface, task: Task, normal_map: NormalMap | None) -> None:
+def _write_mesh(path: Path, surface: Surface, task: Task, normal_map: NormalMap | None, settings: Settings) -> None:
     """Write a surface as a mesh, with the normals of the map if the format holds them."""
     from normalmesh.files.mesh_formats import written_format
 
-    normals = normal_map if written_format(path).holds_normals else None
-    surface.save(path, texture=task.texture, normals=normals)
+    mesh_format = written_format(path)
+    surface.save(
+        path,
+        texture=task.texture if mesh_format.holds_colours else None,
+        normals=normal_map if mesh_format.holds_normals else None,
+        scale=settings.scale or "auto",
+        centred=not settings.no_centre,
+    )
 
 
 def _write_picture(path: Path, image: NDArray[np.uint8]) -> None:

@@ -82,9 +82,10 @@ def reject_task_conflicts(task: Task, settings: Settings) -> None:
 
 
 def finished(surfaces: Sequence[Surface], settings: Settings) -> list[Surface]:
-    """Return the surfaces flattened, if that is asked for."""
-    shape = settings.flatten
-    return list(surfaces) if shape is None else [surface.flattened(shape) for surface in surfaces]
+    """Return the surfaces flattened, then exaggerated, if that is asked for."""
+    shape, strength = settings.flatten, settings.strength
+    flat = list(surfaces) if shape is None else [surface.flattened(shape) for surface in surfaces]
+    return flat if strength is None else [surface.exaggerated(strength) for surface in flat]
 
 
 def solids_of(surfaces: Sequence[Surface], settings: Settings) -> list[Solid]:

@@ -12,6 +12,7 @@ from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
 from normalmesh.cli.number_types import Positive
 from normalmesh.cli.output_files import reject_clashes
+from normalmesh.cli.output_options import output_options
 from normalmesh.cli.print_options import default_suffix, print_options, reject_task_conflicts
 from normalmesh.cli.repeat_options import repeat_options
 from normalmesh.cli.settings import Settings
@@ -23,13 +24,7 @@ POSITIVE = Positive()
 
 @click.command()
 @click.argument("normals", nargs=-1, required=True, metavar="NORMALS...")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(),
-    help="Mesh file (PLY, OBJ, GLB, STL), depth map (TIFF, NPY, EXR), folder/ for 3D Tiles, or folder for several "
-    "inputs; default: GLB, or STL with --solid, next to NORMALS.",
-)
+@output_options
 @reading_options
 @stopping_options
 @click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel of an orthographic map, in mm.")
@@ -41,7 +36,7 @@ POSITIVE = Positive()
 @click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
 )
-@click.option("--depth", type=click.Path(), help="Write the depth map, too, as TIFF, NPY or EXR.")
+@click.option("--depth", type=click.Path(), help="The same as another -o with heights, of the finest level.")
 @click.option("--jumps", type=click.Path(), help="Write a PNG of the edges along which the surface is cut.")
 @click.option("--preview", is_flag=True, help="Write a preview picture, OUT.preview.png.")
 @click.option("--report", is_flag=True, help="Write an HTML report, OUT.html.")
@@ -64,7 +59,7 @@ def reconstruct(
     context: click.Context,
     /,
     normals: tuple[str, ...],
-    output: str | None,
+    outputs: tuple[str, ...],
     mask: str | None,
     prior: str | None,
     texture: str | None,
@@ -85,9 +80,9 @@ def reconstruct(
 ) -> None:
     """Reconstruct surfaces from normal maps, and print their figures.
 
-    NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in --mask, --texture, --prior,
-    --jump-lines, --depth and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that fails
-    does not stop the others.
+    NORMALS are files, or patterns such as 'coins/*.png'. If there are several, {stem} in -o, --mask, --texture,
+    --prior, --jump-lines, --depth and --jumps is replaced by the name of each: --mask 'masks/{stem}.png'. An input that
+    fails does not stop the others.
 
     Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
     --max-error or --lod.
@@ -98,7 +93,7 @@ def reconstruct(
     settings = Settings(**options, tiling=tiling)
     companions = {"mask": mask, "texture": texture, "prior": prior, "jump_lines": jump_lines}
     companions |= {"depth": depth, "jumps": jumps}
-    tasks = tasks_of(normals, output, companions, default_suffix(settings.solid))
+    tasks = tasks_of(normals, outputs, companions, default_suffix(settings.solid))
     if len(tasks) > 1 and work is not None:
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
     for task in tasks:

@@ -68,6 +68,7 @@ def render(
     from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
     from normalmesh.files.atomic import check_targets, write_atomically
     from normalmesh.files.encoding import DEPTH_SUFFIXES, NORMALS_SUFFIXES, checked_suffix
+    from normalmesh.files.height_png import depth_companions
 
     choice = CameraChoice(camera, focal_px, fov)
     output = output or Path(f"{Path(model).stem}_normals.png")
@@ -78,7 +79,8 @@ def render(
         checked_suffix(mask, (".png",), "masks")
     if matrix is not None:
         checked_suffix(matrix, (".txt",), "camera matrices")
-    check_targets(filter(None, (output, depth, mask, matrix)), [model, camera])
+    beside = [] if depth is None else depth_companions(depth)
+    check_targets([*filter(None, (output, depth, mask, matrix)), *beside], [model, camera])
     view = choice.questioned(size)
     if matrix is not None and view.matrix() is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, --fov, or --camera perspective")
@@ -95,7 +97,8 @@ def render(
 
 def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matrix: Path | None) -> Files:
     """Return the content of each output file, the normals last."""
-    from normalmesh.files.encoding import encode_depth, encode_mask, encode_normals
+    from normalmesh.files.encoding import encode_mask, encode_normals
+    from normalmesh.files.height_png import depth_files, range_of_camera
 
     files: Files = {}
     if matrix is not None:
@@ -103,7 +106,7 @@ def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matr
     if mask is not None:
         files[mask] = encode_mask(mask, case.normal_map.mask)
     if depth is not None and case.depth is not None:
-        files[depth] = encode_depth(depth, case.depth)
+        files |= depth_files(depth, case.depth, range_of_camera(case.normal_map.camera, case.units))
     files[output] = encode_normals(output, case.normals, case.normal_map.mask)
     return files
 

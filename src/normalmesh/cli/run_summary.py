@@ -32,6 +32,8 @@ class RunSummary:
     levels
         Vertices, the number of them that was asked for, faces, compression, mean angle to the normals, coverage and
         uncertainty of heights of each surface, finest first. Angle and uncertainty are None for maps that stay on disk.
+    strength
+        Factor of the heights in all files; the figures are of the surface before.
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
@@ -51,6 +53,7 @@ class RunSummary:
     repeats: str | None = None
     print_figures: dict[str, Any] = field(default_factory=lambda: {"flattening": None, "solid": None})
     print_lines: list[str] = field(default_factory=list)
+    strength: float = 1.0
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -89,7 +92,18 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "repeats", *self.print_figures)
+        order = (
+            "input",
+            "outputs",
+            "size",
+            "foreground",
+            *LEVEL,
+            "levels",
+            "jumps",
+            "repeats",
+            "strength",
+            *self.print_figures,
+        )
         content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
@@ -117,6 +131,8 @@ class RunSummary:
             lines.append(f"jumps        {self.jumps_text}{hint}")
         if self.repeats is not None:
             lines.append(f"repeats      {self.repeats}")
+        if self.strength != 1:
+            lines.append(f"strength     heights multiplied by {self.strength:g} in all files: no measurement")
         return [*lines, *self.print_lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
     def line(self) -> str:

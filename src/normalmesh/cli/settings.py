@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from normalmesh.cli.tile_options import Tiling
     from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.files.alpha import Alpha
+    from normalmesh.files.glb_placement import Scale
     from normalmesh.files.maps_on_disk import MapOnDisk
     from normalmesh.mesh.lengths import Length
     from normalmesh.mesh.surface import Surface
@@ -54,6 +55,9 @@ class Settings:
     flatten: str | None
     solid: Length | None
     width: Length | None
+    scale: Scale | None = None
+    no_centre: bool = False
+    strength: float | None = None
     tiling: Tiling | None = None
     tile: str | None = None
 

@@ -354,7 +354,7 @@ class _Rasterised:
         # The faces of a mesh file may have either orientation.
         normals[rows, columns] *= np.where((normals[rows, columns] * to_viewer).sum(axis=1) < 0, -1, 1)[:, None]
         normals[hit < 0] = 0
-        return cls(depth, normals, len(model.vertices), _seen(model, camera, shape), hit)
+        return cls(depth, normals, len(model.vertices), surface_seen(model, camera, shape), hit)
 
 
 def _check_camera(given: Camera, expected: Camera) -> None:
@@ -365,7 +365,7 @@ def _check_camera(given: Camera, expected: Camera) -> None:
         )
 
 
-def _seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:
+def surface_seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -> Surface | None:
     """Return a model as a surface; None if a vertex is behind the camera or too far from the image."""
     try:
         return surface_of((model.vertices, model.faces), camera, shape)

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.arguments import checked_path
 from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_depth_array, read_npy
 from normalmesh.files.exr import read_exr_channel
 from normalmesh.files.formats import file_format, unknown_format, unusable
+from normalmesh.files.height_png import read_height_range, warn_of_strength
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.size_limits import limited_pixels, refuse_beyond_memory
 
@@ -21,7 +23,8 @@ def read_depth_map(
 ) -> NDArray[np.float64]:
     """Read depths (H, W) as stored, NaN where they are unknown: not finite, or zero in an image of integers.
 
-    The number that a TIFF declares to stand for missing values (GDAL) is unknown, too.
+    The number that a TIFF declares to stand for missing values (GDAL) is unknown, too. A PNG whose text, or the JSON
+    file beside it, gives the range of its heights (:func:`read_height_range`) is read in the unit of that range.
 
     Parameters
     ----------
@@ -37,13 +40,17 @@ def read_depth_map(
     NormalMeshError
         The file cannot be read or does not hold one number a pixel.
     """
-    path = Path(path)
+    path = checked_path(path)
     name = file_format(path)
     with limited_pixels(max_pixels):
         stored, missing = _read_stored(path, name, variable)
+        found = read_height_range(path)
     if stored.ndim != 2 or stored.dtype.kind not in "iuf" or stored.size == 0:
         raise unusable(path, f"depths must be numbers (rows, columns), not {stored.dtype} {shape_text(stored.shape)}")
     refuse_beyond_memory(path, 8 * stored.size)
+    if found is not None:
+        warn_of_strength(path, found.strength)
+        return found.lengths(stored, 2 ** (8 * stored.dtype.itemsize) - 1)
     depth = stored.astype(np.float64)
     depth[~np.isfinite(depth)] = np.nan
     if missing:

@@ -46,11 +46,11 @@ def checked_bits(path: Path, bits: object, possible: tuple[int, ...]) -> int:
 
 
 def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
-    """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix.
+    """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix: TIFF, NPY or EXR.
 
     Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
     """
-    suffix = checked_suffix(path, DEPTH_SUFFIXES, "depths")
+    suffix = checked_suffix(path, tuple(_DEPTH_ENCODERS), "depths")
     error, doubles = rounding(depth), False
     if error > depth_tolerance(depth):
         doubles = suffix != ".exr"
@@ -179,4 +179,4 @@ TIFF_SUFFIXES = (".tif", ".tiff")
 NORMALS_SUFFIXES = tuple(_NORMAL_ENCODERS)
 #: Bits of a channel of normals by suffix, the usual number first.
 NORMALS_BITS = {".png": (16, 8), ".exr": (32, 16), ".tif": (32, 16, 8), ".tiff": (32, 16, 8), ".npy": (32,)}
-DEPTH_SUFFIXES = tuple(_DEPTH_ENCODERS)
+DEPTH_SUFFIXES = (*_DEPTH_ENCODERS, ".png")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from normalmesh.mesh.surface import Surface
 
 #: Grey and roughness of a surface without texture: matt, so that shape shows.
 GREY = 0.8
@@ -17,6 +20,11 @@ _FLOAT, _UNSIGNED = 5126, 5125
 _ARRAY_BUFFER, _ELEMENT_ARRAY_BUFFER = 34962, 34963
 _LINEAR, _TRILINEAR, _CLAMP = 9729, 9987, 33071
 _TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
+
+
+def surface_extras(surface: Surface) -> dict[str, Any]:
+    """Return what the extras of a mesh say about its numbers: their unit, and the factor of an exaggerated relief."""
+    return {"units": surface.units} | ({} if surface.strength == 1 else {"strength": surface.strength})
 
 
 class GlbFile:
@@ -53,19 +61,18 @@ class GlbFile:
         faces: int,
         material: dict[str, Any],
         extras: dict[str, Any],
-        origin: NDArray[np.float64] | None = None,
+        node: dict[str, Any],
     ) -> bytes:
-        """Return the bytes of the file; positions are relative to ``origin`` (3,).
+        """Return the bytes of the file; ``node`` has the properties of the node of the mesh, such as its translation.
 
         Textures are clamped at the border of the image.
         """
-        placement = {} if origin is None else {"translation": origin.tolist()}
         primitive = {"attributes": attributes, "indices": faces, "material": 0}
         tree: dict[str, Any] = {
             "asset": {"version": "2.0", "generator": "normalmesh"},
             "scene": 0,
             "scenes": [{"nodes": [0]}],
-            "nodes": [{"name": name, "mesh": 0, **placement}],
+            "nodes": [{"name": name, "mesh": 0, **node}],
             "meshes": [{"name": name, "extras": extras, "primitives": [primitive]}],
             "materials": [{"name": name, **material}],
             "accessors": self._accessors,

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile
+from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile, surface_extras
+from normalmesh.files.glb_placement import GENERATOR, Placement, Scale, without_placement
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.files.textures import JPEG
@@ -53,6 +54,15 @@ def _accept(content: bytes) -> None:
     pass
 
 
+@dataclass(frozen=True, eq=False)
+class SaveOptions:
+    """What may be asked of a format besides a texture: a normal texture, and how a GLB file places the surface."""
+
+    normals: NormalMap | None = None
+    scale: Scale = "auto"
+    centred: bool = True
+
+
 @dataclass(frozen=True)
 class MeshFormat:
     """A format of mesh files.
@@ -70,13 +80,15 @@ class MeshFormat:
     shares_vertices
         Whether faces name vertices; if not, vertices at the same place are merged when a file is read.
     encode_surface
-        From a surface, its path, the image of a texture and a normal map to the contents of all files.
+        From a surface, its path, the image of a texture and other options to the contents of all files.
     encode_mesh
         From a mesh of trimesh and its path to the contents of all files.
     companions
         From a path and whether there is a texture to the paths of the files that are written beside it.
     check_content
         Raises ValueError if the bytes of a file are not worth being parsed.
+    as_surface
+        From the bytes of a file to those in which positions are in the unit and the place of the surface.
     """
 
     name: str
@@ -84,10 +96,11 @@ class MeshFormat:
     holds_colours: bool = True
     holds_normals: bool = False
     shares_vertices: bool = True
-    encode_surface: Callable[[Surface, Path, Image | None, NormalMap | None], Files] = _cannot_encode
+    encode_surface: Callable[[Surface, Path, Image | None, SaveOptions], Files] = _cannot_encode
     encode_mesh: Callable[[Trimesh, Path], Files] = _cannot_encode
     companions: Callable[[Path, bool], list[Path]] = _no_companions
     check_content: Callable[[bytes], None] = _accept
+    as_surface: Callable[[bytes], bytes] = bytes
 
 
 def written_format(path: Path) -> MeshFormat:
@@ -113,20 +126,24 @@ def formats_with(property_name: str) -> str:
     return ", ".join(each.name for each in MESH_FORMATS.values() if getattr(each, property_name))
 
 
-def _ply_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+def _ply_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
     """Encode PLY. Texture coordinates are the vertex properties s and t: names that Blender and MeshLab know."""
     colours = None if image is None else _colours_at_vertices(surface, np.asarray(image))
     mesh = _trimesh(surface, vertex_colors=colours)
     coordinates = surface.texture_coordinates.astype(np.float32)
     mesh.vertex_attributes.update(s=coordinates[:, 0], t=coordinates[:, 1])
-    return _ply(mesh, path, surface_tolerance(surface))
+    files = _ply(mesh, path, surface_tolerance(surface), normals=True)
+    if surface.strength != 1:
+        comment = b"comment relief multiplied by %r\nelement vertex" % surface.strength
+        files[path] = bytes(files[path]).replace(b"element vertex", comment, 1)
+    return files
 
 
-def _ply(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
+def _ply(mesh: Trimesh, path: Path, tolerance: float | None = None, normals: bool = False) -> Files:
     """Encode PLY, with coordinates in double precision if single precision rounds them by more than the tolerance."""
     from trimesh.exchange.ply import export_ply
 
-    content = export_ply(mesh, vertex_normal=False)
+    content = export_ply(mesh, vertex_normal=normals)
     if rounding(mesh.vertices) > (mesh_tolerance(mesh) if tolerance is None else tolerance):
         content = _with_doubles(content, mesh)
     return {path: content}
@@ -162,7 +179,7 @@ def _colours_at_vertices(surface: Surface, image: NDArray[np.uint8]) -> NDArray[
     return colours
 
 
-def _stl_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+def _stl_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
     return _stl(_trimesh(surface), path, surface_tolerance(surface))
 
 
@@ -175,17 +192,20 @@ def _stl(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
     return {path: export_stl(mesh)}
 
 
-def _obj_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
+def _obj_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
     from trimesh.visual import TextureVisuals
     from trimesh.visual.material import SimpleMaterial
 
     grey = [round(255 * (GREY if image is None else 1.0))] * 3
     material = SimpleMaterial(image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0)
     mesh = _trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material))
-    return _obj(mesh, path, surface_tolerance(surface))
+    files = _obj(mesh, path, surface_tolerance(surface), normals=True)
+    if surface.strength != 1:
+        files[path] = b"# relief multiplied by %r\n" % surface.strength + files[path]
+    return files
 
 
-def _obj(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
+def _obj(mesh: Trimesh, path: Path, tolerance: float | None = None, normals: bool = False) -> Files:
     """Encode OBJ, after the material and the texture that it refers to."""
     from trimesh.exchange.obj import export_obj
 
@@ -200,7 +220,7 @@ def _obj(mesh: Trimesh, path: Path, tolerance: float | None = None) -> Files:
     decimals = min(max(decimals, 1 - math.floor(math.log10(tolerance or 1.0))), 60)
     text, beside = export_obj(
         mesh,
-        include_normals=False,
+        include_normals=normals,
         return_texture=True,
         mtl_name=f"{plain_stem(path)}.mtl",
         digits=decimals,
@@ -215,8 +235,8 @@ def _obj_companions(path: Path, textured: bool) -> list[Path]:
     return [path.with_name(f"{stem}.mtl"), *([path.with_name(f"{stem}_texture.png")] if textured else [])]
 
 
-def _glb_of_surface(surface: Surface, path: Path, image: Image | None, normals: NormalMap | None) -> Files:
-    file = GlbFile()
+def _glb_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
+    file, normals = GlbFile(), options.normals
     # Texture coordinates of glTF count from the top.
     from_top = np.column_stack([surface.texture_coordinates[:, 0], 1 - surface.texture_coordinates[:, 1]])
     origin, positions = _centred(surface.vertices, surface_tolerance(surface), path)
@@ -234,8 +254,9 @@ def _glb_of_surface(surface: Surface, path: Path, image: Image | None, normals: 
         vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
         material["normalTexture"] = file.texture(normal_texture(surface, normals, frames))
     attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
-    faces, extras = file.faces(surface.faces), {"units": surface.units}
-    return {path: file.contents(plain_stem(path), attributes, faces, material, extras, origin)}
+    faces, extras = file.faces(surface.faces), surface_extras(surface)
+    placement = Placement.of(surface.vertices, surface.units, options.scale, options.centred)
+    return {path: file.contents(plain_stem(path), attributes, faces, material, extras, placement.node(origin))}
 
 
 def _glb(mesh: Trimesh, path: Path) -> Files:
@@ -244,12 +265,19 @@ def _glb(mesh: Trimesh, path: Path) -> Files:
 
     origin, mesh.vertices = _centred(mesh.vertices, mesh_tolerance(mesh), path)
 
-    def translate(tree: dict[str, Any]) -> None:
+    # A mesh whose unit is known is one of this program, and stands in the scene like its surface.
+    units = mesh.metadata.get("units")
+    placed = Placement.of(mesh.vertices, units).node(origin) if isinstance(units, str) else None
+
+    def place(tree: dict[str, Any]) -> None:
         for node in tree["nodes"]:
-            if origin is not None and "mesh" in node:
+            if "mesh" in node and placed is not None:
+                tree["asset"]["generator"] = GENERATOR
+                node.update(placed)
+            elif "mesh" in node and origin is not None:
                 node["translation"] = origin.tolist()
 
-    return {path: export_glb(Scene(mesh), tree_postprocessor=translate)}
+    return {path: export_glb(Scene(mesh), tree_postprocessor=place)}
 
 
 def _centred(
@@ -282,6 +310,7 @@ def _trimesh(surface: Surface, **options: Any) -> Trimesh:
     from trimesh import Trimesh
 
     mesh = Trimesh(surface.vertices, surface.faces, process=False, validate=False, **options)
+    mesh.vertex_normals = surface.vertex_normals  # type: ignore[method-assign]
     mesh.units = surface.units
     return mesh
 
@@ -306,6 +335,7 @@ MESH_FORMATS = {
         encode_surface=_glb_of_surface,
         encode_mesh=_glb,
         check_content=_check_glb,
+        as_surface=without_placement,
     ),
     ".stl": MeshFormat(
         "STL",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.clashes import note_input
 from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.height_png import warn_of_strength
 from normalmesh.files.mesh_formats import MESH_FORMATS, MESH_SUFFIXES
 from normalmesh.files.size_limits import refuse_beyond_memory
 
@@ -27,6 +28,8 @@ BYTES = 100
 def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[Trimesh]:
     """Return the meshes of a file, each in its place; ``options`` are those of trimesh.
 
+    GLB files of this program are read in the coordinates of their surface, not in those of their scene.
+
     ``include_cache`` keeps the normals of the file, which are in the cache of a mesh.
     """
     import trimesh
@@ -38,6 +41,7 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
     with reading(path, KIND):
         content = path.read_bytes()
         MESH_FORMATS[suffix].check_content(content)
+        content = MESH_FORMATS[suffix].as_surface(content)
         # The name of the file stays unknown to trimesh, which would pass it on to what it writes.
         scene = trimesh.load_scene(io.BytesIO(content), file_type=suffix[1:], resolver=_neighbours(path), **options)
         placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
@@ -49,6 +53,8 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
             used_vertices(path_text(path), mesh.vertices, mesh.faces)
         copies = [(mesh.copy(include_cache=include_cache), placement) for mesh, placement in meshes]
         parts = [_placed(part, place) for part, place in copies]
+    for mesh, _ in meshes:
+        warn_of_strength(path, mesh.metadata.get("strength", 1))
     if not parts:
         raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
     return parts

@@ -13,8 +13,9 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.atomic import check_target, check_targets, write_atomically
 from normalmesh.files.clashes import InputFiles, reject_clashes
 from normalmesh.files.depth_tiff import GeoReference, write_depth_tiff
-from normalmesh.files.encoding import DEPTH_SUFFIXES, TIFF_SUFFIXES, checked_suffix, encode_depth
-from normalmesh.files.mesh_formats import TILES_3D, formats_with, written_format
+from normalmesh.files.encoding import DEPTH_SUFFIXES, TIFF_SUFFIXES, checked_suffix
+from normalmesh.files.height_png import depth_companions, depth_files, range_of_camera
+from normalmesh.files.mesh_formats import TILES_3D, SaveOptions, formats_with, written_format
 from normalmesh.files.textures import Texture, colour_image
 from normalmesh.files.tileset import TILESET, check_tileset_target, write_tileset
 from normalmesh.normals.normal_map import NormalMap
@@ -22,14 +23,22 @@ from normalmesh.normals.normal_map import NormalMap
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from normalmesh.files.glb_placement import Scale
     from normalmesh.mesh.surface import Surface
 
 
 def write_surface(
-    surface: Surface, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None
+    surface: Surface,
+    path: str | PathLike[str],
+    texture: Texture | None = None,
+    normals: NormalMap | None = None,
+    scale: Scale = "auto",
+    centred: bool = True,
 ) -> None:
     """Write a surface in the format of the path's suffix; see :meth:`Surface.save`."""
     path = surface_path(path)
+    if path.suffix.lower() in DEPTH_SUFFIXES:
+        raise NormalMeshError(f"cannot write {path_text(path)} as a mesh: to write heights, call surface.save_depth")
     if normals is not None:
         checked_instance(normals, NormalMap, "normals")
     mesh_format = written_format(path)
@@ -49,7 +58,8 @@ def write_surface(
     if mesh_format is TILES_3D:
         write_tileset(surface, path.parent, image)
     else:
-        write_atomically(mesh_format.encode_surface(surface, path, image, normals))
+        options = SaveOptions(normals, scale, centred)
+        write_atomically(mesh_format.encode_surface(surface, path, image, options))
 
 
 def surface_path(given: str | PathLike[str]) -> Path:
@@ -79,8 +89,10 @@ def write_depth(surface: Surface, path: str | PathLike[str], georeference: GeoRe
         return
     if georeference is not None:
         _warn_left_out("the georeference is", path.name, "only TIFF holds it")
-    check_target(path)
-    write_atomically({path: encode_depth(path, surface.depth_map())})
+    check_targets([path, *depth_companions(path)], [])
+    write_atomically(
+        depth_files(path, surface.depth_map(), range_of_camera(surface.camera, surface.units, surface.strength))
+    )
 
 
 def _warn_left_out(what: str, name: str, reason: str) -> None:

@@ -26,7 +26,7 @@ from normalmesh.decimation.thinning import Part
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_target, folder_written_aside, write_new
 from normalmesh.files.clashes import reject_inputs
-from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile
+from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile, surface_extras
 from normalmesh.files.tile_texture import TileTexture
 from normalmesh.files.tile_tree import MAX_FACES, Tile, TileTree
 from normalmesh.mesh import _surface
@@ -102,7 +102,7 @@ def write_tileset(surface: Surface, folder: Path, image: Image | None = None, ma
         root = writer.write_all()
         # If nothing is shown, all of the surface is missing.
         whole = 2 * math.hypot(*(root["boundingVolume"]["box"][k] for k in (3, 7, 11)))
-        asset = {"version": "1.1", "generator": GENERATOR, "extras": {"units": surface.units}}
+        asset = {"version": "1.1", "generator": GENERATOR, "extras": surface_extras(surface)}
         description = {"asset": asset, "geometricError": whole, "root": {"refine": "REPLACE", **root}}
         write_new(new / TILESET, json.dumps(description, separators=(",", ":")).encode())
 
@@ -213,8 +213,9 @@ class _Writer:
         arrays = {"POSITION": _y_up(positions - origin), "NORMAL": _y_up(normals), "TEXCOORD_0": coordinates}
         attributes = {name: file.attribute(values) for name, values in arrays.items()}
         material = {"pbrMetallicRoughness": matt, "doubleSided": True}
-        extras = {"units": surface.units}
-        return file.contents(tile.name, attributes, file.faces(local), material, extras, _y_up(origin)), error
+        extras = surface_extras(surface)
+        node = {"translation": _y_up(origin).tolist()}
+        return file.contents(tile.name, attributes, file.faces(local), material, extras, node), error
 
 
 def _y_up(vectors: Float) -> Float:

@@ -16,6 +16,7 @@ from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.flattening import Flattening, flattened, restored
 from normalmesh.mesh.origin import Decimation, Discontinuities, Integration, Remeshing
 from normalmesh.mesh.raster import pixel_faces
+from normalmesh.mesh.relief import checked_strength, exaggerated_surface
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface_arrays import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from open3d.geometry import TriangleMesh
 
     from normalmesh.files.depth_tiff import GeoReference
+    from normalmesh.files.glb_placement import Scale
     from normalmesh.files.mesh_libraries import MeshLike
     from normalmesh.files.textures import Texture
     from normalmesh.integration.uncertainty import HeightDifference
@@ -82,6 +84,8 @@ class Surface:
         of the image, join without gap or crease.
     flattening
         What was taken away from the heights, if it comes from :meth:`flattened`.
+    strength
+        Factor by which :meth:`exaggerated` multiplied the heights; with another one than 1 they are no measurement.
 
     Raises
     ------
@@ -102,6 +106,7 @@ class Surface:
     coverage: Coverage | None = None
     repeats: Repeats | None = None
     flattening: Flattening | None = None
+    strength: float = 1.0
 
     def __post_init__(self) -> None:
         vertices = copied_positions(self.vertices, 3, "vertices")
@@ -112,6 +117,7 @@ class Surface:
         checked_camera(self.camera)
         self.camera.check_depths(self.camera.depth(vertices), "depths of the vertices")
         check_units(self.units)
+        checked_strength(self.strength)
         self._check_origin()
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = copied_per_vertex(components, np.int32, len(vertices), "components")
@@ -224,6 +230,29 @@ class Surface:
         normals[bare] = to_viewer / np.linalg.norm(to_viewer, axis=1, keepdims=True)
         return normals
 
+    def exaggerated(self, strength: float) -> Surface:
+        """Return the surface with its relief exaggerated or flattened: all heights are multiplied.
+
+        Slopes are multiplied, too: the result is that of a normal map whose slopes are. Files and reports name the
+        factor, because such heights are no measurement.
+
+        Parameters
+        ----------
+        strength
+            Factor of the heights: 0.5 flattens, 2 exaggerates, −1 makes the relief of a mould.
+
+        Returns
+        -------
+        Surface
+            Its :attr:`strength` is the product of all factors so far.
+
+        Raises
+        ------
+        NormalMeshError
+            The factor is 0 or not finite, or the camera is perspective.
+        """
+        return exaggerated_surface(self, strength)
+
     def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
         """Sample the depth at the pixel centres.
 
@@ -325,11 +354,21 @@ class Surface:
 
         return difference_of_heights(self, a, b, noise)
 
-    def save(self, path: str | PathLike[str], texture: Texture | None = None, normals: NormalMap | None = None) -> None:
+    def save(
+        self,
+        path: str | PathLike[str],
+        texture: Texture | None = None,
+        normals: NormalMap | None = None,
+        *,
+        scale: Scale = "auto",
+        centred: bool = True,
+    ) -> None:
         """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``, or as 3D Tiles to a folder.
 
         Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
-        the surface: glTF readers interpret them as metres. All but STL carry texture coordinates. So far from the
+        the surface. All but STL carry normals and texture coordinates. The node of a GLB file scales and moves them: to
+        metres, the unit of glTF, and with the centre of the bounding box at the origin, see ``scale`` and ``centred``.
+        Commands and functions of normalmesh read such a file in the coordinates of the surface again. So far from the
         origin that float32 would round them by more than a thousandth of a pixel, PLY stores float64, and GLB positions
         relative to the translation of its node; STL cannot, and warns.
 
@@ -354,6 +393,11 @@ class Surface:
         normals
             For GLB: embedded as a normal texture, so that a coarse mesh is shaded like the full map. It must show the
             same image, at any resolution; it is reduced to 8192 pixels if it is larger.
+        scale
+            For GLB: metres per unit of the surface. ``"auto"``: as its unit says (mm, m, µm, …), or, if that is no
+            length (px), such that the longest side of the bounding box is 1. ``"none"``: 1.
+        centred
+            For GLB: whether to move the centre of the bounding box to the origin.
 
         Raises
         ------
@@ -369,14 +413,18 @@ class Surface:
         from normalmesh.files.mesh_writing import write_surface
 
         self.check_arrays()
-        write_surface(self, path, texture, normals)
+        write_surface(self, path, texture, normals, scale, centred)
 
     def save_depth(self, path: str | PathLike[str], georeference: GeoReference | None = None) -> None:
-        """Write the :meth:`depth_map` as TIFF, EXR or NPY, by the suffix of ``path``.
+        """Write the :meth:`depth_map` as TIFF, EXR, NPY or PNG, by the suffix of ``path``.
 
         TIFF files are cloud-optimised GeoTIFFs: tiles of 512² pixels, compressed without loss, with overviews, NaN as
         the value of missing data. They are made row of tiles by row of tiles, so the image may be larger than memory.
         Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
+
+        PNG files are displacement maps: grey, 16 bit, bright towards the viewer, in 65 534 steps from the lowest to the
+        highest point; 0 (black) where there is no surface. Their range and unit are in their text and in a JSON file
+        of the same name, from which :func:`read_depth_map` and :func:`read_height_range` read them.
 
         Parameters
         ----------

@@ -57,9 +57,12 @@ class Figures:
     looks: ExplainedRows = field(default_factory=list)
 
     @classmethod
-    def of_mesh(cls, vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> Figures:
+    def of_mesh(
+        cls, vertices: NDArray[np.float64], faces: NDArray[np.int32], warnings: Iterable[object] = ()
+    ) -> Figures:
         """Return the figures of a mesh without a normal map."""
-        return cls([("Vertices", count(len(vertices))), ("Faces", count(len(faces)))], [("Extent", _extent(vertices))])
+        headline = [("Vertices", count(len(vertices))), ("Faces", count(len(faces)))]
+        return cls(headline, [("Extent", _extent(vertices))], warnings=tuple(map(str, warnings)))
 
     @classmethod
     def of_surface(
@@ -134,6 +137,8 @@ def _about_surface(surface: Surface) -> Rows:
     ]
     if surface.flattening is not None:
         rows.append(("Taken away by flattening", f"{surface.flattening}; angles to the normals are those before it"))
+    if surface.strength != 1:
+        rows.append(("Strength", f"heights multiplied by {surface.strength:g}: no measurement"))
     if surface.decimation is not None:
         target = surface.decimation.target
         asked = "" if target is None else f", {count(target)} vertices asked for"

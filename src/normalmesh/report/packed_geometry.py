@@ -43,6 +43,39 @@ class Geometry:
     coordinates: NDArray[np.float64] | None = None
     cuts: NDArray[np.int32] | None = None
 
+    def thinned(self, max_faces: int) -> Geometry:
+        """Return a geometry of at most so many faces: vertices in the same cell of a grid become one, their mean."""
+        if len(self.faces) <= max_faces:
+            return self
+        low, high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+        # A surface of two long sides has about two faces for each cell.
+        long, second = np.sort(high - low)[:0:-1]
+        cell = float(np.sqrt(2 * long * max(second, 1e-6 * long) / max_faces)) or 1.0
+        while True:
+            cells = np.floor((self.vertices - low) / cell).astype(np.int64)
+            sizes = cells.max(axis=0) + 1
+            keys = (cells[:, 0] * sizes[1] + cells[:, 1]) * sizes[2] + cells[:, 2]
+            place = np.unique(keys, return_inverse=True)[1].reshape(-1)
+            faces = place[self.faces].astype(np.int64)
+            flat = (faces == np.roll(faces, 1, axis=1)).any(axis=1)
+            faces = np.unique(_rotated(faces[~flat]), axis=0)
+            if len(faces) <= max_faces:
+                return self._merged(place, faces)
+            cell *= 1.25
+
+    def _merged(self, place: NDArray[np.integer], faces: NDArray[np.integer]) -> Geometry:
+        """Return the geometry whose vertices are the means of those that have the same ``place`` (N,)."""
+        cuts = None if self.cuts is None else place[self.cuts]
+        return Geometry(
+            np.stack([_means(place, column) for column in self.vertices.T], axis=1),
+            faces.astype(np.int32),
+            {name: _means(place, values) for name, values in self.values.items()},
+            None
+            if self.coordinates is None
+            else np.stack([_means(place, column) for column in self.coordinates.T], axis=1),
+            None if cuts is None else cuts[cuts[:, 0] != cuts[:, 1]].astype(np.int32),
+        )
+
     def packed(self) -> tuple[str, dict[str, Any]]:
         """Return the compressed arrays in Base64, and the layout from which the viewer decodes them."""
         low = self.vertices.min(axis=0)
@@ -72,6 +105,21 @@ class Geometry:
         return packed, {"arrays": layout, "low": low.tolist(), "size": size.tolist()}
 
 
+def _means(place: NDArray[np.integer], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the means of the values (N,) with the same place, without those that are NaN."""
+    known = ~np.isnan(values)
+    counts = np.bincount(place, known)
+    sums = np.bincount(place, np.where(known, values, 0))
+    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    return means
+
+
+def _rotated(faces: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return faces (M, 3) that start at their vertex of smallest index."""
+    first = faces.argmin(axis=1)[:, None]
+    return np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
+
+
 def _quantised(fractions: NDArray[np.float64]) -> NDArray[np.uint16]:
     return np.round(np.clip(fractions, 0, 1) * MAX_COORDINATE).astype(np.uint16)
 
@@ -96,8 +144,7 @@ def _face_steps(faces: NDArray[np.int64]) -> NDArray[np.uint32]:
     Each face starts at its vertex of smallest index, and faces are sorted by it. The first column is the difference to
     the first vertex of the previous face, the others are differences to the first vertex of the same face.
     """
-    first = faces.argmin(axis=1)[:, None]
-    faces = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
+    faces = _rotated(faces)
     faces = faces[np.lexsort((faces[:, 1], faces[:, 0]))]
     steps = faces - faces[:, :1]
     steps[:, 0] = np.diff(faces[:, 0], prepend=0)

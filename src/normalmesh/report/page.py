@@ -24,7 +24,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.report.embedded_pictures import normals_address, photo_address
-from normalmesh.report.figures import ExplainedRows, Figures, Rows, versions
+from normalmesh.report.figures import ExplainedRows, Figures, Rows, count, versions
 from normalmesh.report.packed_geometry import Geometry
 from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density, uncertainty_shading
 
@@ -42,6 +42,9 @@ LABELS = {
     "density": "Vertex density",
     "photo": "Photo",
 }
+
+#: Faces that the viewer shows, at most: a page of about 10 MB.
+MAX_FACES = 1_000_000
 
 
 def write_report(
@@ -137,11 +140,13 @@ def _check_texts(source: object, settings: object, warnings: object) -> None:
         raise NormalMeshError(f"warnings must be a list of texts or warnings, not {repr_for_error(warnings)}")
 
 
-def mesh_page(model: TriangleModel, source: str | PathLike[str] | None = None) -> bytes:
+def mesh_page(
+    model: TriangleModel, source: str | PathLike[str] | None = None, warnings: Iterable[object] = ()
+) -> bytes:
     """Return the page of a mesh without a normal map."""
     shadings = {"density": density(model.vertices, model.faces, None)}
     geometry = Geometry(model.vertices, model.faces, {"density": shadings["density"].values})
-    return _page(geometry, shadings, Figures.of_mesh(model.vertices, model.faces), {}, source, {})
+    return _page(geometry, shadings, Figures.of_mesh(model.vertices, model.faces, warnings), {}, source, {})
 
 
 def embedded_page(surface: Surface, shown: Surface) -> bytes:
@@ -162,7 +167,14 @@ def _page(
     settings: Mapping[str, object],
     layout: str = "page",
 ) -> bytes:
-    packed, arrays = geometry.packed()
+    shown_geometry = geometry.thinned(MAX_FACES)
+    texts = list(figures.warnings)
+    if shown_geometry is not geometry:
+        texts.append(
+            f"The viewer shows {count(len(shown_geometry.faces))} of {count(len(geometry.faces))} faces; all figures "
+            "are of the whole mesh."
+        )
+    packed, arrays = shown_geometry.packed()
     scales = {name: {"low": shading.low, "high": shading.high} for name, shading in shadings.items()}
     shown = ["light", "normal", *shadings, *(["photo"] if pictures.get("photo") else [])]
     title = "Surface" if source is None else Path(fspath(source)).name or fspath(source)
@@ -181,7 +193,7 @@ def _page(
         headline="".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in figures.headline
         ),
-        warnings=_warnings(figures.warnings),
+        warnings=_warnings(texts),
         tables=_tables(figures, settings) if layout == "page" else "",
         about=_json(about),
         geometry=packed,

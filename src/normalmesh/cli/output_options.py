@@ -1,0 +1,73 @@
+"""``normalmesh reconstruct -o``: what is written, how GLB files place it, and the strength of the relief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from normalmesh.cli.number_types import Positive
+
+if TYPE_CHECKING:
+    from normalmesh.files.glb_placement import Scale
+    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.normals.normal_map import NormalMap
+
+
+def glb_scale(value: str) -> Scale:
+    """Parse ``auto``, ``none`` or a positive number."""
+    if value == "auto":
+        return "auto"
+    return "none" if value == "none" else Positive().convert(value, None, None)
+
+
+def relief_strength(value: str) -> float:
+    """Parse a factor of the relief, such as 0.5, 50% or -1."""
+    from normalmesh.errors import NormalMeshError
+    from normalmesh.mesh.relief import checked_strength
+
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%"))
+        return checked_strength(number / 100 if text.endswith("%") else number)
+    except (ValueError, NormalMeshError):
+        raise click.BadParameter(f"{value!r} is not a factor of the relief, such as 0.5 or 2") from None
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--output``, ``--scale``, ``--no-centre`` and ``--strength``."""
+    for option in (
+        click.option(
+            "--strength",
+            type=relief_strength,
+            metavar="FACTOR",
+            help="Multiply the heights of an orthographic map: 0.5 flattens, 2 exaggerates, -1 inverts.",
+        ),
+        click.option("--no-centre", is_flag=True, help="GLB: do not move the centre of the surface to the origin."),
+        click.option(
+            "--scale",
+            type=glb_scale,
+            metavar="auto|none|FACTOR",
+            help="GLB: metres per unit. auto: as the unit says; px: longest side 1.  [default: auto]",
+        ),
+        click.option(
+            "--output",
+            "-o",
+            "outputs",
+            type=click.Path(),
+            multiple=True,
+            help="Mesh (PLY, OBJ, GLB, STL), heights (TIFF, EXR, NPY, PNG), folder/ for 3D Tiles, or folder for "
+            "several inputs; repeat for several outputs; default: GLB, or STL with --solid, next to NORMALS.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def check_strength(strength: float | None, normal_map: NormalMap | MapOnDisk) -> None:
+    """Raise an error if the relief cannot be exaggerated, before the reconstruction starts."""
+    from normalmesh.mesh.relief import check_parallel
+
+    if strength is not None:
+        check_parallel(normal_map.camera)

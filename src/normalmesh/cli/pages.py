@@ -1,0 +1,176 @@
+"""The page of anything that ``normalmesh reconstruct`` reads or writes, for ``view`` and ``report``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from normalmesh.cli.camera_options import CameraChoice
+from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
+    from normalmesh.mesh.surface import Surface
+    from normalmesh.normals.normal_map import NormalMap
+
+PAGES = (".html", ".htm")
+
+
+def page_of(file: Path, reading: dict[str, Any], pixel_size: float | None, console: Console) -> bytes:
+    """Return the page of a mesh, heights, a folder of 3D Tiles, a report, or a normal map, which is reconstructed."""
+    with _warnings_collected() as messages, compilation_announced(console):
+        if file.suffix.lower() in PAGES and not file.is_dir():
+            return file.read_bytes()
+        model = _model(file)
+        if model is not None:
+            from normalmesh.report.page import mesh_page
+
+            return mesh_page(model, file, messages)
+        from normalmesh.report.page import surface_page
+
+        view = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"], pixel_size)
+        normal_map, heights = _map_or_heights(file, reading, view)
+        if normal_map is not None:
+            return _reconstructed(file, normal_map, reading, messages, console)
+        surface = _height_surface(file, heights, view)
+        return surface_page(surface, source=file, warnings=messages)
+
+
+def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, console: Console) -> bytes:
+    """Return the page of a mesh, heights or 3D Tiles with comparisons with the normal map that they came from."""
+    from normalmesh.evaluation.metrics import surface_seen
+    from normalmesh.files.depth_maps import read_depth_map
+    from normalmesh.mesh.height_grid import grid_surface
+    from normalmesh.report.page import surface_page
+
+    with _warnings_collected() as messages, compilation_announced(console):
+        model = _model(file)
+        surface: Surface | None
+        if model is None:
+            depth = read_depth_map(file)
+            if depth.shape != normal_map.shape:
+                raise NormalMeshError(
+                    f"{path_text(file)} has {depth.shape[1]} × {depth.shape[0]} pixels but the normal map "
+                    f"{normal_map.shape[1]} × {normal_map.shape[0]}: give the map that it was reconstructed from"
+                )
+            surface = grid_surface(depth, normal_map.camera, normal_map.camera.default_units)
+        else:
+            surface = surface_seen(model, normal_map.camera, normal_map.shape)
+        if surface is None:
+            raise NormalMeshError(
+                f"{path_text(file)}: the mesh reaches behind the camera or far from the image of the normal map; check "
+                "--camera and --pixel-size, or leave out --normals"
+            )
+        return surface_page(surface, normal_map, source=file, warnings=messages, texture=texture)
+
+
+def _model(file: Path) -> TriangleModel | None:
+    """Return the model of a mesh file or of 3D Tiles; None if the file is something else."""
+    from normalmesh.evaluation.rendering.triangle_model import TriangleModel
+    from normalmesh.files.formats import file_format
+    from normalmesh.files.mesh_formats import MESH_SUFFIXES
+    from normalmesh.files.tileset import TILESET
+    from normalmesh.files.tileset_reading import read_tileset
+    from normalmesh.report.page import MAX_FACES
+
+    if file.is_dir() or file.name == TILESET:
+        vertices, faces, complete = read_tileset(file if file.is_dir() else file.parent, MAX_FACES)
+        if not complete:
+            _warn(f"of {path_text(file)}, a coarser level of {len(faces)} faces is shown")
+        return TriangleModel.of((vertices, faces))
+    file_format(file)  # raises if the file is missing or empty
+    return TriangleModel.of(file) if file.suffix.lower() in MESH_SUFFIXES else None
+
+
+def read_map(file: Path, reading: dict[str, Any], view: CameraChoice) -> NormalMap:
+    """Return a normal map, read with the options of a command."""
+    from normalmesh.files.normal_maps import read_normal_map
+
+    camera = view.argument(file)
+    return read_normal_map(file, reading["mask"], camera, reading["convention"], alpha=reading["alpha"])
+
+
+def _map_or_heights(
+    file: Path, reading: dict[str, Any], view: CameraChoice
+) -> tuple[NormalMap | None, NDArray[np.float64] | None]:
+    """Return the normal map of a file, or its heights if it has one number for each pixel."""
+    import normalmesh as nm
+
+    if nm.read_height_range(file) is None:
+        try:
+            return read_map(file, reading, view), None
+        except NormalMeshError as error:
+            try:
+                return None, nm.read_depth_map(file)
+            except NormalMeshError:
+                raise error from None
+    return None, nm.read_depth_map(file)
+
+
+def _height_surface(file: Path, heights: NDArray[np.float64] | None, view: CameraChoice) -> Surface:
+    """Return the surface of heights, seen by the camera of their description or of the options."""
+    from normalmesh.files.height_png import read_height_range
+    from normalmesh.mesh.height_grid import grid_surface
+    from normalmesh.normals.orthographic import Orthographic
+    from normalmesh.normals.perspective import Perspective
+    from normalmesh.report.page import MAX_FACES
+
+    assert heights is not None
+    found, camera = (
+        read_height_range(file),
+        view.questioned((heights.shape[0], heights.shape[1]), file) if view.is_given else None,
+    )
+    units = "px" if found is None or found.units is None else found.units
+    if camera is None and found is not None and found.K is not None:
+        camera = Perspective.from_matrix(found.K)
+    elif camera is None and found is not None and found.pixel_size is not None:
+        camera = Orthographic(found.pixel_size)
+    elif camera is None:
+        _warn(f"{path_text(file)} has no pixel size: heights are taken to be in pixels; else give --pixel-size")
+        camera = Orthographic()
+    surface = grid_surface(heights, camera, units, MAX_FACES)
+    if 2 * heights.size > MAX_FACES:
+        _warn(f"of {heights.shape[1]} × {heights.shape[0]} heights, {len(surface.vertices)} are shown")
+    return surface
+
+
+def _reconstructed(
+    file: Path, normal_map: NormalMap, reading: dict[str, Any], messages: list[str], console: Console
+) -> bytes:
+    import normalmesh as nm
+    from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
+    from normalmesh.report.page import surface_page
+
+    surface = nm.reconstruct(normal_map, progress=console.progress)
+    settings = {"compression": DEFAULT_COMPRESSION, **reading}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return surface_page(surface, normal_map, source=file, settings=given, warnings=messages)
+
+
+def _warn(text: str) -> None:
+    """Print a warning, which the page shows, too."""
+    warnings.warn(text, NormalMeshWarning, stacklevel=3)
+
+
+@contextmanager
+def _warnings_collected() -> Iterator[list[str]]:
+    """Collect the texts of warnings for the page, and show them as usual."""
+    messages: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NormalMeshWarning)
+        show_other = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, NormalMeshWarning):
+                messages.append(str(message))
+            show_other(message, category, *place)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield messages

@@ -1,0 +1,65 @@
+"""``normalmesh report``: write an HTML report of a surface that has been reconstructed before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from normalmesh.cli.camera_options import CameraChoice
+from normalmesh.cli.console import Console, progress_line_removed
+from normalmesh.cli.number_types import Positive
+from normalmesh.cli.pages import PAGES, compared_page, page_of, read_map
+from normalmesh.cli.printing import print_field
+from normalmesh.cli.shared_options import max_pixels_option, reading_options
+from normalmesh.errors import path_text
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="HTML file to write; default: FILE.html.")
+@click.option("--normals", type=click.Path(path_type=Path), help="Normal map that FILE was reconstructed from.")
+@reading_options
+@click.option("--pixel-size", type=Positive(), help="Size of a pixel, in the unit of FILE, if it is not 1.")
+@click.option("--texture", type=click.Path(path_type=Path), help="Photo to show on the surface; requires --normals.")
+@max_pixels_option
+def report(
+    file: Path,
+    output: Path | None,
+    normals: Path | None,
+    pixel_size: float | None,
+    texture: Path | None,
+    **reading: Any,
+) -> None:
+    """Write an HTML report of FILE, which any browser opens offline: all that reconstruct writes, or a normal map.
+
+    FILE is a mesh (PLY, OBJ, GLB, STL), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, or a normal map, which is
+    reconstructed first. With --normals, the angles to the normal map are shown, too; --mask, --alpha, --camera,
+    --focal-px, --fov and --convention are those of the normal map.
+    """
+    from normalmesh.files.atomic import check_targets, write_atomically
+
+    if file.suffix.lower() in PAGES:
+        raise click.UsageError(f"{path_text(file)} is a report already: normalmesh view shows it")
+    if texture is not None and normals is None:
+        raise click.UsageError("--texture requires --normals")
+    view = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"], pixel_size)
+    output = output or _beside(file)
+    check_targets([output], [file, normals, texture, reading["mask"], reading["camera"]])
+    console = Console()
+    with progress_line_removed(console):
+        if normals is None:
+            page = page_of(file, reading, pixel_size, console)
+        else:
+            page = compared_page(file, read_map(normals, reading, view), texture, console)
+    write_atomically({output: page})
+    print_field("wrote", path_text(output))
+
+
+def _beside(file: Path) -> Path:
+    """Return the report beside a file or a folder of 3D Tiles."""
+    from normalmesh.files.tileset import TILESET
+
+    place = file.parent if file.name == TILESET else file
+    return place.with_suffix(".html") if place.name not in ("", "..") else Path("report.html")

@@ -1,0 +1,103 @@
+"""How a surface stands in the scene of a GLB file: in metres, or one unit long, with its centre at the origin.
+
+The vertices in the file keep the unit of the surface. The node that holds them scales and moves them, which every glTF
+reader applies, and says so in its extras, so that the surface can be read back as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.arguments import checked_bool, checked_positive
+from normalmesh.errors import NormalMeshError, repr_for_error
+
+Float: TypeAlias = NDArray[np.float64]
+#: What can be asked for: ``"auto"``, ``"none"`` or metres per unit of the surface.
+Scale: TypeAlias = Literal["auto", "none"] | float
+
+#: The program that files name, and the name of its notes in the extras of a node.
+GENERATOR = "normalmesh"
+EXPECTED = "'auto', 'none' or a positive number"
+#: Metres of each unit.
+METRES = {
+    **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1e3),
+    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
+    "dm": 0.1,
+    **dict.fromkeys(("cm", "centimetre", "centimetres", "centimeter", "centimeters"), 1e-2),
+    **dict.fromkeys(("mm", "millimetre", "millimetres", "millimeter", "millimeters"), 1e-3),
+    # The micro sign and the Greek letter look alike.
+    **dict.fromkeys(("µm", "μm", "um", "micrometre", "micrometres", "micron", "microns"), 1e-6),
+    "nm": 1e-9,
+    **dict.fromkeys(("in", "inch", "inches"), 0.0254),
+    **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
+    "US ft": 1200 / 3937,
+    "mi": 1609.344,
+}
+_FORMULA = "position = POSITION + origin, in units; in the scene: scale * (position - centre)"
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A position p of the surface is at ``scale · (p − centre)`` in the scene."""
+
+    units: str
+    scale: float
+    centre: Float
+
+    @classmethod
+    def of(cls, vertices: Float, units: str, scale: Scale = "auto", centred: bool = True) -> Placement:
+        """Return the placement of vertices (N, 3) in a unit; see :meth:`Surface.save`."""
+        checked_bool(centred, "centred")
+        low, high = vertices.min(axis=0), vertices.max(axis=0)
+        middle = low / 2 + high / 2 if centred else np.zeros(3)
+        if not isinstance(scale, str):
+            factor = checked_positive(scale, "scale", EXPECTED)
+        elif scale == "auto":
+            factor = METRES.get(units) or 1 / (float((high - low).max()) or 1.0)
+        elif scale == "none":
+            factor = 1.0
+        else:
+            raise NormalMeshError(f"scale must be {EXPECTED}, not {repr_for_error(scale)}")
+        return cls(units, factor, middle)
+
+    def node(self, origin: Float | None) -> dict[str, Any]:
+        """Return the properties of a node whose positions are relative to ``origin`` (3,), none: (0, 0, 0)."""
+        start = np.zeros(3) if origin is None else origin
+        shift = self.scale * (start - self.centre)
+        notes = {
+            "units": self.units,
+            "origin": start.tolist(),
+            "scale": self.scale,
+            "centre": self.centre.tolist(),
+            "formula": _FORMULA,
+        }
+        placed: dict[str, Any] = {"translation": shift.tolist()} if shift.any() else {}
+        placed |= {"scale": [self.scale] * 3} if self.scale != 1 else {}
+        return {**placed, "extras": {GENERATOR: notes}}
+
+
+def without_placement(content: bytes) -> bytes:
+    """Return a GLB file with the nodes that this program placed as they were: positions are those of the surface."""
+    length = struct.unpack_from("<I", content, 12)[0]
+    tree = json.loads(content[20 : 20 + length])
+    if tree.get("asset", {}).get("generator") != GENERATOR:
+        return content
+    for node in tree.get("nodes", []):
+        notes = node.get("extras", {}).get(GENERATOR)
+        if notes is not None:
+            origin = np.array(notes["origin"], np.float64)
+            if origin.shape != (3,) or not np.isfinite(origin).all():
+                raise ValueError("the origin of a node is not three numbers")
+            node.pop("scale", None)
+            node["translation"] = origin.tolist()
+    description = json.dumps(tree).encode()
+    description += b" " * (-len(description) % 4)
+    rest = content[20 + length :]
+    head = struct.pack("<4sIII4s", b"glTF", 2, 20 + len(description) + len(rest), len(description), b"JSON")
+    return b"".join([head, description, rest])

@@ -1,0 +1,240 @@
+"""Heights as grey PNG files of 16 bit, the displacement maps of 3D programs, with the range that makes them lengths.
+
+A value v of 1 … 65535 stands for ``black + (white − black) · v / 65535``; 0 is where there is no surface. Bright is
+towards the viewer. The range, its unit and the camera are in a text chunk of the PNG file, and in a JSON file beside
+it, because image programs drop text chunks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import warnings
+import zlib
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.arguments import checked_path
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.files.encoding import encode_depth, encode_png
+from normalmesh.files.formats import file_format, mapped, read_text, reading, unusable
+
+if TYPE_CHECKING:
+    from normalmesh.normals.camera import Camera
+
+#: Largest value of 16 bit.
+WHITE = 65535
+#: What the description of a range calls itself, and the keyword of its text chunk.
+FORMAT, KEYWORD = "normalmesh heights", b"normalmesh"
+#: Relative size of differences in height that are none, but the rounding of double precision.
+FLAT = 1e-12
+#: Suffix of images, and of the file beside one.
+PNG, SIDECAR = ".png", ".json"
+#: Contents of files by their paths.
+Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
+#: Bytes of a description, at most.
+MAX_DESCRIPTION = 100_000
+
+
+@dataclass(frozen=True)
+class HeightRange:
+    """What the values of a height image stand for: lengths from ``black`` (value 0) to ``white`` (the largest value).
+
+    Attributes
+    ----------
+    black, white
+        Height (orthographic, towards the viewer) or depth (perspective, away from the viewer: ``white`` is nearer).
+        Black itself stands for no surface, and is one step below the lowest height.
+    units
+        Unit of these lengths and of the pixel size; None if it is not known.
+    pixel_size
+        Side of a pixel of an orthographic map; None for perspective maps, or if it is not known.
+    K
+        Camera matrix (3 × 3) of a perspective map, in the convention of :meth:`Perspective.from_matrix`.
+    strength
+        Factor by which the relief was exaggerated; 1 if heights are as reconstructed.
+    """
+
+    black: float
+    white: float
+    units: str | None = None
+    pixel_size: float | None = None
+    K: tuple[tuple[float, ...], ...] | None = None
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        numbers = [self.black, self.white, self.strength, *np.ravel(self.K or ())]
+        numbers += [] if self.pixel_size is None else [self.pixel_size]
+        if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
+            raise NormalMeshError("black, white, pixel_size, K and strength of a height range must be finite numbers")
+        if not (self.units is None or isinstance(self.units, str)) or (self.pixel_size or 1) <= 0:
+            raise NormalMeshError("units of a height range must be text, and its pixel_size positive")
+
+    @property
+    def formula(self) -> str:
+        """How to compute lengths from values, in words."""
+        what = "height towards the viewer" if self.K is None else "depth away from the viewer"
+        unit = "" if self.units is None else f" {self.units}"
+        text = f"{what} = {self.black!r} + {self.white - self.black!r} * value / {WHITE}{unit}; value 0: no surface"
+        return text if self.strength == 1 else f"{text}; relief multiplied by {self.strength!r}, no measurement"
+
+    def lengths(self, values: NDArray[np.generic], maximum: int) -> NDArray[np.float64]:
+        """Return the lengths (H, W) that values (H, W) up to ``maximum`` stand for, NaN where there is no surface."""
+        shares = values.astype(np.float64) / maximum
+        return np.where(values == 0, np.nan, self.black + (self.white - self.black) * shares)
+
+    def description(self, image: str, shape: tuple[int, int]) -> dict[str, Any]:
+        """Return what the JSON file beside an image holds."""
+        head = {"format": FORMAT, "image": image, "columns": shape[1], "rows": shape[0]}
+        return {**head, **asdict(self), "formula": self.formula}
+
+
+def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) -> HeightRange:
+    """Return what is known of the heights that a camera sees; black and white are still to be set."""
+    matrix = camera.matrix()
+    K = None if matrix is None else tuple(map(tuple, matrix.tolist()))
+    return HeightRange(0.0, 0.0, units, None if camera.is_central else camera.pixel_length, K, strength)
+
+
+def depth_files(path: Path, depth: NDArray[np.floating], about: HeightRange | None = None) -> Files:
+    """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix, with files beside it.
+
+    ``about`` has unit, pixel size and camera, which only PNG holds.
+    """
+    if path.suffix.lower() == PNG:
+        return height_png_files(path, depth, about)
+    return {path: encode_depth(path, depth)}
+
+
+def depth_companions(path: Path) -> list[Path]:
+    """Return the files that are written beside a depth map."""
+    return [sidecar(path)] if path.suffix.lower() == PNG else []
+
+
+def height_png_files(path: Path, depth: NDArray[np.floating], about: HeightRange | None = None) -> Files:
+    """Encode a depth map (H, W), NaN where there is none, as PNG, and the JSON file beside it.
+
+    ``about`` has unit, pixel size and camera; black and white follow from the depths. Heights are rounded to 1/65534 of
+    their range.
+    """
+    about = HeightRange(0.0, 0.0) if about is None else about
+    known = np.isfinite(depth)
+    if not known.any():
+        raise NormalMeshError(f"{path_text(path)}: there is no height to write")
+    low, high = float(depth[known].min()), float(depth[known].max())
+    if high - low <= FLAT * max(abs(low), abs(high)):
+        low = high
+    first, last = (low, high) if about.K is None else (high, low)
+    step = (last - first) / (WHITE - 1)
+    about = replace(about, black=first - step, white=last)
+    values = np.zeros(depth.shape, np.uint16)
+    values[known] = np.round((depth[known] - first) / step + 1 if step else WHITE)
+    description = about.description(path.name, (depth.shape[0], depth.shape[1]))
+    text = json.dumps(description, ensure_ascii=False)
+    image = _with_text(encode_png(values), {KEYWORD: text, b"Description": about.formula})
+    return {sidecar(path): (json.dumps(description, ensure_ascii=False, indent=2) + "\n").encode(), path: image}
+
+
+def is_height_png(path: Path) -> bool:
+    """Check whether a file is a PNG whose text describes heights."""
+    return path.suffix.lower() == PNG and path.stat().st_size > 0 and _text(path) is not None
+
+
+def sidecar(path: Path) -> Path:
+    """Return the path of the JSON file beside a height image."""
+    return path.with_suffix(SIDECAR)
+
+
+def read_height_range(path: str | PathLike[str]) -> HeightRange | None:
+    """Read what the values of a PNG of heights stand for, from its text or the JSON file beside it.
+
+    Parameters
+    ----------
+    path
+        PNG of :meth:`Surface.save_depth`, possibly saved again by another program.
+
+    Returns
+    -------
+    HeightRange or None
+        None if neither describes the heights: values are then plain numbers.
+
+    Raises
+    ------
+    NormalMeshError
+        There is no such file, or a description is damaged.
+    """
+    path = checked_path(path)
+    if file_format(path) != "PNG":
+        return None
+    text, source = _text(path), path
+    if text is None:
+        source = sidecar(path)
+        text = read_text(source, "JSON") if source.is_file() and _may_describe(source) else None
+    if text is None:
+        return None
+    content = _parsed(source, text)
+    # A description from beside the file must be of this image.
+    if content is None or (source != path and content.get("image") != path.name):
+        return None
+    with reading(source, "a description of heights"):
+        given = {name: content[name] for name in HeightRange.__dataclass_fields__ if content.get(name) is not None}
+        if "K" in given:
+            given["K"] = tuple(tuple(map(float, row)) for row in given["K"])
+        try:
+            return HeightRange(**given)
+        except NormalMeshError as error:
+            raise unusable(source, str(error)) from error
+
+
+def _may_describe(path: Path) -> bool:
+    return 0 < path.stat().st_size <= MAX_DESCRIPTION
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any] | None:
+    """Return a description of heights; None if the text is something else."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        if FORMAT in text:
+            raise unusable(path, "the description of its heights is damaged; remove it to read plain values") from None
+        return None
+    return content if isinstance(content, dict) and content.get("format") == FORMAT else None
+
+
+def _text(path: Path) -> str | None:
+    """Return the text chunk of a PNG that describes heights. It comes before the pixels."""
+    with mapped(path) as contents:
+        position = 8
+        while position + 12 <= len(contents):
+            length, name = struct.unpack_from(">I4s", contents, position)
+            if name == b"IDAT":
+                break
+            content = contents[position + 8 : position + 8 + min(length, MAX_DESCRIPTION)]
+            if name == b"iTXt" and content.startswith(KEYWORD + b"\0\0"):
+                return content.split(b"\0", 5)[-1].decode(errors="replace")
+            position += 12 + length
+    return None
+
+
+def _with_text(png: bytes, texts: dict[bytes, str]) -> bytes:
+    """Return a PNG file with international text chunks, not compressed, after its header."""
+    end_of_header = 8 + 12 + 13
+    chunks = b"".join(_chunk(b"iTXt", key + b"\0" * 5 + text.encode()) for key, text in texts.items())
+    return png[:end_of_header] + chunks + png[end_of_header:]
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def warn_of_strength(path: Path, strength: object) -> None:
+    """Warn that heights are no measurement if their relief was exaggerated."""
+    if isinstance(strength, int | float) and strength != 1:
+        text = f"{path_text(path)}: its relief was multiplied by {strength:g}: it is no measurement"
+        warnings.warn(text, NormalMeshWarning, stacklevel=3)

@@ -1,0 +1,57 @@
+"""Exaggerating or flattening the relief of a surface."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from normalmesh.arguments import checked_finite
+from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.normals.camera import MAX_COORDINATE
+from normalmesh.normals.normal_map import NormalMap
+
+if TYPE_CHECKING:
+    from normalmesh.mesh.surface import Surface
+    from normalmesh.normals.camera import Camera
+
+
+def checked_strength(strength: object) -> float:
+    """Return a factor of the relief: a finite number other than zero."""
+    number = checked_finite(strength, "strength", "a finite number other than 0")
+    if number == 0:
+        raise NormalMeshError(f"strength must be a finite number other than 0, not {repr_for_error(strength)}")
+    return number
+
+
+def check_parallel(camera: Camera) -> None:
+    """Raise an error if a camera has no heights that could be multiplied."""
+    if camera.is_central:
+        raise NormalMeshError(
+            "strength is for orthographic maps: behind a perspective camera, other depths would be seen at other "
+            "pixels; leave it out, or scale the mesh in a 3D program"
+        )
+
+
+def exaggerated_surface(surface: Surface, strength: float) -> Surface:
+    """Return the surface with all heights multiplied; see :meth:`Surface.exaggerated`."""
+    strength = checked_strength(strength)
+    check_parallel(surface.camera)
+    if not np.abs(surface.vertices[:, 2]).max() * abs(strength) <= MAX_COORDINATE:
+        raise NormalMeshError(f"strength is too large: heights may be at most {MAX_COORDINATE:.0e}")
+    jumps = surface.discontinuities
+    return replace(
+        surface,
+        vertices=surface.vertices * [1.0, 1.0, strength],
+        discontinuities=None if jumps is None else replace(jumps, jumps=jumps.jumps * strength),
+        strength=surface.strength * strength,
+    )
+
+
+def exaggerated_normals(normal_map: NormalMap, strength: float) -> NormalMap:
+    """Return the normals of the surface with all heights multiplied: slopes are multiplied, too."""
+    # The slopes along x and y are −n_x/n_z and −n_y/n_z.
+    normals = normal_map.normals.astype(np.float64) * [strength, strength, 1.0]
+    normals /= np.maximum(np.linalg.norm(normals, axis=2, keepdims=True), np.finfo(np.float64).tiny)
+    return NormalMap.cleaned(normals.astype(np.float32), normal_map.mask, normal_map.camera, normal_map.repairs)
