@@ -66,7 +66,7 @@ def tasks_of(
 
 
 def _task(source: Path, targets: Sequence[OutputName], companions: dict[str, str | None], suffix: str) -> Task:
-    found = [target.path(source) for target in targets] or [(source.with_suffix(suffix), None)]
+    found = [target.path(source, suffix) for target in targets] or [(source.with_suffix(suffix), None)]
     folders = tuple(folder for _, folder in found if folder is not None)
     named = {kind: None if name is None else name.replace(STEM, source.stem) for kind, name in companions.items()}
     mask = named.pop("mask", None)

@@ -57,8 +57,8 @@ class OutputName:
     def _ends_with_separator(self) -> bool:
         return self.text.endswith(("/", os.sep))
 
-    def path(self, source: Path) -> tuple[Path, Path | None]:
-        """Return the output of an input, and the folder to be created for it, if any."""
+    def path(self, source: Path, suffix: str = ".glb") -> tuple[Path, Path | None]:
+        """Return the output of an input, with this suffix in a folder, and the folder to be created for it, if any."""
         from normalmesh.files.tileset import TILESET
 
         text = self.text.replace(STEM, source.stem)
@@ -69,7 +69,7 @@ class OutputName:
         if self.named and self._is_tileset(text):
             return path / TILESET, None
         if path.is_dir() or self._ends_with_separator or self.inputs > 1:
-            return path / f"{source.stem}.glb", path
+            return path / f"{source.stem}{suffix}", path
         return path, None
 
     def _is_tileset(self, text: str) -> bool:
