@@ -23,22 +23,27 @@ if TYPE_CHECKING:
     from normalmesh.runtime.monitor import OnProgress
 
 
+#: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
+FAILED, TOLERANCE_MISSED = 1, 3
+
+
 def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
-    """Run all tasks and return the number of failures."""
+    """Run all tasks and return the exit status."""
     batch = _Batch(settings, console, as_json, several=len(tasks) > 1)
     given = (f"{name} {path_text(str(value))}" for name, value in settings.given.items())
     console.detail("settings     " + ", ".join(given))
-    failed = 0
+    failed = missed = 0
     with progress_line_removed(console), compilation_announced(console):
         for number, task in enumerate(tasks):
             summary = batch.run_task(task, console.part(number, len(tasks), task.source.name))
             batch.report(summary)
             failed += summary.error is not None
+            missed += summary.tolerance is not None and not summary.tolerance["met"]
     if batch.several:
-        console.notice(
-            f"{len(tasks) - failed} of {len(tasks)} reconstructed" + (f", {failed} failed" if failed else "")
-        )
-    return failed
+        parts = [f"{len(tasks) - failed} of {len(tasks)} reconstructed"]
+        parts += [f"{failed} failed"] * bool(failed) + [f"{missed} beyond the tolerance"] * bool(missed)
+        console.notice(", ".join(parts))
+    return FAILED if failed else TOLERANCE_MISSED if missed else 0
 
 
 @dataclass
@@ -95,10 +100,12 @@ class _Batch:
             surfaces = settings.surfaces(normal_map, task.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)
             if self.as_json or not console.quiet:
-                summary.add_figures(surfaces, normal_map)
+                with console.working("measuring"):
+                    summary.add_figures(surfaces, normal_map)
             reconstructed = time.perf_counter()
-            for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
-                summary.outputs.append(path)
+            with console.working("writing"):
+                for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
+                    summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
 
     @contextmanager

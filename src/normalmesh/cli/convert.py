@@ -14,9 +14,10 @@ from normalmesh.cli.camera_options import (
     reject_two_cameras,
     selected_camera,
 )
-from normalmesh.cli.printing import count_text, print_field, print_json
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import Positive, max_pixels_option
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,11 +78,10 @@ def convert(
     if normals is not None and size is not None:
         raise click.UsageError("give only one of --normals, --size")
     check_targets([target, *companions_of(target, textured=False)], [source, normals, camera])
-    if to_mesh:
-        figures = _convert_mesh(source, target)
-    else:
-        view = _view(normals, size, (camera, focal_px), pixel_size) if from_mesh else None
-        figures = _convert_depth(source, target, view)
+    view = _view(normals, size, (camera, focal_px), pixel_size) if from_mesh and not to_mesh else None
+    console = Console()
+    with progress_line_removed(console), compilation_announced(console), console.working("converting"):
+        figures = _convert_mesh(source, target) if to_mesh else _convert_depth(source, target, view)
     if as_json:
         print_json({**figures, "files": [str(target)]})
     else:

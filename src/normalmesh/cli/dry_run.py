@@ -27,7 +27,7 @@ HEADER_ONLY = "; only the header was read, --mask makes it exact"
 
 
 def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
-    """Print the estimate of each task, and return the number of failures."""
+    """Print the estimate of each task, and return the exit status: 1 if one has failed."""
     failed = 0
     for task in tasks:
         try:
@@ -41,7 +41,7 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
             console.output(json.dumps(content))
         elif lines:
             console.output("\n".join([f"input        {path_text(task.source)}"] * (len(tasks) > 1) + lines))
-    return failed
+    return int(failed > 0)
 
 
 def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]:

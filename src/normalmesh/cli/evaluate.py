@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.camera_options import camera_options, reject_two_cameras, selected_camera
-from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.model_options import rendered
-from normalmesh.cli.printing import count_text, print_field, print_json
+from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import alpha_option, max_pixels_option
-from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,12 +87,14 @@ def evaluate(
         checked_suffix(error_map, (".png",), "pictures")
         check_targets([error_map], [result, normals, mask, camera, truth, truth_model])
     console = Console()
-    with compilation_announced(console):
+    with progress_line_removed(console), compilation_announced(console):
         from normalmesh.evaluation.metrics import evaluate as compare
 
-        case = _case(normals, (mask, alpha), (camera, focal_px), convention, units)
-        case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
-        found = compare(result, case)
+        with console.working("reading"):
+            case = _case(normals, (mask, alpha), (camera, focal_px), convention, units)
+            case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
+        with console.working("comparing"):
+            found = compare(result, case)
     if found.covered == 0:
         raise NormalMeshError(
             f"{path_text(result)}: covers no foreground pixel of {path_text(normals)}; "

@@ -100,4 +100,4 @@ def reconstruct(
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
     process = estimate_all if dry_run else run
-    context.exit(1 if process(tasks, settings, console, as_json) else 0)
+    context.exit(process(tasks, settings, console, as_json))

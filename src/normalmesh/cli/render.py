@@ -14,6 +14,7 @@ from normalmesh.cli.camera_options import (
     reject_two_cameras,
     selected_camera,
 )
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import print_field, print_json
 from normalmesh.errors import path_text
@@ -82,11 +83,13 @@ def render(
     view = selected_camera(camera, focal_px, size)
     if matrix is not None and view.matrix() is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, or --camera perspective")
-    # The files hold the exact normals, which are not clamped.
-    with repair_warnings_ignored():
-        case = rendered(model, size, view, placed=placed, smooth=not flat)
-    files = _files(case, output, depth, mask, matrix)
-    write_atomically(files)
+    console = Console()
+    with progress_line_removed(console), compilation_announced(console), console.working("rendering"):
+        # The files hold the exact normals, which are not clamped.
+        with repair_warnings_ignored():
+            case = rendered(model, size, view, placed=placed, smooth=not flat)
+        files = _files(case, output, depth, mask, matrix)
+        write_atomically(files)
     if as_json:
         print_json({**_figures(case), "files": list(map(str, files))})
     else:

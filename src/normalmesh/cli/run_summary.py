@@ -33,6 +33,8 @@ class RunSummary:
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
+    tolerance
+        The bounds on angle or error that were given, what was reached, and whether they are met; None without bounds.
     """
 
     source: Path
@@ -42,6 +44,7 @@ class RunSummary:
     levels: list[dict[str, Any]] = field(default_factory=list)
     jumps: dict[str, Any] | None = None
     jumps_text: str | None = None
+    tolerance: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -62,6 +65,9 @@ class RunSummary:
             certainty = min((line.certainty for line in found.lines), default=None)
             self.jumps = {"lines": len(found.lines), "length": found.length, "certainty": certainty}
             self.jumps_text = str(found)
+        tolerance = getattr(surfaces[0].decimation, "tolerance", None)
+        if tolerance is not None:
+            self.tolerance = {**asdict(tolerance), "met": tolerance.met}
         # All levels come from one decimation, whose seconds the coarsest one holds in full.
         self.seconds |= getattr(surfaces[-1].decimation, "seconds", {})
         for surface in surfaces:
@@ -75,7 +81,7 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps")
+        order = ("input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "tolerance")
         content |= first
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.interruption import cleanups
-from normalmesh.cli.progress_display import duration_text
 from normalmesh.errors import path_text
+from normalmesh.runtime.progress_bar import duration_text
 
 if TYPE_CHECKING:
     from normalmesh.cli.console import Console

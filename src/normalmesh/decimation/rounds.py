@@ -32,7 +32,8 @@ from normalmesh.mesh.origin import Decimation, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
@@ -69,7 +70,7 @@ def decimate(
     locked: ArrayLike | None = None,
     keep_thin: bool = DecimationOptions.keep_thin,
     jumps: Jumps | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
 
@@ -117,7 +118,8 @@ def decimate(
         ``DecimatedMesh.seams``, along which :func:`integrate` cuts the mesh. The vertices that it adds are part of the
         number that was asked for.
     progress
-        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
+        True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
+        :class:`Step`; an exception that it raises ends the work.
 
     Returns
     -------
@@ -132,7 +134,8 @@ def decimate(
     rule = StoppingRule(vertices, threshold, compression)
     checked_instance(normal_map, NormalMap, "normal_map")
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
-    return decimate_with(normal_map, rule, options, progress, lines)
+    with progress_shown(progress) as on_progress:
+        return decimate_with(normal_map, rule, options, on_progress, lines)
 
 
 def decimate_with(
@@ -154,7 +157,7 @@ def decimate_levels(
     normal_map: NormalMap,
     vertices: Sequence[int],
     *,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **options: Unpack[DecimationKeywords],
 ) -> Iterator[DecimatedMesh]:
     """Decimate to several vertex counts, finest first; each mesh continues from the one before.
@@ -172,7 +175,13 @@ def decimate_levels(
     DecimatedMesh
         The first is the same as from :func:`decimate`. The seconds of a report count from the beginning.
     """
-    return decimate_levels_with(normal_map, checked_levels(vertices), DecimationOptions(**options), progress)
+    targets, chosen = checked_levels(vertices), DecimationOptions(**options)
+
+    def meshes() -> Iterator[DecimatedMesh]:
+        with progress_shown(progress) as on_progress:
+            yield from decimate_levels_with(normal_map, targets, chosen, on_progress)
+
+    return meshes()
 
 
 def decimate_levels_with(

@@ -33,7 +33,8 @@ from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 
 Float = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def integrate(
     prior_weight: float | None = None,
     distance: float = IntegrationOptions.distance,
     units: str = IntegrationOptions.units,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
 ) -> Surface:
     """Compute the depth of a mesh so that its faces fit the normals of the pixels that they cover.
 
@@ -111,7 +112,8 @@ def integrate(
     units
         Name of the unit of the surface.
     progress
-        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
+        True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
+        :class:`Step`; an exception that it raises ends the work.
 
     Returns
     -------
@@ -127,7 +129,8 @@ def integrate(
     checked_instance(normal_map, NormalMap, "normal_map")
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
-    return integrate_with(mesh, normal_map, options, progress, jumps if options.cuts else None)
+    with progress_shown(progress) as on_progress:
+        return integrate_with(mesh, normal_map, options, on_progress, jumps if options.cuts else None)
 
 
 def integrate_with(

@@ -21,7 +21,8 @@ from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.pipeline import begun, checked_options, jumps_and_hierarchy, noise_and_smooth
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory
-from normalmesh.runtime.monitor import OnProgress
+from normalmesh.runtime.monitor import Progress
+from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 
 
@@ -33,7 +34,7 @@ def reconstruct_levels(
     threads: int | None = None,
     memory_limit: float | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> list[Surface]:
     """Reconstruct surfaces with ever fewer vertices, for viewers that choose one by its distance.
@@ -57,10 +58,10 @@ def reconstruct_levels(
     checked_instance(normal_map, NormalMap, "normal_map")
     targets = checked_levels(vertices)
     options = checked_options(normal_map, "default", decimation, integration)
-    with limited_memory(memory_limit), limited_threads(threads):
+    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.levels(MaskCounts.of(normal_map.mask), targets, options.decimation.start, searched)
-        monitor = begun(estimate, progress)
+        monitor = begun(estimate, on_progress)
         noise, smooth = noise_and_smooth(normal_map, options.integration, estimate)
         monitor.begin("jumps")
         known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)

@@ -28,7 +28,8 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.estimates import REMEDY, Estimate
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def reconstruct(
     threads: int | None = None,
     memory_limit: float | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
     """Reconstruct a surface from a normal map.
@@ -93,7 +94,8 @@ def reconstruct(
         Where the depth jumps, if that is known: an edge image (H, W), a list of polylines, or the result of
         :func:`find_jumps`, which describes them. By default they are found, see ``discontinuities``.
     progress
-        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
+        True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
+        :class:`Step`; an exception that it raises ends the work.
     **integration
         Options of :func:`integrate`: ``discontinuities``, ``refine``, ``prior``, ``distance``, ``noise``, ``units``, …
 
@@ -112,10 +114,10 @@ def reconstruct(
     checked_instance(normal_map, NormalMap, "normal_map")
     rule = StoppingRule(vertices, threshold, compression)
     options = checked_options(normal_map, preset, decimation, integration)
-    with limited_memory(memory_limit), limited_threads(threads):
+    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.of(MaskCounts.of(normal_map.mask), rule, options.decimation.start, searched)
-        monitor = begun(estimate, progress)
+        monitor = begun(estimate, on_progress)
         noise, smooth = noise_and_smooth(normal_map, options.integration, estimate)
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)

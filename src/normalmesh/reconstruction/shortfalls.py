@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 
-from normalmesh.errors import ShortfallWarning
+from normalmesh.errors import ShortfallWarning, count_text
 from normalmesh.mesh.origin import Decimation
 from normalmesh.mesh.surface import Surface
 
@@ -20,9 +20,9 @@ def shortfalls(surface: Surface) -> Iterator[str]:
     report, coverage = surface.decimation, surface.coverage
     if isinstance(report, Decimation):
         if report.dropped_lines:
-            pieces = "1 piece" if report.dropped_lines == 1 else f"{report.dropped_lines} pieces"
+            pieces, are = count_text(report.dropped_lines, "piece"), "is" if report.dropped_lines == 1 else "are"
             yield (
-                f"{pieces} of the lines along which depth jumps, the least certain ones, are bridged: all of them "
+                f"{pieces} of the lines along which depth jumps, the least certain, {are} bridged: all of them "
                 "would need too large a share of the vertices; ask for more"
             )
         vertices, target = len(surface.vertices), report.target
@@ -30,6 +30,13 @@ def shortfalls(surface: Surface) -> Iterator[str]:
             more = report.reason or "cuts along jumps add some"
             reason = more if vertices > target else "the pixels of the foreground have no use for more"
             yield f"{target} vertices were asked for, but the surface has {vertices}: {reason}"
+        for name in report.tolerance.missed if report.tolerance is not None else ():
+            what, unit = ("mean angle", "°") if name == "max_angle" else ("deviation", f" {surface.units}")
+            bound, reached = report.tolerance.bounds[name], report.tolerance.reached[name]
+            yield (
+                f"a {what} of {bound:g}{unit} is out of reach: "
+                f"the best surface that was found, of {vertices} vertices, has {reached:.3g}{unit}"
+            )
     if coverage is not None and (
         max(coverage.uncovered_share, coverage.spilled_share) > MAX_LOST or coverage.lost_components
     ):

@@ -25,7 +25,8 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.reconstruction.pipeline import Preset, checked_options
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import limited_memory, memory_left
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.tiles.description import code_description, description_of
 from normalmesh.tiles.engine import Engine
@@ -58,7 +59,7 @@ def reconstruct_tiled(
     threads: int | None = None,
     memory_limit: float | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
     """Reconstruct a surface from a normal map in tiles, which need not fit into memory together.
@@ -113,13 +114,13 @@ def reconstruct_tiled(
     checked_bool(keep_work, "keep_work")
     if jumps is not None and not options.integration.cuts:
         raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
-    with limited_memory(memory_limit), limited_threads(threads):
+    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
         expected = rule.expected_vertices(opened.foreground)
         copied = isinstance(opened, NormalMap) and count != 0
         # It has been checked: an array of that shape is a depth map.
         has_depths = options.integration.prior is not None and np.shape(options.integration.prior) == opened.shape
         estimate = TiledEstimate(opened.shape, opened.foreground, expected, side, copied, has_depths)
-        monitor = Monitor(progress)
+        monitor = Monitor(on_progress)
         with _work_path(work, keep_work) as path:
             estimate.check(path, count, elsewhere=client is not None)
             monitor.begin("start")
@@ -132,7 +133,7 @@ def reconstruct_tiled(
             ):
                 engine = Engine(folder, processes, monitor, threads, estimate.worker_memory)
                 surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, side, jumps)
-    monitor.finish(len(surface.vertices))
+        monitor.finish(len(surface.vertices))
     report_shortfalls(surface)
     return surface
 

@@ -34,6 +34,8 @@ class Step:
 
 #: A callback for progress. An exception that it raises ends the work and reaches the caller.
 OnProgress = Callable[[Step], None]
+#: An argument ``progress``: a callback, or whether to show a bar.
+Progress = OnProgress | bool | None
 
 
 class Monitor:
@@ -57,7 +59,7 @@ class Monitor:
     def __init__(self, on_progress: OnProgress | None = None, work: float = 1.0, stages: Sequence[str] = ()) -> None:
         if on_progress is not None and not callable(on_progress):
             raise NormalMeshError(
-                f"progress must be a function of a normalmesh.Step, not {repr_for_error(on_progress)}"
+                f"progress must be True, False or a function of a normalmesh.Step, not {repr_for_error(on_progress)}"
             )
         self.on_progress = on_progress
         self.work = work
