@@ -7,21 +7,18 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from normalmesh import NormalMeshError, NormalMeshWarning
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
-from normalmesh.cli.run_summary import RunSummary
+from normalmesh.cli.printing import PrintedTable
+from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.tile_options import open_normal_map
 from normalmesh.errors import path_text
-
-if TYPE_CHECKING:
-    from normalmesh.runtime.monitor import OnProgress
-
+from normalmesh.runtime.monitor import OnProgress, Step
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
 FAILED, TOLERANCE_MISSED = 1, 3
@@ -29,7 +26,8 @@ FAILED, TOLERANCE_MISSED = 1, 3
 
 def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
     """Run all tasks and return the exit status."""
-    batch = _Batch(settings, console, as_json, several=len(tasks) > 1)
+    table = table_of([task.source for task in tasks]) if len(tasks) > 1 else None
+    batch = _Batch(settings, console, as_json, table)
     given = (f"{name} {path_text(str(value))}" for name, value in settings.given.items())
     console.detail("settings     " + ", ".join(given))
     failed = missed = 0
@@ -53,7 +51,12 @@ class _Batch:
     settings: Settings
     console: Console
     as_json: bool
-    several: bool
+    table: PrintedTable | None
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several inputs, which share a table."""
+        return self.table is not None
 
     def run_task(self, task: Task, progress: OnProgress) -> RunSummary:
         """Run a task and return its summary, which holds the error if the task fails."""
@@ -75,8 +78,10 @@ class _Batch:
             self.console.detail(f"seconds      {stages}")
         if self.as_json:
             self.console.output(summary.as_json())
+        elif summary.error is None and self.table is not None:
+            self.console.row(self.table, summary.cells())
         elif summary.error is None:
-            self.console.result(summary.line() if self.several else "\n".join(summary.lines()))
+            self.console.result("\n".join(summary.lines()))
 
     def _run(self, task: Task, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
@@ -100,12 +105,12 @@ class _Batch:
             surfaces = settings.surfaces(normal_map, task.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)
             if self.as_json or not console.quiet:
-                with console.working("measuring"):
-                    summary.add_figures(surfaces, normal_map)
+                progress(Step(0.99, "measuring"))
+                summary.add_figures(surfaces, normal_map)
+            progress(Step(0.99, "writing"))
             reconstructed = time.perf_counter()
-            with console.working("writing"):
-                for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
-                    summary.outputs.append(path)
+            for path in write_outputs(task, settings, surfaces, normal_map, summary.warnings):
+                summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
 
     @contextmanager

@@ -6,11 +6,11 @@ import codecs
 import io
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from normalmesh.cli.interruption import cleanups
-from normalmesh.cli.printing import field_text, print_text
+from normalmesh.cli.printing import PrintedTable, field_text, print_text
 from normalmesh.errors import path_text
 from normalmesh.runtime.monitor import OnProgress, Step
 from normalmesh.runtime.progress_bar import ProgressBar
@@ -73,6 +73,12 @@ class Console:
         """Print requested output to standard output, even if quiet."""
         with self.progress.hidden():
             print_text(text)
+
+    def row(self, table: PrintedTable, cells: Sequence[str]) -> None:
+        """Print a row of a table to standard output unless quiet."""
+        if not self.quiet:
+            with self.progress.hidden():
+                table.print_row(cells)
 
     def part(self, number: int, count: int, name: str) -> OnProgress:
         """Return the progress callback of task ``number`` of ``count``; the bar shows the progress of all tasks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +15,12 @@ from normalmesh.runtime.progress_bar import is_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 #: Columns of a label and of the space after it.
 LABEL_COLUMNS = 13
+#: Least widths of the first and of the last column of a table.
+MIN_FIRST, MIN_LAST = 16, 8
 #: Colours of the words that begin a message.
 STYLES = {"normalmesh: error:": "bold red", "normalmesh: internal error:": "bold red", "normalmesh: warning:": "yellow"}
 
@@ -44,28 +47,54 @@ def field_text(label: str, text: str) -> str:
 
 
 class PrintedTable:
-    """A table whose rows are printed one by one, in columns of known width.
+    """A table whose rows are printed one by one, as soon as they are known.
 
     Parameters
     ----------
     titles
         Titles of the columns.
     widths
-        Widths of all columns but the last, which takes the rest. Negative: aligned to the right.
+        Widths of the columns in characters, negative if they are aligned to the right. The last column takes the rest.
     """
 
     def __init__(self, titles: Sequence[str], widths: Sequence[int]) -> None:
-        self._widths = [*widths, 1]
-        self._titles: Sequence[str] | None = titles
+        self._titles, self._widths = titles, [*widths, 0]
+        self._has_titles = False
 
-    def row(self, cells: Sequence[str]) -> str:
-        """Return a row as plain text, below the titles if it is the first one."""
-        titles, self._titles = self._titles, None
-        return "\n".join(map(self._line, [cells] if titles is None else [titles, cells]))
+    def print_row(self, cells: Sequence[str]) -> None:
+        """Print a row, below the titles if it is the first one. On a narrow terminal, each row becomes some fields."""
+        console, is_first = _terminal(), not self._has_titles
+        self._has_titles = True
+        rows = [[escaped(cell) for cell in row] for row in ([self._titles, cells] if is_first else [cells])]
+        first, *middle, _ = self._widths
+        others = sum(abs(width) + 2 for width in middle) + 2
+        if console is None:
+            click.echo("\n".join(map(self._line, rows)))
+        elif console.width < min(first, MIN_FIRST) + others + MIN_LAST:
+            fields = "\n".join(map(field_text, self._titles, cells))
+            print_text(fields if is_first else f"\n{fields}")
+        else:
+            first = min(first, console.width - others - MIN_LAST)
+            console.print(_grid(rows, [first, *middle, console.width - first - others], is_first))
 
-    def _line(self, cells: Iterable[str]) -> str:
+    def _line(self, cells: Sequence[str]) -> str:
         pairs = zip(cells, self._widths, strict=True)
-        return "  ".join(f"{cell:>{-width}}" if width < 0 else f"{cell:<{width}}" for cell, width in pairs).rstrip()
+        return "  ".join(
+            f"{cell:>{-width}}" if width < 0 else f"{cell:<{width or 1}}" for cell, width in pairs
+        ).rstrip()
+
+
+def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int], has_titles: bool) -> Table:
+    """Return rows in columns for a terminal. What is too long is folded, or cut off in the last column."""
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    columns = [Column(width=abs(each), justify="right" if each < 0 else "left", overflow="fold") for each in widths]
+    columns[-1].no_wrap, columns[-1].overflow = True, "ellipsis"
+    table = Table.grid(*columns, padding=(0, 2, 0, 0))
+    for number, row in enumerate(rows):
+        table.add_row(*map(Text, row), style="bold" if has_titles and number == 0 else None)
+    return table
 
 
 def print_markdown(text: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normalmesh.cli.printing import PrintedTable
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 #: Figures of each surface.
 LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage")
+
+#: Columns for the names of inputs in a table.
+LONGEST_NAME = 32
 
 
 @dataclass
@@ -93,7 +97,7 @@ class RunSummary:
         asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
         lines = [f"vertices     {counts} for {self.foreground} pixels{asked}"]
         if any(level["mae"] is not None for level in self.levels):
-            angles = ", ".join(_angle("", level) for level in self.levels)
+            angles = ", ".join(map(_angle, self.levels))
             lines.append(f"angle        {angles} to the normals (mean)")
         if any(level["coverage"] is not None for level in self.levels):
             covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
@@ -107,15 +111,26 @@ class RunSummary:
             lines.append(f"jumps        {self.jumps_text}{hint}")
         return [*lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
-    def line(self) -> str:
-        """Return the line for one of several inputs."""
-        levels = "; ".join(f"{level['vertices']} vertices{_angle(', ', level)}" for level in self.levels)
-        return f"{path_text(self.source)}: {levels}; wrote {', '.join(path_text(path.name) for path in self.outputs)}"
+    def cells(self) -> list[str]:
+        """Return the row of one of several inputs in the table of `table_of`."""
+        return [
+            path_text(self.source),
+            ", ".join(str(level["vertices"]) for level in self.levels),
+            ", ".join(map(_angle, self.levels)),
+            f"{self.seconds['total']:.1f}",
+            ", ".join(path_text(path.name) for path in self.outputs),
+        ]
 
 
-def _angle(before: str, level: dict[str, Any]) -> str:
+def table_of(sources: Sequence[Path]) -> PrintedTable:
+    """Return the table of the summaries of several inputs."""
+    longest = max(len(path_text(source)) for source in sources)
+    return PrintedTable(["input", "vertices", "angle", "seconds", "wrote"], [min(longest, LONGEST_NAME), -8, -7, -7])
+
+
+def _angle(level: dict[str, Any]) -> str:
     """Return the mean angle of a level as text; empty if it was not measured, as of maps that stay on disk."""
-    return "" if level["mae"] is None else f"{before}{level['mae']:.2f}°"
+    return "" if level["mae"] is None else f"{level['mae']:.2f}°"
 
 
 def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from functools import partial
 
@@ -51,6 +52,8 @@ ROUNDS_AFTER_CUTS = 2
 VISIBLE_ERROR = 0.01
 #: Largest share of the surface that a prior may bend without a warning.
 MAX_BENT = 0.01
+
+logger = logging.getLogger(__name__)
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -189,6 +192,7 @@ def integrate_with(
         coverage=Coverage.of(final, normal_map.mask),
     )
     monitor.finish(len(surface.vertices))
+    logger.info("depths of %d vertices by %s: %.2f s", len(surface.vertices), solver.method, monitor.elapsed)
     return surface
 
 

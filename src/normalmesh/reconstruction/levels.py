@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -24,6 +25,8 @@ from normalmesh.runtime.memory_budget import hold_memory, limited_memory
 from normalmesh.runtime.monitor import Progress
 from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
+
+logger = logging.getLogger(__name__)
 
 
 def reconstruct_levels(
@@ -75,6 +78,7 @@ def reconstruct_levels(
             for mesh, target in zip(meshes, targets, strict=True)
         ]
         monitor.finish(len(surfaces[-1].vertices))
+        logger.info("%d levels: %.2f s", len(surfaces), monitor.elapsed)
     for surface in surfaces:
         report_shortfalls(surface)
     return surfaces

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
@@ -34,6 +36,8 @@ from normalmesh.runtime.threads import limited_threads
 
 if TYPE_CHECKING:
     from normalmesh.files.maps_on_disk import MapOnDisk
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,8 @@ def reconstruct(
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
         monitor.finish(len(surface.vertices))
+        counts = len(surface.vertices), len(surface.faces)
+        logger.info("surface of %d vertices, %d faces: %.2f s", *counts, monitor.elapsed)
     report_shortfalls(surface)
     return surface
 
@@ -161,8 +167,11 @@ def jumps_and_hierarchy(
         return Jumps(), None
     if given is not None:
         return (given if isinstance(given, Jumps) else jumps_along(given, PixelsInMemory(normal_map))), None
+    began = time.perf_counter()
     hierarchy = Hierarchy.of(normal_map)
-    return jumps_of(normal_map, integration.discontinuities, hierarchy), hierarchy
+    found = jumps_of(normal_map, integration.discontinuities, hierarchy)
+    logger.info("%s found: %.2f s", found, time.perf_counter() - began)
+    return found, hierarchy
 
 
 def begun(estimate: Estimate, progress: OnProgress | None) -> Monitor:
@@ -170,6 +179,7 @@ def begun(estimate: Estimate, progress: OnProgress | None) -> Monitor:
     require_memory(replace(estimate, smooths=False).memory, "the reconstruction", REMEDY)
     monitor = Monitor(progress, estimate.seconds)
     monitor.begin("noise")
+    logger.info("reconstruction of %d foreground pixels begins", estimate.counts.foreground)
     return monitor
 
 
@@ -178,6 +188,7 @@ def noise_and_smooth(
 ) -> tuple[MapNoise, NormalMap]:
     """Return the noise of a map, and the map without it; count the memory that is in use from now on."""
     noise = noise_of(normal_map, options.noise)
+    logger.info("noise of %.2f°", noise.usual.degrees)
     known = replace(estimate, smooths=noise.largest.degrees >= NEGLIGIBLE)
     require_memory(known.memory, "the reconstruction", REMEDY)
     hold_memory(known.lasting_bytes)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 
 from normalmesh.errors import ShortfallWarning, count_text
-from normalmesh.mesh.origin import Decimation
+from normalmesh.mesh.origin import Decimation, Tolerance
 from normalmesh.mesh.surface import Surface
 
 #: Largest share of the foreground that may be lost, or spilled onto the background, without a warning.
@@ -30,17 +30,22 @@ def shortfalls(surface: Surface) -> Iterator[str]:
             more = report.reason or "cuts along jumps add some"
             reason = more if vertices > target else "the pixels of the foreground have no use for more"
             yield f"{target} vertices were asked for, but the surface has {vertices}: {reason}"
-        for name in report.tolerance.missed if report.tolerance is not None else ():
-            what, unit = ("mean angle", "°") if name == "max_angle" else ("deviation", f" {surface.units}")
-            bound, reached = report.tolerance.bounds[name], report.tolerance.reached[name]
-            yield (
-                f"a {what} of {bound:g}{unit} is out of reach: "
-                f"the best surface that was found, of {vertices} vertices, has {reached:.3g}{unit}"
-            )
+        if report.tolerance is not None:
+            yield from _missed(report.tolerance, surface)
     if coverage is not None and (
         max(coverage.uncovered_share, coverage.spilled_share) > MAX_LOST or coverage.lost_components
     ):
         yield f"the surface of {len(surface.vertices)} vertices covers {coverage}; ask for more vertices"
+
+
+def _missed(tolerance: Tolerance, surface: Surface) -> Iterator[str]:
+    """Yield one sentence for each bound that a surface exceeds."""
+    for name in tolerance.missed:
+        what, unit = ("mean angle", "°") if name == "max_angle" else ("deviation", f" {surface.units}")
+        yield (
+            f"a {what} of {tolerance.bounds[name]:g}{unit} is out of reach: the best surface that was found, of "
+            f"{len(surface.vertices)} vertices, has {tolerance.reached[name]:.3g}{unit}"
+        )
 
 
 def report_shortfalls(surface: Surface) -> None:

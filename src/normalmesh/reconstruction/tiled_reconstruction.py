@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,8 @@ from normalmesh.tiles.workers import started_workers
 
 if TYPE_CHECKING:
     from distributed import Client
+
+logger = logging.getLogger(__name__)
 
 #: Default side of a tile in pixels, what it must be a multiple of, and the smallest one.
 TILE, STEP, SMALLEST = 4096, 128, 256
@@ -124,6 +127,7 @@ def reconstruct_tiled(
         with _work_path(work, keep_work) as path:
             estimate.check(path, count, elsewhere=client is not None)
             monitor.begin("start")
+            logger.info("reconstruction of %d foreground pixels in tiles of %d px begins", opened.foreground, side)
             memory = memory_left()
             left = None if memory is None else memory - estimate.leader_memory
             description = _description(opened, rule, options, jumps, side)
@@ -134,6 +138,8 @@ def reconstruct_tiled(
                 engine = Engine(folder, processes, monitor, threads, estimate.worker_memory)
                 surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, side, jumps)
         monitor.finish(len(surface.vertices))
+        counts = len(surface.vertices), len(surface.faces)
+        logger.info("surface of %d vertices, %d faces: %.2f s", *counts, monitor.elapsed)
     report_shortfalls(surface)
     return surface
 

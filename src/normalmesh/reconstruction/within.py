@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,6 +33,8 @@ from normalmesh.runtime.memory_budget import hold_memory, limited_memory, requir
 from normalmesh.runtime.monitor import Monitor, Progress
 from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
+
+logger = logging.getLogger(__name__)
 
 #: Bytes of the surface that others are compared with, for each pixel of the image.
 REFERENCE_BYTES = 20
@@ -235,6 +238,7 @@ class _Search:
         # The error of a surface that covers no pixel centre is undefined: it is too coarse.
         trial = _Trial(vertices, surface, _MAX_RATIO if math.isnan(ratio) else ratio)
         good = trial.ratio <= 1
+        logger.info("trial of %d vertices: %.3g times the bound", vertices, trial.ratio)
         self.sides.append(good)
         if good:
             self.enough = trial

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from normalmesh.errors import NormalMeshError, repr_for_error
+
+logger = logging.getLogger(__name__)
 
 #: The stage of the last step.
 DONE = "done"
@@ -62,12 +65,18 @@ class Monitor:
                 f"progress must be True, False or a function of a normalmesh.Step, not {repr_for_error(on_progress)}"
             )
         self.on_progress = on_progress
+        self._began = time.perf_counter()
         self.work = work
         self.done = 0.0
         self.name = ""
         self.vertices: int | None = None
         self.seconds = dict.fromkeys(stages, 0.0)
         self.cpu_seconds = dict.fromkeys(stages, 0.0)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self._began
 
     @contextmanager
     def stage(self, name: str, work: float = 0.0) -> Iterator[None]:
@@ -82,7 +91,9 @@ class Monitor:
         """Measure a stage without reporting it."""
         wall, cpu = time.perf_counter(), time.process_time()
         yield
-        self.seconds[name] += time.perf_counter() - wall
+        seconds = time.perf_counter() - wall
+        self.seconds[name] += seconds
+        logger.debug("%s: %.3f s", name, seconds)
         self.cpu_seconds[name] += time.process_time() - cpu
 
     def begin(self, name: str, vertices: int | None = None) -> None:

@@ -25,7 +25,7 @@ TERMINAL_RATE, NOTEBOOK_RATE = 10.0, 4.0
 #: Seconds between two lines of text where no bar can be shown.
 LINE_INTERVAL = 30.0
 #: Columns of a terminal below which the number of vertices, and the time left, are not shown.
-VERTICES_COLUMNS, TIME_COLUMNS = 60, 30
+VERTICES_COLUMNS, TIME_COLUMNS = 60, 50
 #: Columns of a usual stage, so that the bar stays in its place.
 LABEL_COLUMNS = 9
 #: An extrapolation from the first moments is useless: the least share and seconds from which the time left is shown.
@@ -254,7 +254,7 @@ class _NotebookDisplay:
 
         self._text, self._updated = text, time.monotonic()
         if self._handle is None:
-            self._handle = display(self, display_id=True)
+            self._handle = display(self, display_id=True)  # type: ignore[no-untyped-call]
         else:
             self._handle.update(self)
 
