@@ -219,7 +219,7 @@ def test_depth_maps_are_written(medallion, photo):
     assert not Path("m.glb").exists()
     textured = reconstruct(medallion, "-o", "d.tif", "--texture", photo)
     assert textured.stderr == (
-        "normalmesh: error: d.tif cannot have a texture: a depth map has no colours; write GLB or OBJ instead\n"
+        "normalmesh: error: d.tif cannot have a texture: a depth map has no colours; write GLB, OBJ or PLY instead\n"
     )
     other = reconstruct(medallion, "-o", "m.glb", "--depth", "d.png")
     assert "the suffix of depths must be one of" in other.stderr

@@ -165,4 +165,4 @@ def test_warnings_are_one_line(tmp_path):
     (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
     result = run("inspect", tmp_path / "n.png")
     assert result.returncode == 0
-    assert result.stderr.startswith("normalmesh: warning: 1 normals")
+    assert result.stderr.startswith("normalmesh: warning: 1 normal")

@@ -59,9 +59,9 @@ def convert(
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
-    Meshes: PLY, OBJ, GLB and STL into each other. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG to EXR, TIFF or NPY
-    (float32, or float64 where needed; NaN outside). To convert a mesh to a depth map, give --normals or --size; the
-    mesh is rendered in the camera frame in which reconstruct writes it.
+    Meshes: PLY, OBJ, GLB and STL into each other, and from glTF and OFF. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG
+    to EXR, TIFF or NPY (float32, or float64 where needed; NaN outside). To convert a mesh to a depth map, give
+    --normals or --size; the mesh is rendered in the camera frame in which reconstruct writes it.
     """
     from normalmesh.files.atomic import check_targets
     from normalmesh.files.mesh_formats import companions_of

@@ -161,7 +161,7 @@ def _report(found: Evaluation) -> None:
         print_field("RMSE", f"{found.rmse:.4g} {found.units} at {count_text(found.depths_compared, 'pixel')}")
         print_field("MADE", f"{found.made:.4g} {found.units}")
     print_field("MAE", f"{found.mae:.3f}° at {count_text(found.normals_compared, 'pixel')}")
-    print_field("vertices", f"{found.vertices} for {found.foreground} pixels")
+    print_field("vertices", f"{found.vertices} for {count_text(found.foreground, 'pixel')}")
     print_field("compression", f"{100 * found.compression:.2f} %")
     print_field(
         "coverage", f"{100 * found.covered:.2f} % of the foreground, and {100 * found.spilled:.2f} % outside it"

@@ -84,7 +84,9 @@ def _mask_text(found: Inspection) -> str:
     if mask.components > 1:
         parts[0] += f" (the largest has {100 * mask.largest / mask.foreground:.1f} % of the pixels)"
     parts.append(count_text(mask.holes, "hole"))
-    parts.append(f"{mask.border} pixels on the image border" if mask.border else "no pixel on the image border")
+    parts.append(
+        f"{count_text(mask.border, 'pixel')} on the image border" if mask.border else "no pixel on the image border"
+    )
     share = 100 * mask.foreground / mask.pixels
     return f"{share:.1f} % foreground ({mask.foreground}), from {found.mask_source}\n{', '.join(parts)}"
 

@@ -69,7 +69,8 @@ def _check_format(task: Task, settings: Settings) -> None:
             raise NormalMeshError("3D Tiles have levels of detail already: leave out --lod")
     if task.texture is not None and not holds_colours:
         raise NormalMeshError(
-            f"{path_text(task.output)} cannot have a texture: {format_name} has no colours; write GLB or OBJ instead"
+            f"{path_text(task.output)} cannot have a texture: {format_name} has no colours; "
+            "write GLB, OBJ or PLY instead"
         )
 
 

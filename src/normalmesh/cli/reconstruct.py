@@ -33,7 +33,11 @@ POSITIVE = Positive()
 @click.option("--pixel-size", type=POSITIVE, metavar="MM", help="Size of a pixel of an orthographic map, in mm.")
 @click.option("--distance", type=POSITIVE, metavar="MM", help="Mean distance from a perspective camera, in mm.")
 @click.option("--prior", type=click.Path(), help="CSV file of control points, u,v,depth[,weight] per line.")
-@click.option("--texture", type=click.Path(), help="Photo to use as texture of GLB and OBJ.")
+@click.option(
+    "--texture",
+    type=click.Path(),
+    help="Photo for the colours: a texture of GLB, OBJ and 3D Tiles, colours of vertices in PLY.",
+)
 @click.option("--continuous", is_flag=True, help="Never cut the surface, even at apparent depth discontinuities.")
 @click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."

@@ -62,9 +62,9 @@ def render(
 ) -> None:
     """Render normals, and optionally depth and mask, of the triangle model MODEL.
 
-    MODEL is a PLY, OBJ, STL or GLB file, or the name of a built-in model: stone, vase or knot. Normals are written with
-    x right, y up, z towards the viewer (convention opengl). Depth is height towards the viewer (orthographic) or
-    distance along the optical axis (perspective), as in evaluate and reconstruct.
+    MODEL is a PLY, OBJ, STL, GLB, glTF or OFF file, or the name of a built-in model: stone, vase or knot. Normals are
+    written with x right, y up, z towards the viewer (convention opengl). Depth is height towards the viewer
+    (orthographic) or distance along the optical axis (perspective), as in evaluate and reconstruct.
     """
     from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
     from normalmesh.files.atomic import check_targets, write_atomically

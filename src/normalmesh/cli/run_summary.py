@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normalmesh.cli.printing import PrintedTable
-from normalmesh.errors import path_text
+from normalmesh.errors import count_text, path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.maps_on_disk import MapOnDisk
@@ -95,7 +95,7 @@ class RunSummary:
         counts = ", ".join(str(level["vertices"]) for level in self.levels)
         wanted = ", ".join(str(level["requested"]) for level in self.levels)
         asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
-        lines = [f"vertices     {counts} for {self.foreground} pixels{asked}"]
+        lines = [f"vertices     {counts} for {count_text(self.foreground or 0, 'pixel')}{asked}"]
         if any(level["mae"] is not None for level in self.levels):
             angles = ", ".join(map(_angle, self.levels))
             lines.append(f"angle        {angles} to the normals (mean)")

@@ -24,8 +24,9 @@ PAGES = (".html", ".htm")
 @max_pixels_option
 @click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
 def view(file: Path, port: int, no_browser: bool, **reading: Any) -> None:
-    """Show FILE in the browser: a mesh (PLY, OBJ, GLB, STL), a normal map, which is reconstructed first, or a report.
+    """Show FILE in the browser: a mesh, a normal map, which is reconstructed first, or a report.
 
+    Meshes are PLY, OBJ, GLB, STL, glTF and OFF files.
     The page is served on this machine only, until Ctrl-C. --mask, --alpha, --camera and --convention apply
     to normal maps.
     """

@@ -24,7 +24,7 @@ from normalmesh.decimation.quadrics import FaceRecords, Pixels
 from normalmesh.decimation.start_mesh import REMEDY, KeptCorners, start_mesh
 from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, falling_targets
 from normalmesh.decimation.thin_parts import thin_pixels
-from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
 from normalmesh.mesh._outline import FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -427,4 +427,5 @@ def needs_of_shape(mesh: ScreenMesh) -> list[str]:
     holes = int(components - (len(mesh.vertices) - edges + len(mesh.faces)))
     if components + holes == 1:
         return []
-    return [f"{components} components and {holes} holes of the foreground need three vertices each"]
+    counted = f"{count_text(components, 'component')} and {count_text(holes, 'hole')}"
+    return [f"{counted} of the foreground need three vertices each"]
