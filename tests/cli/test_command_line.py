@@ -29,7 +29,7 @@ def medallion(tmp_path_factory):
 
 
 def test_help_imports_nothing_heavy():
-    code = "import sys, normalmesh.cli; print([m for m in ('numpy', 'numba', 'scipy', 'trimesh') if m in sys.modules])"
+    code = "import sys, normalmesh.cli; print([m for m in ('numpy', 'numba', 'rich', 'scipy', 'trimesh') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
     help_text = run("--help")
     assert help_text.returncode == 0
