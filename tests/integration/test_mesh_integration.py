@@ -278,7 +278,7 @@ def test_invalid_meshes_are_refused():
         with pytest.raises(NormalMeshError, match=message):
             integrate(ScreenMesh(square, np.array(faces, np.int32)), normal_map)
     flat = ScreenMesh(np.array([[0.0, 0], [4, 4], [8, 8]]), np.array([[0, 1, 2]], np.int32))
-    with pytest.raises(NormalMeshError, match="1 degenerate face$"):
+    with pytest.raises(NormalMeshError, match=r"1 degenerate face$"):
         integrate(flat, normal_map)
 
 
