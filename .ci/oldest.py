@@ -25,6 +25,7 @@ TESTS = (
     "test_cli_convert",
     "test_cli_reconstruct",
     "test_cli_render",
+    "test_console",
     "test_engine",
     "test_mesh_writing",
     "test_plots",

@@ -39,6 +39,11 @@ def repr_for_error(value: object) -> str:
     return " ".join(text.split())
 
 
+def count_text(number: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun: 1 hole, 3 holes."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def path_text(path: str | PathLike[str]) -> str:
     """Return a path for a message: as it is, or quoted with escapes if it holds what a terminal would obey."""
     text = fspath(path)

@@ -12,6 +12,7 @@ from invocation import write_medallion
 from normalmesh.cli import normalmesh
 from normalmesh.cli.console import Console
 from normalmesh.cli.inputs import tasks_of
+from normalmesh.cli.run_summary import table_of
 from normalmesh.runtime.monitor import Step
 from terminal import with_terminal
 
@@ -42,8 +43,9 @@ def here(maps, tmp_path, monkeypatch):
 def test_a_damaged_file_does_not_stop_the_others(here):
     result = reconstruct("*.png", "--vertices", 60)
     assert result.exit_code == 1
-    assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["a.png", "c.png"]
-    assert "60 vertices" in result.stdout
+    titles, *rows = (line.split() for line in result.stdout.splitlines())
+    assert titles == ["input", "vertices", "angle", "seconds", "wrote"]
+    assert [row[:2] + row[4:] for row in rows] == [["a.png", "60", "a.glb"], ["c.png", "60", "c.glb"]]
     errors = [line for line in result.stderr.splitlines() if "error" in line]
     assert len(errors) == 1
     assert errors[0].startswith("normalmesh: error: b.png: cannot be read as PNG")
@@ -115,7 +117,7 @@ def test_unexpected_errors_do_not_stop_the_others(here, monkeypatch):
     assert result.exit_code == 1
     assert "normalmesh: internal error: a.png: RuntimeError: a wheel came off; --debug shows where\n" in result.stderr
     assert "Traceback" not in result.stderr
-    assert result.stdout.startswith("c.png: 60 vertices")
+    assert result.stdout.splitlines()[1].startswith("c.png        60")
     broken.done = False
     assert "Traceback" in reconstruct("a.png", "c.png", "--vertices", 60, "--debug").stderr
 
@@ -123,9 +125,9 @@ def test_unexpected_errors_do_not_stop_the_others(here, monkeypatch):
 def test_dry_run_of_many_writes_nothing(here):
     result = reconstruct("*.png", "-o", "out", "--dry-run", "--lod", "10%,50")
     assert result.exit_code == 1
-    assert result.stdout.count("size         64 × 64") == 2
-    assert result.stdout.splitlines()[0] == "input        a.png"
-    assert ", 50\n" in result.stdout
+    assert result.stdout.count("64 × 64") == 2
+    assert result.stdout.splitlines()[1].startswith("a.png ")
+    assert ", 50 " in result.stdout
     assert not Path("out").exists()
     objects = [json.loads(line) for line in reconstruct("*.png", "--dry-run", "--json").stdout.splitlines()]
     assert [each["error"] is None for each in objects] == [True, False, True]
@@ -166,4 +168,33 @@ def test_one_progress_line_for_all_inputs(monkeypatch):
     console = Console()
     second = console.part(1, 4, "b.png")
     second(Step(0.5, "collapse", 99))
-    assert terminal.screen() == ["2/4 b.png: collapse  38 %, 99 vertices"]
+    console.progress._display.refresh()
+    (line,) = terminal.screen()
+    console.progress.clear()
+    assert line.startswith("2/4 b.png: collapse ")
+    assert line.endswith("38 % 99 vertices")
+
+
+def test_a_missed_tolerance_is_no_failure(here):
+    missed = reconstruct("a.png", "c.png", "--max-angle", 0.01, "-o", "out")
+    assert missed.exit_code == 3
+    assert {path.name for path in Path("out").iterdir()} == {"a.glb", "c.glb"}
+    assert missed.stderr.count("is out of reach") == 2
+    assert missed.stderr.splitlines()[-1] == "2 of 2 reconstructed, 2 beyond the tolerance"
+    failed = reconstruct("a.png", "b.png", "--max-angle", 0.01, "-o", "out")
+    assert failed.exit_code == 1
+    assert failed.stderr.splitlines()[-1] == "1 of 2 reconstructed, 1 failed, 1 beyond the tolerance"
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_the_table_fits_on_the_terminal(columns, here, monkeypatch):
+    terminal = with_terminal(monkeypatch, columns, "stdout")
+    with_terminal(monkeypatch, columns)
+    sources = [Path("maps") / ("[red]" + "long_name" * 4 + f"{k}.png") for k in range(2)]
+    table = table_of(sources)
+    for source in sources:
+        table.print_row([str(source), "60", "14.59°", "0.2", source.with_suffix(".glb").name])
+    lines = terminal.screen()
+    assert columns == 40 or max(map(len, lines)) <= columns  # there, names are not broken
+    assert "maps/[red]long_name" in "".join(lines)
+    assert sum(line.startswith("input") for line in lines) == (1 if columns == 80 else 2)

@@ -116,9 +116,9 @@ def test_warnings_name_the_file_if_there_are_several(tmp_path):
     image = np.full((8, 8, 3), (128, 128, 255), np.uint8)
     image[2, 2] = (128, 200, 10)
     (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
-    assert succeed("inspect", tmp_path / "n.png").stderr.startswith("normalmesh: warning: 1 normals")
+    assert succeed("inspect", tmp_path / "n.png").stderr.startswith("normalmesh: warning: 1 normal")
     both = succeed("inspect", tmp_path / "n.png", write_medallion(tmp_path / "m.png"))
-    assert both.stderr.startswith(f"normalmesh: warning: {tmp_path / 'n.png'}: 1 normals")
+    assert both.stderr.startswith(f"normalmesh: warning: {tmp_path / 'n.png'}: 1 normal")
     assert len(figures(tmp_path / "n.png")["warnings"]) == 1
 
 

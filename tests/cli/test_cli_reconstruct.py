@@ -93,9 +93,12 @@ def test_levels_are_written_finest_first(medallion):
 def test_tolerances(medallion):
     assert figures(medallion, "--max-angle", 10)["mae"] <= 10
     assert figures(medallion, "--max-error", 0.5)["vertices"] < 1000
-    refused = reconstruct(medallion, "--max-angle", 0.01)
-    assert refused.exit_code == 1
-    assert "out of reach" in refused.stderr
+    missed = reconstruct(medallion, "--max-angle", 0.01, "-o", "best.glb", "--json")
+    assert missed.exit_code == 3
+    assert "out of reach" in missed.stderr
+    assert Path("best.glb").exists()
+    found = json.loads(missed.stdout)
+    assert found["tolerance"] == {"bounds": {"max_angle": 0.01}, "reached": {"max_angle": found["mae"]}, "met": False}
 
 
 def test_focal_length_is_a_centred_camera(medallion):
@@ -216,7 +219,7 @@ def test_depth_maps_are_written(medallion, photo):
     assert not Path("m.glb").exists()
     textured = reconstruct(medallion, "-o", "d.tif", "--texture", photo)
     assert textured.stderr == (
-        "normalmesh: error: d.tif cannot have a texture: a depth map has no colours; write GLB or OBJ instead\n"
+        "normalmesh: error: d.tif cannot have a texture: a depth map has no colours; write GLB, OBJ or PLY instead\n"
     )
     other = reconstruct(medallion, "-o", "m.glb", "--depth", "d.jpg")
     assert "the suffix of depths must be one of" in other.stderr

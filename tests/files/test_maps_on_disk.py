@@ -265,7 +265,7 @@ def test_components_of_clamped_normals_are_counted_over_windows(tmp_path):
     mask[:, 112:116] = False
     np.save(tmp_path / "map.npy", normals)
     _, (*_, text) = recorded(lambda: nm.read_normal_map(tmp_path / "map.npy", mask=mask))
-    assert "1 components of the mask consist of them" in text
+    assert "1 component of the mask consists of them" in text
     assert_same(tmp_path / "map.npy", mask=mask)
 
 

@@ -40,7 +40,7 @@ class TestMasks:
         values = encode(dome(), np.uint8)
         values[0, 0] = 0
         mask = corner_mask()
-        with pytest.warns(NormalMeshWarning, match="1 pixels without a measurement took the mean"):
+        with pytest.warns(NormalMeshWarning, match="1 pixel without a measurement took the mean"):
             result = read_normal_map(write_png(tmp_path / "n.png", values), mask=mask)
         assert mask[0, 0]
         assert result.mask[0, 0]
@@ -161,7 +161,7 @@ class TestBackground:
         values = encode(dome(), np.uint8)
         values[0, 0] = (126, 129, 130)
         values[0, 2] = (110, 129, 140)
-        with pytest.warns(NormalMeshWarning, match="1 normals were not of unit length"):
+        with pytest.warns(NormalMeshWarning, match="1 normal was not of unit length"):
             result = read_normal_map(write_png(tmp_path / "n.png", values))
         assert np.argwhere(~result.mask).tolist() == [[0, 0]]
 
@@ -176,7 +176,7 @@ class TestBackground:
         values = dome()
         values[0, 0, 1] = np.nan
         np.save(tmp_path / "n.npy", values)
-        with pytest.warns(NormalMeshWarning, match="1 normals are NaN, infinite or of .* zero length"):
+        with pytest.warns(NormalMeshWarning, match="1 normal is NaN, infinite or of .* zero length"):
             assert read_normal_map(tmp_path / "n.npy", mask=np.ones((ROWS, COLUMNS))).mask[0, 0]
 
     def test_black_and_mid_grey_of_floats(self, tmp_path):

@@ -50,7 +50,7 @@ def test_diagonal_touch_is_split():
 def test_one_pixel():
     mesh = ScreenMesh.from_mask(np.ones((1, 1)))
     assert np.array_equal(mesh.vertices, [[0, 0], [1, 0], [0, 1], [1, 1]])
-    assert str(mesh.check()) == "valid mesh: 1 components, 0 holes"
+    assert str(mesh.check()) == "valid mesh: 1 component, 0 holes"
 
 
 meshes = st.integers(3, 7).flatmap(
@@ -107,7 +107,7 @@ def test_problems_are_reported():
     square = np.array([[0, 0], [0, 1], [1, 1], [1, 0], [5, 5]], float)
     check = ScreenMesh(square, np.array([[0, 2, 1], [0, 2, 3]])).check()
     assert not check.ok
-    assert str(check).startswith("invalid mesh: 1 inverted faces, 1 edges with two faces of opposite orientation")
+    assert str(check).startswith("invalid mesh: 1 inverted face, 1 edge with two faces of opposite orientation")
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_what_is_no_measurement_takes_the_mean_of_its_neighbours(bad):
     normals[2, 3] = at_angle(Orthographic(), (4, 5), 60)[2, 3]
     mean = normals[0:3, 1:4].sum(axis=(0, 1)) - normals[1, 2]
     normals[1, 2] = bad
-    with pytest.warns(NormalMeshWarning, match="1 pixels without a measurement took the mean normal of their neighb"):
+    with pytest.warns(NormalMeshWarning, match="1 pixel without a measurement took the mean normal of its neighb"):
         result = NormalMap(normals, np.ones((4, 5)))
     assert result.mask.all()
     np.testing.assert_allclose(result.normals[1, 2], mean / np.linalg.norm(mean), atol=1e-6)
@@ -176,10 +176,10 @@ def test_one_warning_says_everything():
     assert result.repairs == Repairs(invalid=1, rescaled=1, back_facing=5, extended=6)
     (warning,) = caught
     assert str(warning.message) == (
-        "1 normals are NaN, infinite or of (nearly) zero length; "
+        "1 normal is NaN, infinite or of (nearly) zero length; "
         "5 normals (26 %) point away from the viewer; is the convention right?; "
         "6 pixels without a measurement took the mean normal of their neighbours; "
-        "1 normals were not of unit length and were normalised"
+        "1 normal was not of unit length and was normalised"
     )
     assert warning.filename == __file__
 
@@ -187,7 +187,7 @@ def test_one_warning_says_everything():
 def test_few_back_facing_normals_do_not_question_the_convention():
     normals = flat()
     normals[0, 0] = 0.6, 0, -0.8
-    with pytest.warns(NormalMeshWarning, match=r"1 normals \(5 %\) point away from the viewer$"):
+    with pytest.warns(NormalMeshWarning, match=r"1 normal \(5 %\) points away from the viewer$"):
         NormalMap(normals)
 
 
@@ -208,7 +208,7 @@ def test_a_small_component_that_is_too_steep_is_reported():
     normals[50:56, 50:56] = at_angle(Orthographic(), (6, 6), 87)
     assert NormalMap(normals, mask).repairs == Repairs(grazing=36)
     mask[49:57, 49] = mask[49:57, 56] = mask[49, 49:57] = mask[56, 49:57] = False
-    with pytest.warns(NormalMeshWarning, match=r"36 normals .* clamped to 85°: 1 components of the mask consist"):
+    with pytest.warns(NormalMeshWarning, match=r"36 normals .* clamped to 85°: 1 component of the mask consists"):
         NormalMap(normals, mask)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError, add_noise, evaluate, reconstruct, reconstruct_within
+from normalmesh.errors import ShortfallWarning
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.reconstruction.within import CLOSE_ENOUGH, FINEST, FINEST_COMPARED, MAX_TRIALS, _Search
@@ -53,11 +54,17 @@ def test_parts_on_both_sides_of_a_jump_are_compared_separately():
     assert len(surface.vertices) < 0.1 * normal_map.foreground
 
 
-def test_unreachable_bounds_are_refused(normal_map):
-    with pytest.raises(NormalMeshError, match=r"max_angle 1 is out of reach: the finest surface, of \d+ vertices"):
-        reconstruct_within(add_noise(normal_map, degrees=5), max_angle=1)
-    with pytest.raises(NormalMeshError, match="max_error 1e-06 is out of reach"):
-        reconstruct_within(normal_map, max_error=1e-6)
+def test_unreachable_bounds_give_the_best_surface(normal_map):
+    noisy = add_noise(normal_map, degrees=5)
+    with pytest.warns(ShortfallWarning, match=r"mean angle of 1° is out of reach: .* of \d+ vertices, has \d\.\d+°"):
+        surface = reconstruct_within(noisy, max_angle=1)
+    assert len(surface.vertices) > 0.2 * noisy.foreground
+    tolerance = surface.decimation.tolerance
+    assert tolerance.reached == {"max_angle": mean_angle(surface, noisy)}
+    assert not tolerance.met
+    with pytest.warns(ShortfallWarning, match="deviation of 1e-06 px is out of reach"):
+        surface = reconstruct_within(normal_map, max_error=1e-6, max_angle=30)
+    assert surface.decimation.tolerance.missed == ["max_error"]
 
 
 @pytest.mark.parametrize("bounds", [{}, {"max_angle": 0}, {"max_error": -1}, {"max_angle": "small"}], ids=str)

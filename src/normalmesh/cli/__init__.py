@@ -18,11 +18,11 @@ from normalmesh.cli.error_handling import Commands, debug_option
 from normalmesh.cli.evaluate import evaluate
 from normalmesh.cli.inspect import inspect
 from normalmesh.cli.photometric_command import photometric
+from normalmesh.cli.printing import print_text
 from normalmesh.cli.reconstruct import reconstruct
 from normalmesh.cli.render import render
 from normalmesh.cli.report import report
 from normalmesh.cli.view import view
-from normalmesh.errors import escaped
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,7 +55,7 @@ def main() -> None:
 
     def show(message: Warning | str, category: type[Warning], *place: object) -> None:
         if issubclass(category, NormalMeshWarning):
-            click.echo(f"normalmesh: warning: {escaped(str(message))}", err=True)
+            print_text(f"normalmesh: warning: {message}", err=True)
         else:
             show_other(message, category, *place)  # type: ignore[arg-type]
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from normalmesh import NormalMeshError, NormalMeshWarning
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
@@ -16,31 +15,35 @@ from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.output_options import check_strength
 from normalmesh.cli.print_options import finished, solids_of
-from normalmesh.cli.run_summary import RunSummary
+from normalmesh.cli.printing import PrintedTable
+from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.tile_options import open_normal_map
 from normalmesh.errors import path_text
+from normalmesh.runtime.monitor import OnProgress, Step
 
-if TYPE_CHECKING:
-    from normalmesh.runtime.monitor import OnProgress
+#: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
+FAILED, TOLERANCE_MISSED = 1, 3
 
 
 def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
-    """Run all tasks and return the number of failures."""
-    batch = _Batch(settings, console, as_json, several=len(tasks) > 1)
+    """Run all tasks and return the exit status."""
+    table = table_of([task.source for task in tasks]) if len(tasks) > 1 else None
+    batch = _Batch(settings, console, as_json, table)
     given = (f"{name} {path_text(str(value))}" for name, value in settings.given.items())
     console.detail("settings     " + ", ".join(given))
-    failed = 0
+    failed = missed = 0
     with progress_line_removed(console), compilation_announced(console):
         for number, task in enumerate(tasks):
             summary = batch.run_task(task, console.part(number, len(tasks), task.source.name))
             batch.report(summary)
             failed += summary.error is not None
+            missed += summary.tolerance is not None and not summary.tolerance["met"]
     if batch.several:
-        console.notice(
-            f"{len(tasks) - failed} of {len(tasks)} reconstructed" + (f", {failed} failed" if failed else "")
-        )
-    return failed
+        parts = [f"{len(tasks) - failed} of {len(tasks)} reconstructed"]
+        parts += [f"{failed} failed"] * bool(failed) + [f"{missed} beyond the tolerance"] * bool(missed)
+        console.notice(", ".join(parts))
+    return FAILED if failed else TOLERANCE_MISSED if missed else 0
 
 
 @dataclass
@@ -50,7 +53,12 @@ class _Batch:
     settings: Settings
     console: Console
     as_json: bool
-    several: bool
+    table: PrintedTable | None
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several inputs, which share a table."""
+        return self.table is not None
 
     def run_task(self, task: Task, progress: OnProgress) -> RunSummary:
         """Run a task and return its summary, which holds the error if the task fails."""
@@ -72,8 +80,10 @@ class _Batch:
             self.console.detail(f"seconds      {stages}")
         if self.as_json:
             self.console.output(summary.as_json())
+        elif summary.error is None and self.table is not None:
+            self.console.row(self.table, summary.cells())
         elif summary.error is None:
-            self.console.result(summary.line() if self.several else "\n".join(summary.lines()))
+            self.console.result("\n".join(summary.lines()))
 
     def _run(self, task: Task, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
@@ -99,10 +109,12 @@ class _Batch:
             surfaces = settings.surfaces(normal_map, task.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)
             if self.as_json or not console.quiet:
+                progress(Step(0.99, "measuring"))
                 summary.add_figures(surfaces, normal_map)
             surfaces = finished(surfaces, settings)
             solids = solids_of(surfaces, settings)
             summary.add_print(surfaces[0], solids)
+            progress(Step(0.99, "writing"))
             reconstructed = time.perf_counter()
             for path in write_outputs(task, settings, surfaces, solids, normal_map, summary.warnings):
                 summary.outputs.append(path)

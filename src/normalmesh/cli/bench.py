@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
-from normalmesh.errors import ShortfallWarning, escaped, path_text
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.printing import print_markdown
+from normalmesh.errors import ShortfallWarning, path_text
 
 #: Names of the benchmarks, and the modules of :mod:`normalmesh.paper` that define them.
 BENCHMARKS = {
@@ -59,7 +61,8 @@ def bench(
         sources = [source for source in sources if source.camera == camera]
     settings = {"data": f"own cases of {size} px" if data is None else str(data), "cases": " ".join(only) or "all"}
     settings["camera"] = camera or "all"
-    with warnings.catch_warnings():
+    console = Console()
+    with warnings.catch_warnings(), progress_line_removed(console), compilation_announced(console):
         # The tables show coverage and vertices.
         warnings.simplefilter("ignore", ShortfallWarning)
         text = run_benchmark(
@@ -68,7 +71,8 @@ def bench(
             output / name,
             settings,
             restart=restart,
-            report=lambda line: click.echo(escaped(line), err=True),
+            report=console.notice,
+            progress=console.progress,
         )
-    click.echo(escaped(text))
-    click.echo(f"wrote {path_text(output / name)}", err=True)
+    print_markdown(text)
+    console.notice(f"wrote {path_text(output / name)}")

@@ -1,19 +1,22 @@
-"""Messages of a command on standard output and standard error."""
+"""Messages of a command on standard output and standard error, above its progress bar."""
 
 from __future__ import annotations
 
 import codecs
 import io
+import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import click
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from normalmesh.cli.interruption import cleanups
-from normalmesh.cli.progress_display import ProgressDisplay
-from normalmesh.errors import escaped, path_text
+from normalmesh.cli.printing import PrintedTable, field_text, print_text
+from normalmesh.errors import path_text
 from normalmesh.runtime.monitor import OnProgress, Step
+from normalmesh.runtime.progress_bar import ProgressBar
+
+#: Longest name of an input in the progress bar, in characters.
+NAME_LENGTH = 24
 
 
 def allow_any_file_name() -> None:
@@ -32,24 +35,24 @@ def _encode_or_replace(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 class Console:
-    """Messages on standard error, results on standard output and, on a terminal, a progress line below them.
+    """Messages on standard error, results on standard output, and progress below them.
 
     Parameters
     ----------
     quiet
         Whether to print only alerts and requested output.
     verbose
-        Whether to print details, too.
+        Whether to print details, too, and what the library logs.
     """
 
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet, self.verbose = quiet, verbose
-        self.progress = ProgressDisplay(enabled=not quiet and sys.stderr.isatty())
+        self.progress = ProgressBar(enabled=not quiet)
 
     def alert(self, text: str) -> None:
         """Print a warning or an error."""
-        self.progress.clear()
-        click.echo(escaped(text), err=True)
+        with self.progress.hidden():
+            print_text(text, err=True)
 
     def notice(self, text: str) -> None:
         """Print a message unless quiet."""
@@ -68,36 +71,73 @@ class Console:
 
     def output(self, text: str) -> None:
         """Print requested output to standard output, even if quiet."""
-        self.progress.clear()
-        click.echo(escaped(text))
+        with self.progress.hidden():
+            print_text(text)
 
-    def compilation(self, number: int, total: int) -> None:
-        """Show the number of compiled kernels; without a terminal, print one notice."""
-        if self.progress.enabled:
-            self.progress.show(f"compiling kernels {number}/{total}, first run only")
-        elif number == 1:
-            self.notice("compiling kernels, first run only")
+    def row(self, table: PrintedTable, cells: Sequence[str]) -> None:
+        """Print a row of a table to standard output unless quiet."""
+        if not self.quiet:
+            with self.progress.hidden():
+                table.print_row(cells)
 
     def part(self, number: int, count: int, name: str) -> OnProgress:
-        """Return the progress callback of task ``number`` of ``count``; the line shows the progress of all tasks."""
+        """Return the progress callback of task ``number`` of ``count``; the bar shows the progress of all tasks."""
         if count == 1:
             return self.progress
+        shown = path_text(name)
+        if len(shown) > NAME_LENGTH:
+            shown = f"{shown[: NAME_LENGTH // 2]}…{shown[1 - NAME_LENGTH // 2 :]}"
 
         def progress(step: Step) -> None:
-            stage = f"{number + 1}/{count} {path_text(name)}: {step.stage}"
+            stage = f"{number + 1}/{count} {shown}: {step.stage}"
             self.progress(Step(min((number + step.share) / count, 0.999), stage, step.vertices))
 
         return progress
 
+    @contextmanager
+    def working(self, stage: str) -> Iterator[None]:
+        """Show a stage that reports no progress of its own while it lasts."""
+        self.progress.work(stage)
+        try:
+            yield
+        finally:
+            self.progress.clear()
+
+
+class _LogLines(logging.Handler):
+    """Prints what the library logs as details of a command."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.notice(field_text("log", record.getMessage()))
+
 
 @contextmanager
-def progress_line_removed(console: Console) -> Iterator[None]:
-    """Erase the progress line at the end, also after an error or a signal."""
-    cleanups.append(console.progress.clear)
+def _log_printed(console: Console) -> Iterator[None]:
+    """Print what the library logs."""
+    logger, handler = logging.getLogger("normalmesh"), _LogLines(console)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        cleanups.remove(console.progress.clear)
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+@contextmanager
+def progress_line_removed(console: Console) -> Iterator[None]:
+    """Remove the progress bar at the end, also after an error or a signal; until then, print the log if verbose."""
+    cleanups.append(console.progress.close)
+    try:
+        with _log_printed(console) if console.verbose else nullcontext():
+            yield
+    finally:
+        cleanups.remove(console.progress.close)
         console.progress.clear()
 
 
@@ -106,5 +146,5 @@ def compilation_announced(console: Console) -> Iterator[None]:
     """Report the compilation of kernels, if any are compiled; later runs load them from the cache."""
     from normalmesh.runtime.compilation import compilation_reported
 
-    with compilation_reported(console.compilation):
+    with compilation_reported(console.progress.compilation):
         yield

@@ -13,10 +13,11 @@ from normalmesh.cli.camera_options import (
     camera_options,
     image_size,
 )
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.number_types import Positive
-from normalmesh.cli.printing import count_text, print_field, print_json
+from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,9 +60,10 @@ def convert(
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
-    Meshes: PLY, OBJ, GLB and STL into each other. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG to EXR, TIFF, NPY
-    (float32, or float64 where needed; NaN outside) or PNG (16 bit, with its range). To convert a mesh to a depth map,
-    give --normals or --size; the mesh is rendered in the camera frame in which reconstruct writes it.
+    Meshes: PLY, OBJ, GLB and STL into each other, and from glTF and OFF. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG
+    to EXR, TIFF, NPY (float32, or float64 where needed; NaN outside) or PNG (16 bit, with its range). To convert a
+    mesh to a depth map, give --normals or --size; the mesh is rendered in the camera frame in which reconstruct writes
+    it.
     """
     from normalmesh.files.atomic import check_targets
     from normalmesh.files.height_png import depth_companions
@@ -78,11 +80,10 @@ def convert(
         raise click.UsageError("give only one of --normals, --size")
     beside = companions_of(target, textured=False) if to_mesh else depth_companions(target)
     check_targets([target, *beside], [source, normals, camera])
-    if to_mesh:
-        figures = _convert_mesh(source, target)
-    else:
-        view = _view(normals, size, choice) if from_mesh else None
-        figures = _convert_depth(source, target, view)
+    view = _view(normals, size, choice) if from_mesh and not to_mesh else None
+    console = Console()
+    with progress_line_removed(console), compilation_announced(console), console.working("converting"):
+        figures = _convert_mesh(source, target) if to_mesh else _convert_depth(source, target, view)
     if as_json:
         print_json({**figures, "files": [str(target)]})
     else:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
-from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.cli.printing import print_field, print_text
+from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"), show_default=True)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the files.",
+)
 @click.option(
     "--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Side of the image, in pixels."
 )
@@ -49,20 +57,21 @@ def demo(output: Path, size: int, compression: float | None) -> None:
         surface = reconstruct(normal_map, compression=compression, progress=console.progress)
         surface.save(output / "medallion.ply")
         surface.save(output / "medallion.glb", normals=normal_map)
-    error = _report(surface, truth)
-    pictures = {
-        "input": normal_colours(normal_map.normals),
-        "wireframe": wireframe(surface),
-        "shaded": shaded(surface.normal_map()),
-        "error": error,
-    }
-    panels = list(pictures.values())
-    pictures["overview"] = np.vstack([np.hstack(panels[:2]), np.hstack(panels[2:])])
-    for name, image in pictures.items():
-        write_atomically({(path := output / f"{name}.png"): encode_picture(path, image)})
+        error = _report(surface, truth)
+        with console.working("drawing"):
+            pictures = {
+                "input": normal_colours(normal_map.normals),
+                "wireframe": wireframe(surface),
+                "shaded": shaded(surface.normal_map()),
+                "error": error,
+            }
+            panels = list(pictures.values())
+            pictures["overview"] = np.vstack([np.hstack(panels[:2]), np.hstack(panels[2:])])
+            for name, image in pictures.items():
+                write_atomically({(path := output / f"{name}.png"): encode_picture(path, image)})
     first, then = path_text(output / "overview.png"), path_text(output / "medallion.glb")
-    click.echo(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {path_text(output)}")
-    click.echo(f"open {first} first, then {then} in a glTF viewer")
+    print_text(f"wrote medallion.ply, medallion.glb, overview.png and its four pictures to {path_text(output)}")
+    print_text(f"open {first} first, then {then} in a glTF viewer")
 
 
 def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:
@@ -75,9 +84,9 @@ def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:
     found = evaluate(surface, truth.normal_map, truth.height)
     seconds = {**surface.decimation.seconds, **surface.integration.seconds}  # type: ignore[union-attr]
     span = np.nanmax(truth.height) - np.nanmin(truth.height)
-    click.echo(f"vertices     {found.vertices} for {found.foreground} pixels")
-    click.echo(f"compression  {100 * found.compression:.2f} %")
-    click.echo(f"RMSE         {found.rmse:.4f} px of height (range {span:.0f} px)")
-    click.echo(f"MAE          {found.mae:.2f}° between face and pixel normals")
-    click.echo("seconds      " + ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()))
+    print_field("vertices", f"{found.vertices} for {count_text(found.foreground, 'pixel')}")
+    print_field("compression", f"{100 * found.compression:.2f} %")
+    print_field("RMSE", f"{found.rmse:.4f} px of height (range {span:.0f} px)")
+    print_field("MAE", f"{found.mae:.2f}° between face and pixel normals")
+    print_field("seconds", ", ".join(f"{name} {value:.2f}" for name, value in seconds.items()))
     return heat(found.depth_error, 1.0)

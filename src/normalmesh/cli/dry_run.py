@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
+from normalmesh.cli.printing import PrintedTable
 from normalmesh.cli.resource_estimate import needs_text
+from normalmesh.cli.run_summary import LONGEST_NAME
 from normalmesh.cli.settings import Settings
 from normalmesh.errors import path_text
+from normalmesh.runtime.progress_bar import duration_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,24 +30,54 @@ HEADER_ONLY = "; only the header was read, --mask makes it exact"
 
 
 def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bool) -> int:
-    """Print the estimate of each task, and return the number of failures."""
+    """Print the estimate of each task, and return the exit status: 1 if one has failed."""
     failed = 0
+    table = _table(tasks) if len(tasks) > 1 else None
     for task in tasks:
         try:
             lines, content = _estimate(task, settings)
         except Exception as error:
             failed += 1
             print_traceback(error)
-            console.alert(f"normalmesh: {error_text(error, task.source if len(tasks) > 1 else None)}")
+            console.alert(f"normalmesh: {error_text(error, None if table is None else task.source)}")
             lines, content = [], {"input": str(task.source), "error": error_text(error)}
         if as_json:
             console.output(json.dumps(content))
+        elif lines and table is not None:
+            table.print_row(_cells(content))
         elif lines:
-            console.output("\n".join([f"input        {path_text(task.source)}"] * (len(tasks) > 1) + lines))
-    return failed
+            console.output("\n".join(lines))
+    return int(failed > 0)
 
 
-def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, object]]:
+def _table(tasks: Sequence[Task]) -> PrintedTable:
+    """Return the table for the estimates of several tasks."""
+    longest = max(len(path_text(task.source)) for task in tasks)
+    return PrintedTable(
+        ["input", "pixels", "foreground", "vertices", "memory", "time"],
+        [min(longest, LONGEST_NAME), -13, -10, -8, -7],
+    )
+
+
+def _cells(content: dict[str, Any]) -> list[str]:
+    """Return the row of an estimate in the table."""
+    from normalmesh.runtime.memory import bytes_text
+
+    columns, rows = content["size"]
+    sure = "" if content["exact"] else "≤"
+    vertices = ", ".join(map(str, content["vertices"]))
+    memory = bytes_text(content["memory"] + content.get("worker_memory", 0))
+    return [
+        path_text(content["input"]),
+        f"{columns} × {rows}",
+        f"{sure}{content['foreground']}",
+        f"{sure}{vertices}",
+        memory,
+        duration_text(content["seconds"]),
+    ]
+
+
+def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, Any]]:
     """Return the estimate of a task as lines of text and as a dictionary for JSON."""
     from normalmesh.decimation.mask_counts import MaskCounts
     from normalmesh.runtime.memory import available_memory, bytes_text
@@ -91,7 +124,7 @@ def _foreground(task: Task, settings: Settings) -> tuple[NDArray[np.bool_], bool
 
 def _tiled(
     task: Task, settings: Settings, tiling: Tiling, foreground: NDArray[np.bool_], known: bool
-) -> tuple[list[str], dict[str, object]]:
+) -> tuple[list[str], dict[str, Any]]:
     """Return the estimate of a reconstruction in tiles."""
     from normalmesh.runtime.memory import available_memory, bytes_text
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from normalmesh import NormalMeshError
+from normalmesh.cli.printing import print_text
 from normalmesh.errors import escaped, path_text
 from normalmesh.files.clashes import inputs_protected
 from normalmesh.runtime.memory import check_address_limit
@@ -74,5 +75,5 @@ class Commands(click.Group):
             raise
         except Exception as error:
             print_traceback(error)
-            click.echo(f"normalmesh: {error_text(error)}", err=True)
+            print_text(f"normalmesh: {error_text(error)}", err=True)
             ctx.exit(1)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.camera_options import CameraChoice
-from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.model_options import rendered
-from normalmesh.cli.printing import count_text, print_field, print_json
+from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
-from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,12 +101,14 @@ def evaluate(
         checked_suffix(error_map, (".png",), "pictures")
         check_targets([error_map], [result, normals, mask, camera, truth, truth_model])
     console = Console()
-    with compilation_announced(console):
+    with progress_line_removed(console), compilation_announced(console):
         from normalmesh.evaluation.metrics import evaluate as compare
 
-        case = _case(normals, (mask, alpha), view, convention, units)
-        case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
-        found = compare(result, case, align=align)
+        with console.working("reading"):
+            case = _case(normals, (mask, alpha), view, convention, units)
+            case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
+        with console.working("comparing"):
+            found = compare(result, case, align=align)
     if found.covered == 0:
         raise NormalMeshError(
             f"{path_text(result)}: covers no foreground pixel of {path_text(normals)}; "
@@ -172,7 +174,7 @@ def _report(found: Evaluation, is_chosen: bool) -> None:
         if is_chosen:
             print_field("aligned by", ALIGNED_BY[found.align])
     print_field("MAE", f"{found.mae:.3f}° at {count_text(found.normals_compared, 'pixel')}")
-    print_field("vertices", f"{found.vertices} for {found.foreground} pixels")
+    print_field("vertices", f"{found.vertices} for {count_text(found.foreground, 'pixel')}")
     print_field("compression", f"{100 * found.compression:.2f} %")
     print_field(
         "coverage", f"{100 * found.covered:.2f} % of the foreground, and {100 * found.spilled:.2f} % outside it"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.camera_options import CameraChoice, camera_as_dict
-from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.error_handling import error_text, print_traceback
-from normalmesh.cli.printing import count_text, print_field, print_json
+from normalmesh.cli.printing import print_field, print_json, print_text
 from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
-from normalmesh.errors import NormalMeshError, escaped, path_text
+from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.alpha import Alpha
@@ -45,25 +45,27 @@ def inspect(
 
     failed = False
     view = CameraChoice(camera, focal_px, fov)
-    with compilation_announced(Console()):
+    console = Console()
+    with progress_line_removed(console), compilation_announced(console):
         for position, path in enumerate(normals):
             try:
-                found = inspect_file(path, mask, view.argument(path), convention, alpha=alpha)
+                with console.working(f"inspecting {path_text(path.name)}"):
+                    found = inspect_file(path, mask, view.argument(path), convention, alpha=alpha)
             except Exception as error:
                 failed = True
                 print_traceback(error)
-                click.echo(f"normalmesh: {error_text(error, path if len(normals) > 1 else None)}", err=True)
+                console.alert(f"normalmesh: {error_text(error, path if len(normals) > 1 else None)}")
                 if as_json:
                     print_json({"file": str(path), "error": str(error)})
                 continue
             for warning in found.warnings:
                 named = len(normals) == 1 or warning.startswith(path_text(path))
                 text = warning if named else f"{path_text(path)}: {warning}"
-                click.echo(f"normalmesh: warning: {escaped(text)}", err=True)
+                console.alert(f"normalmesh: warning: {text}")
             if as_json:
                 print_json(_figures(found))
             else:
-                click.echo("\n" * (position > 0) + path_text(path))
+                print_text("\n" * (position > 0) + path_text(path))
                 _report(found)
     if failed:
         raise SystemExit(1)
@@ -100,7 +102,9 @@ def _mask_text(found: Inspection) -> str:
     if mask.components > 1:
         parts[0] += f" (the largest has {100 * mask.largest / mask.foreground:.1f} % of the pixels)"
     parts.append(count_text(mask.holes, "hole"))
-    parts.append(f"{mask.border} pixels on the image border" if mask.border else "no pixel on the image border")
+    parts.append(
+        f"{count_text(mask.border, 'pixel')} on the image border" if mask.border else "no pixel on the image border"
+    )
     share = 100 * mask.foreground / mask.pixels
     return f"{share:.1f} % foreground ({mask.foreground}), from {found.mask_source}\n{', '.join(parts)}"
 

@@ -84,7 +84,7 @@ def _check_texture(task: Task) -> None:
         path = task.output
         format_name = "a depth map" if _is_depth(path) else written_format(path).name
         raise NormalMeshError(
-            f"{path_text(path)} cannot have a texture: {format_name} has no colours; write GLB or OBJ instead"
+            f"{path_text(path)} cannot have a texture: {format_name} has no colours; write GLB, OBJ or PLY instead"
         )
 
 

@@ -31,7 +31,11 @@ POSITIVE = Positive()
 @click.option("--distance", type=POSITIVE, metavar="MM", help="Mean distance from a perspective camera, in mm.")
 @print_options
 @click.option("--prior", type=click.Path(), help="CSV file of control points, u,v,depth[,weight] per line.")
-@click.option("--texture", type=click.Path(), help="Photo to use as texture of GLB and OBJ.")
+@click.option(
+    "--texture",
+    type=click.Path(),
+    help="Photo for the colours: a texture of GLB, OBJ and 3D Tiles, colours of vertices in PLY.",
+)
 @click.option("--continuous", is_flag=True, help="Never cut the surface, even at apparent depth discontinuities.")
 @click.option(
     "--jump-lines", type=click.Path(), help="Where the depth jumps: edge image, or text file of polylines u,v."
@@ -101,4 +105,4 @@ def reconstruct(
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
     process = estimate_all if dry_run else run
-    context.exit(1 if process(tasks, settings, console, as_json) else 0)
+    context.exit(process(tasks, settings, console, as_json))

@@ -13,6 +13,7 @@ from normalmesh.cli.camera_options import (
     camera_options,
     image_size,
 )
+from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.printing import print_field, print_json
 from normalmesh.errors import path_text
@@ -61,9 +62,9 @@ def render(
 ) -> None:
     """Render normals, and optionally depth and mask, of the triangle model MODEL.
 
-    MODEL is a PLY, OBJ, STL or GLB file, or the name of a built-in model: stone, vase or knot. Normals are written with
-    x right, y up, z towards the viewer (convention opengl). Depth is height towards the viewer (orthographic) or
-    distance along the optical axis (perspective), as in evaluate and reconstruct.
+    MODEL is a PLY, OBJ, STL, GLB, glTF or OFF file, or the name of a built-in model: stone, vase or knot. Normals are
+    written with x right, y up, z towards the viewer (convention opengl). Depth is height towards the viewer
+    (orthographic) or distance along the optical axis (perspective), as in evaluate and reconstruct.
     """
     from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
     from normalmesh.files.atomic import check_targets, write_atomically
@@ -84,11 +85,13 @@ def render(
     view = choice.questioned(size)
     if matrix is not None and view.matrix() is None:
         raise click.UsageError("--matrix needs a perspective camera: add --focal-px, --fov, or --camera perspective")
-    # The files hold the exact normals, which are not clamped.
-    with repair_warnings_ignored():
-        case = rendered(model, size, view, placed=placed, smooth=not flat)
-    files = _files(case, output, depth, mask, matrix)
-    write_atomically(files)
+    console = Console()
+    with progress_line_removed(console), compilation_announced(console), console.working("rendering"):
+        # The files hold the exact normals, which are not clamped.
+        with repair_warnings_ignored():
+            case = rendered(model, size, view, placed=placed, smooth=not flat)
+        files = _files(case, output, depth, mask, matrix)
+        write_atomically(files)
     if as_json:
         print_json({**_figures(case), "files": list(map(str, files))})
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from normalmesh.cli.progress_display import duration_text
+from normalmesh.runtime.progress_bar import duration_text
 
 if TYPE_CHECKING:
     from normalmesh.reconstruction.estimates import Estimate

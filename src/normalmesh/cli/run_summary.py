@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normalmesh.cli.print_options import print_figures, print_lines
-from normalmesh.errors import path_text
+from normalmesh.cli.printing import PrintedTable
+from normalmesh.errors import count_text, path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.maps_on_disk import MapOnDisk
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Figures of each surface.
 LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "uncertainty")
+
+#: Columns for the names of inputs in a table.
+LONGEST_NAME = 32
 
 
 @dataclass
@@ -41,6 +45,8 @@ class RunSummary:
         Directions in which the surface repeats, and the mean slope removed, as text; None if it does not.
     print_figures
         What was taken away from the heights, and the finest solid.
+    tolerance
+        The bounds on angle or error that were given, what was reached, and whether they are met; None without bounds.
     """
 
     source: Path
@@ -54,6 +60,7 @@ class RunSummary:
     print_figures: dict[str, Any] = field(default_factory=lambda: {"flattening": None, "solid": None})
     print_lines: list[str] = field(default_factory=list)
     strength: float = 1.0
+    tolerance: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
@@ -75,6 +82,9 @@ class RunSummary:
             certainty = min((line.certainty for line in found.lines), default=None)
             self.jumps = {"lines": len(found.lines), "length": found.length, "certainty": certainty}
             self.jumps_text = str(found)
+        tolerance = getattr(surfaces[0].decimation, "tolerance", None)
+        if tolerance is not None:
+            self.tolerance = {**asdict(tolerance), "met": tolerance.met}
         # All levels come from one decimation, whose seconds the coarsest one holds in full.
         self.seconds |= getattr(surfaces[-1].decimation, "seconds", {})
         for surface in surfaces:
@@ -100,10 +110,11 @@ class RunSummary:
             *LEVEL,
             "levels",
             "jumps",
+            "tolerance",
             "repeats",
             "strength",
-            *self.print_figures,
         )
+        order += tuple(self.print_figures)
         content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
@@ -113,9 +124,9 @@ class RunSummary:
         counts = ", ".join(str(level["vertices"]) for level in self.levels)
         wanted = ", ".join(str(level["requested"]) for level in self.levels)
         asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
-        lines = [f"vertices     {counts} for {self.foreground} pixels{asked}"]
+        lines = [f"vertices     {counts} for {count_text(self.foreground or 0, 'pixel')}{asked}"]
         if any(level["mae"] is not None for level in self.levels):
-            angles = ", ".join(_angle("", level) for level in self.levels)
+            angles = ", ".join(map(_angle, self.levels))
             lines.append(f"angle        {angles} to the normals (mean)")
         if any(level["coverage"] is not None for level in self.levels):
             covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
@@ -135,15 +146,26 @@ class RunSummary:
             lines.append(f"strength     heights multiplied by {self.strength:g} in all files: no measurement")
         return [*lines, *self.print_lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
 
-    def line(self) -> str:
-        """Return the line for one of several inputs."""
-        levels = "; ".join(f"{level['vertices']} vertices{_angle(', ', level)}" for level in self.levels)
-        return f"{path_text(self.source)}: {levels}; wrote {', '.join(path_text(path.name) for path in self.outputs)}"
+    def cells(self) -> list[str]:
+        """Return the row of one of several inputs in the table of `table_of`."""
+        return [
+            path_text(self.source),
+            ", ".join(str(level["vertices"]) for level in self.levels),
+            ", ".join(map(_angle, self.levels)),
+            f"{self.seconds['total']:.1f}",
+            ", ".join(path_text(path.name) for path in self.outputs),
+        ]
 
 
-def _angle(before: str, level: dict[str, Any]) -> str:
+def table_of(sources: Sequence[Path]) -> PrintedTable:
+    """Return the table of the summaries of several inputs."""
+    longest = max(len(path_text(source)) for source in sources)
+    return PrintedTable(["input", "vertices", "angle", "seconds", "wrote"], [min(longest, LONGEST_NAME), -8, -7, -7])
+
+
+def _angle(level: dict[str, Any]) -> str:
     """Return the mean angle of a level as text; empty if it was not measured, as of maps that stay on disk."""
-    return "" if level["mae"] is None else f"{before}{level['mae']:.2f}°"
+    return "" if level["mae"] is None else f"{level['mae']:.2f}°"
 
 
 def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:

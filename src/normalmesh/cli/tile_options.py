@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.interruption import cleanups
-from normalmesh.cli.progress_display import duration_text
-from normalmesh.errors import path_text
+from normalmesh.errors import count_text, path_text
+from normalmesh.runtime.progress_bar import duration_text
 
 if TYPE_CHECKING:
     from normalmesh.cli.console import Console
@@ -143,6 +143,6 @@ class Tiling:
             count = min(cores, estimate.fitting_workers()) if self.workers is None else self.workers
         each = f"{leader} and {count} × {worker}" if count else f"{leader} and {worker}"
         return (
-            f"about {bytes_text(estimate.memory(count))} of memory ({each}), {disk} on disk and, on {cores} cores, "
-            f"{duration_text(estimate.seconds(cores))}"
+            f"about {bytes_text(estimate.memory(count))} of memory ({each}), {disk} on disk and, on "
+            f"{count_text(cores, 'core')}, {duration_text(estimate.seconds(cores))}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +25,7 @@ from normalmesh.decimation.side_matching import room_for_matching, with_matching
 from normalmesh.decimation.start_mesh import REMEDY, KeptCorners, start_mesh
 from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, falling_targets
 from normalmesh.decimation.thin_parts import thin_pixels
-from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
 from normalmesh.mesh._outline import FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -35,7 +36,8 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
@@ -46,6 +48,8 @@ RESERVE = 0.005
 
 #: Bytes for each vertex of a mesh whose faces are evaluated from their pixels.
 RECORD_BYTES = 450
+
+logger = logging.getLogger(__name__)
 
 #: Work of the stages, in passes of flips and moves, for the progress.
 _START, _COLLAPSE, _PASS = 3.0, 3.0, 1.0
@@ -73,7 +77,7 @@ def decimate(
     keep_thin: bool = DecimationOptions.keep_thin,
     tileable: bool | str = DecimationOptions.tileable,
     jumps: Jumps | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
 
@@ -126,7 +130,8 @@ def decimate(
         ``DecimatedMesh.seams``, along which :func:`integrate` cuts the mesh. The vertices that it adds are part of the
         number that was asked for.
     progress
-        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
+        True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
+        :class:`Step`; an exception that it raises ends the work.
 
     Returns
     -------
@@ -141,7 +146,8 @@ def decimate(
     rule = StoppingRule(vertices, threshold, compression)
     normal_map = as_normal_map(normal_map)
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
-    return decimate_with(normal_map, rule, options, progress, lines)
+    with progress_shown(progress) as on_progress:
+        return decimate_with(normal_map, rule, options, on_progress, lines)
 
 
 def decimate_with(
@@ -156,6 +162,7 @@ def decimate_with(
     decimator = _begun(normal_map, rule, options, on_progress, lines, hierarchy)
     mesh = decimator.run(rule)
     decimator.monitor.finish()
+    logger.info("mesh of %d vertices: %.2f s", len(mesh.vertices), decimator.monitor.elapsed)
     return mesh
 
 
@@ -163,7 +170,7 @@ def decimate_levels(
     normal_map: NormalMap,
     vertices: Sequence[int],
     *,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **options: Unpack[DecimationKeywords],
 ) -> Iterator[DecimatedMesh]:
     """Decimate to several vertex counts, finest first; each mesh continues from the one before.
@@ -181,7 +188,13 @@ def decimate_levels(
     DecimatedMesh
         The first is the same as from :func:`decimate`. The seconds of a report count from the beginning.
     """
-    return decimate_levels_with(normal_map, checked_levels(vertices), DecimationOptions(**options), progress)
+    targets, chosen = checked_levels(vertices), DecimationOptions(**options)
+
+    def meshes() -> Iterator[DecimatedMesh]:
+        with progress_shown(progress) as on_progress:
+            yield from decimate_levels_with(normal_map, targets, chosen, on_progress)
+
+    return meshes()
 
 
 def decimate_levels_with(
@@ -427,4 +440,5 @@ def needs_of_shape(mesh: ScreenMesh) -> list[str]:
     holes = int(components - (len(mesh.vertices) - edges + len(mesh.faces)))
     if components + holes == 1:
         return []
-    return [f"{components} components and {holes} holes of the foreground need three vertices each"]
+    counted = f"{count_text(components, 'component')} and {count_text(holes, 'hole')}"
+    return [f"{counted} of the foreground need three vertices each"]

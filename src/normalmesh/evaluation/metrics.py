@@ -119,8 +119,9 @@ def evaluate(
     Parameters
     ----------
     result
-        A :class:`Surface`; a mesh file (PLY, OBJ, STL, GLB) in the frame of the camera, as :meth:`Surface.save` writes
-        it; or a depth map, as an array (H, W), defined as in :meth:`Surface.depth_map`, or as a file.
+        A :class:`Surface`; a mesh file (PLY, OBJ, STL, GLB, glTF, OFF) in the frame of the camera, as
+        :meth:`Surface.save` writes it; or a depth map, as an array (H, W), defined as in :meth:`Surface.depth_map`, or
+        as a file.
     truth
         A case, or a normal map whose normals are the truth.
     depth

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, path_text, shape_text
+from normalmesh.errors import NormalMeshError, count_text, path_text, shape_text
 from normalmesh.files.clashes import note_input
 from normalmesh.files.formats import file_format, reading, unusable
 from normalmesh.files.height_png import warn_of_strength
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trimesh import Trimesh
     from trimesh.resolvers import Resolver
 
-KIND = "a triangle mesh (PLY, OBJ, STL or GLB)"
+KIND = "a triangle mesh (PLY, OBJ, STL, GLB, glTF or OFF)"
 #: Bytes that a vertex or a face takes at least until a mesh is ready.
 BYTES = 100
 
@@ -89,9 +89,9 @@ def used_vertices(name: str, vertices: NDArray[np.float64], faces: NDArray[np.ge
         )
     used = np.zeros(len(vertices), np.bool_)
     used[faces] = True
-    lost = np.count_nonzero(~np.isfinite(vertices[used]).all(axis=1))
+    lost = int(np.count_nonzero(~np.isfinite(vertices[used]).all(axis=1)))
     if lost:
-        raise NormalMeshError(f"{name}: {lost} vertices are not finite")
+        raise NormalMeshError(f"{name}: {count_text(lost, 'vertex is', 'vertices are')} not finite")
     return used
 
 

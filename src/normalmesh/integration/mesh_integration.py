@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -38,7 +39,8 @@ from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 
 Float = NDArray[np.float64]
 
@@ -55,6 +57,8 @@ ROUNDS_AFTER_CUTS = 2
 VISIBLE_ERROR = 0.01
 #: Largest share of the surface that a prior may bend without a warning.
 MAX_BENT = 0.01
+
+logger = logging.getLogger(__name__)
 
 #: Work of the stages, in solves, for the progress.
 _NOISE, _JUMPS, _SOLVE, _REFINE = 0.5, 0.5, 1.0, 1.5
@@ -76,7 +80,7 @@ def integrate(
     prior_weight: float | None = None,
     distance: float = IntegrationOptions.distance,
     units: str = IntegrationOptions.units,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
 ) -> Surface:
     """Compute the depth of a mesh so that its faces fit the normals of the pixels that they cover.
 
@@ -117,7 +121,8 @@ def integrate(
     units
         Name of the unit of the surface.
     progress
-        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
+        True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
+        :class:`Step`; an exception that it raises ends the work.
 
     Returns
     -------
@@ -136,7 +141,8 @@ def integrate(
         check_repeating_map(normal_map, mesh.repeats)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
-    return integrate_with(mesh, normal_map, options, progress, jumps if options.cuts else None)
+    with progress_shown(progress) as on_progress:
+        return integrate_with(mesh, normal_map, options, on_progress, jumps if options.cuts else None)
 
 
 def integrate_with(
@@ -208,6 +214,7 @@ def integrate_with(
         repeats=repeats,
     )
     monitor.finish(len(surface.vertices))
+    logger.info("depths of %d vertices by %s: %.2f s", len(surface.vertices), solver.method, monitor.elapsed)
     return surface
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import count_text
 from normalmesh.mesh.components import components
 from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -56,7 +57,7 @@ class Coverage:
         inside, outside = 100 * (1 - self.uncovered_share), 100 * self.spilled_share
         text = f"{inside:.2f} % of the foreground, and {outside:.2f} % outside it"
         if self.lost_components:
-            text += f"; {self.lost_components} {'component is' if self.lost_components == 1 else 'components are'} lost"
+            text += f"; {count_text(self.lost_components, 'component is', 'components are')} lost"
         return text
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import count_text
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 Float = NDArray[np.float64]
@@ -172,4 +173,4 @@ class Jumps:
     def __str__(self) -> str:
         if not self.lines:
             return "no jumps"
-        return f"{len(self.lines)} {'jump' if len(self.lines) == 1 else 'jumps'}, {self.length} px"
+        return f"{count_text(len(self.lines), 'jump')}, {self.length} px"

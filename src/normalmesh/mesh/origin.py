@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.errors import count_text
 from normalmesh.mesh.jumps import JumpLine
 
 Float = NDArray[np.float64]
@@ -69,6 +70,32 @@ class _Totals:
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """Bounds that a surface was to stay within, and what it reaches.
+
+    Attributes
+    ----------
+    bounds
+        The bounds by name: ``max_angle`` in degrees, ``max_error`` in the unit of the surface.
+    reached
+        The mean angle and the deviation of the surface, under the same names.
+    """
+
+    bounds: dict[str, float]
+    reached: dict[str, float]
+
+    @property
+    def missed(self) -> list[str]:
+        """Names of the bounds that the surface exceeds."""
+        return [name for name, bound in self.bounds.items() if not self.reached[name] <= bound]
+
+    @property
+    def met(self) -> bool:
+        """Whether the surface stays within all bounds."""
+        return not self.missed
+
+
+@dataclass(frozen=True)
 class Decimation(_Totals):
     """Report on a decimation.
 
@@ -89,6 +116,8 @@ class Decimation(_Totals):
         Pieces of lines of jumps that were left out, because they would have needed too many vertices.
     reason
         Why the target was not met; empty if it was.
+    tolerance
+        The bounds of :func:`reconstruct_within`, and what was reached; None if there were none.
     """
 
     rounds: tuple[Round, ...]
@@ -98,6 +127,7 @@ class Decimation(_Totals):
     cpu_seconds: dict[str, float]
     dropped_lines: int = 0
     reason: str = ""
+    tolerance: Tolerance | None = None
 
     @property
     def largest_cost(self) -> float:
@@ -235,11 +265,11 @@ class Discontinuities:
         if not self.lines:
             return "none"
         certainty = min(line.certainty for line in self.lines)
-        text = f"{len(self.lines)} {'line' if len(self.lines) == 1 else 'lines'}, {self.length:.0f} px cut"
+        text = f"{count_text(len(self.lines), 'line')}, {self.length:.0f} px cut"
         text += f", certainty {certainty:.1f} or more"
         loose = self.part_areas[self.undetermined]
         if len(loose):
             share = 100 * loose.sum() / self.part_areas.sum()
-            parts = "1 part" if len(loose) == 1 else f"{len(loose)} parts"
-            text += f"; {parts} ({share:.1f} % of the area) whose distance is a guess: give a prior on it"
+            parts = f"{count_text(len(loose), 'part')} ({share:.1f} % of the area)"
+            text += f"; {parts} whose distance is a guess: give a prior on it"
         return text

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.errors import NormalMeshError, shape_text
+from normalmesh.errors import NormalMeshError, count_text, shape_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
 from normalmesh.runtime.threads import in_parallel
@@ -186,18 +186,23 @@ class MeshCheck:
     def problems(self) -> tuple[str, ...]:
         """Descriptions of the faults; empty for a valid mesh."""
         counts = {
-            "inverted faces": self.inverted_faces,
-            "degenerate faces": self.degenerate_faces,
-            "edges with more than two faces": self.non_manifold_edges,
-            "edges with two faces of opposite orientation": self.misoriented_edges,
-            "vertices with more than one fan of faces": self.non_manifold_vertices,
-            "vertices without a face": self.unused_vertices,
+            ("inverted face", "inverted faces"): self.inverted_faces,
+            ("degenerate face", "degenerate faces"): self.degenerate_faces,
+            ("edge with more than two faces", "edges with more than two faces"): self.non_manifold_edges,
+            ("edge with two faces of opposite orientation", "edges with two faces of opposite orientation"): (
+                self.misoriented_edges
+            ),
+            (
+                "vertex with more than one fan of faces",
+                "vertices with more than one fan of faces",
+            ): self.non_manifold_vertices,
+            ("vertex without a face", "vertices without a face"): self.unused_vertices,
         }
-        found = [f"{count} {name}" for name, count in counts.items() if count]
+        found = [count_text(count, *names) for names, count in counts.items() if count]
         # A vertex without a face is a component without a boundary, too.
         handles = int(np.count_nonzero(self.euler_characteristics != 1 - self.holes)) - self.unused_vertices
         if self.manifold and self.misoriented_edges == 0 and handles:
-            found.append(f"{handles} components that do not lie in the plane")
+            found.append(count_text(handles, "component that does", "components that do") + " not lie in the plane")
         return tuple(found)
 
     @property
@@ -208,7 +213,7 @@ class MeshCheck:
     def __str__(self) -> str:
         if not self.ok:
             return "invalid mesh: " + ", ".join(self.problems)
-        return f"valid mesh: {self.components} components, {int(self.holes.sum())} holes"
+        return f"valid mesh: {count_text(self.components, 'component')}, {count_text(int(self.holes.sum()), 'hole')}"
 
 
 def corner_table(faces: NDArray[np.int32], vertex_count: int) -> tuple[NDArray[np.int32], int, int]:

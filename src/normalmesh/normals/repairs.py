@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text
 from normalmesh.normals._normal_map import BACK_FACING, INVALID, UNRESOLVED
 
 #: Share of grazing normals that is reported. The outline of a sphere has 0.8 %, that of a thin wire 3 %.
@@ -91,27 +91,33 @@ def report_repairs(
     """
     parts = []
     if repairs.invalid:
-        parts.append(f"{repairs.invalid} normals are NaN, infinite or of (nearly) zero length")
+        are = count_text(repairs.invalid, "normal is", "normals are")
+        parts.append(f"{are} NaN, infinite or of (nearly) zero length")
     if repairs.back_facing:
         share = 100 * repairs.back_facing / (foreground - repairs.extended + repairs.back_facing)
         doubt = "; is the convention right?" if share > 20 else ""
-        parts.append(f"{repairs.back_facing} normals ({share:.2g} %) point away from the viewer{doubt}")
+        normals, point = count_text(repairs.back_facing, "normal"), "points" if repairs.back_facing == 1 else "point"
+        parts.append(f"{normals} ({share:.2g} %) {point} away from the viewer{doubt}")
     if repairs.extended:
-        parts.append(f"{repairs.extended} pixels without a measurement took the mean normal of their neighbours")
+        pixels, their = count_text(repairs.extended, "pixel"), "its" if repairs.extended == 1 else "their"
+        parts.append(f"{pixels} without a measurement took the mean normal of {their} neighbours")
     if repairs.excluded:
-        parts.append(f"{repairs.excluded} pixels too far from any measurement left the mask")
+        parts.append(f"{count_text(repairs.excluded, 'pixel')} too far from any measurement left the mask")
     if repairs.rescaled:
-        parts.append(f"{repairs.rescaled} normals were not of unit length and were normalised")
+        were = "was" if repairs.rescaled == 1 else "were"
+        normals = count_text(repairs.rescaled, "normal")
+        parts.append(f"{normals} {were} not of unit length and {were} normalised")
     clamped = f"{repairs.grazing} normals ({_percent(repairs.grazing, foreground)}) are almost at right angles to the "
     clamped += "viewing ray and were clamped to 85°"
     if _is_much(repairs.grazing, foreground):
         parts.append(f"{clamped}: the surface is too flat there; are convention and camera right?")
     elif repairs.grazing >= FEW and (flattened := flattened_components()):
-        parts.append(f"{clamped}: {flattened} components of the mask consist of them, and are too flat")
+        components = count_text(flattened, "component of the mask consists", "components of the mask consist")
+        parts.append(f"{clamped}: {components} of them: too flat")
     if unresolved:
         parts.append(
-            f"in {unresolved} pixels depth changes by more than a quarter from the centre to a corner, and is "
-            "inaccurate; is the focal length right, in pixels?"
+            f"in {count_text(unresolved, 'pixel')} depth changes by more than a quarter from the centre to a corner, "
+            "and is inaccurate; is the focal length right, in pixels?"
         )
     if parts:
         warnings.warn(name + "; ".join(parts), NormalMeshWarning, stacklevel=4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from normalmesh.files.atomic import write_atomically
 from normalmesh.paper.machine import machine
 from normalmesh.paper.sources import Source
 from normalmesh.paper.tables import Table
+from normalmesh.runtime.monitor import Monitor, OnProgress
 
 #: One row of results: column → name or figure.
 Row: TypeAlias = dict[str, str | float]
@@ -77,6 +77,7 @@ def run_benchmark(
     *,
     restart: bool = False,
     report: Callable[[str], None] = lambda line: None,
+    progress: OnProgress | None = None,
 ) -> str:
     """Run a benchmark, or resume it, and write ``<name>.csv``, ``<name>.md`` and its pictures to a folder.
 
@@ -92,7 +93,9 @@ def run_benchmark(
     restart
         Discard earlier results.
     report
-        Called with a line of text after each task: number of finished tasks, and remaining time.
+        Called with a line of text after each task: the number of finished tasks, and its name.
+    progress
+        Called with a :class:`Step` before each task.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def run_benchmark(
     rows = _rows_so_far(benchmark, folder, record)
     write_atomically({_record_path(benchmark, folder): json.dumps(record, indent=1).encode()})
     tasks = list(benchmark.tasks(sources, folder))
-    failures = _run_tasks(benchmark, tasks, rows, folder, report)
+    failures = _run_tasks(benchmark, tasks, rows, folder, report, Monitor(progress))
     order = {task.key: place for place, task in enumerate(tasks)}
     known = sorted((row for row in rows if _key(benchmark, row) in order), key=lambda row: order[_key(benchmark, row)])
     if not known:
@@ -119,7 +122,12 @@ def run_benchmark(
 
 
 def _run_tasks(
-    benchmark: Benchmark, tasks: list[Task], rows: list[Row], folder: Path, report: Callable[[str], None]
+    benchmark: Benchmark,
+    tasks: list[Task],
+    rows: list[Row],
+    folder: Path,
+    report: Callable[[str], None],
+    monitor: Monitor,
 ) -> list[str]:
     """Run the tasks that have no rows yet, append their rows, and return a description of each failure."""
     done = {_key(benchmark, row) for row in rows}
@@ -127,8 +135,9 @@ def _run_tasks(
     if len(left) < len(tasks):
         report(f"{benchmark.name}: {len(tasks) - len(left)} of {len(tasks)} tasks are already done")
     failures = []
-    start = time.perf_counter()
-    for number, task in enumerate(left, 1):
+    monitor.work = max(len(left), 1)
+    for number, task in enumerate(left, len(tasks) - len(left) + 1):
+        monitor.begin(f"{number}/{len(tasks)} {', '.join(task.key)}")
         try:
             rows += [{**dict(zip(benchmark.keys, task.key, strict=True)), **row} for row in task.run()]
             outcome = ""
@@ -136,9 +145,9 @@ def _run_tasks(
             failures.append(f"{', '.join(task.key)}: {error}")
             outcome = f" failed: {error}"
         write_atomically({_csv_path(benchmark, folder): _csv(rows).encode()})
-        minutes = (time.perf_counter() - start) / number * (len(left) - number) / 60
-        place = f"{len(tasks) - len(left) + number}/{len(tasks)}"
-        report(f"[{place}] {', '.join(task.key)}{outcome}; {minutes:.1f} min left")
+        report(f"[{number}/{len(tasks)}] {', '.join(task.key)}{outcome}")
+        monitor.advance(1.0)
+    monitor.finish()
     return failures
 
 

@@ -127,7 +127,11 @@ class _Panels:
         ends, _ = cut_edges(self.surface)
         length = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).sum()
         lines = len(self.surface.discontinuities.lines)
-        return f"{_thousands(lines)} lines, {_thousands(round(length))} px" if len(ends) else "none"
+        return (
+            f"{_thousands(lines)} {'line' if lines == 1 else 'lines'}, {_thousands(round(length))} px"
+            if len(ends)
+            else "none"
+        )
 
     def normals(self, sheet: Sheet, left: int, top: int) -> None:
         picture = _put(sheet, self._colours(self.samples, self.size), "normal map", left, top)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -26,8 +27,11 @@ from normalmesh.reconstruction.pipeline import (
 )
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory
-from normalmesh.runtime.monitor import OnProgress
+from normalmesh.runtime.monitor import Progress
+from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
+
+logger = logging.getLogger(__name__)
 
 
 def reconstruct_levels(
@@ -39,7 +43,7 @@ def reconstruct_levels(
     threads: int | None = None,
     memory_limit: float | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> list[Surface]:
     """Reconstruct surfaces with ever fewer vertices, for viewers that choose one by its distance.
@@ -64,11 +68,11 @@ def reconstruct_levels(
     normal_map = as_normal_map(normal_map)
     targets = checked_levels(vertices)
     options = checked_options(normal_map, "default", decimation, integration, tileable)
-    with limited_memory(memory_limit), limited_threads(threads):
+    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
         repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.levels(MaskCounts.of(normal_map.mask), targets, options.decimation.start, searched)
-        monitor = begun(estimate, progress)
+        monitor = begun(estimate, on_progress)
         noise, smooth = noise_and_smooth(normal_map, options.integration, estimate, repeats)
         monitor.begin("jumps")
         known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
@@ -82,6 +86,7 @@ def reconstruct_levels(
             for mesh, target in zip(meshes, targets, strict=True)
         ]
         monitor.finish(len(surfaces[-1].vertices))
+        logger.info("%d levels: %.2f s", len(surfaces), monitor.elapsed)
     for surface in surfaces:
         report_shortfalls(surface)
     return surfaces

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
@@ -31,11 +33,14 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.estimates import REMEDY, Estimate
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 
 if TYPE_CHECKING:
     from normalmesh.files.maps_on_disk import MapOnDisk
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def reconstruct(
     threads: int | None = None,
     memory_limit: float | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
     """Reconstruct a surface from a normal map.
@@ -102,7 +107,8 @@ def reconstruct(
         Where the depth jumps, if that is known: an edge image (H, W), a list of polylines, or the result of
         :func:`find_jumps`, which describes them. By default they are found, see ``discontinuities``.
     progress
-        Called repeatedly with a :class:`Step`. An exception that it raises ends the work.
+        True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
+        :class:`Step`; an exception that it raises ends the work.
     **integration
         Options of :func:`integrate`: ``discontinuities``, ``refine``, ``prior``, ``distance``, ``noise``, ``units``, …
 
@@ -121,11 +127,11 @@ def reconstruct(
     rule = StoppingRule(vertices, threshold, compression)
     normal_map = as_normal_map(normal_map)
     options = checked_options(normal_map, preset, decimation, integration, tileable)
-    with limited_memory(memory_limit), limited_threads(threads):
+    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
         repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         estimate = Estimate.of(MaskCounts.of(normal_map.mask), rule, options.decimation.start, searched)
-        monitor = begun(estimate, progress)
+        monitor = begun(estimate, on_progress)
         noise, smooth = noise_and_smooth(normal_map, options.integration, estimate, repeats)
         monitor.begin("jumps")
         known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
@@ -136,6 +142,8 @@ def reconstruct(
         integrating = replace(options.integration, noise=noise)
         surface = integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
         monitor.finish(len(surface.vertices))
+        counts = len(surface.vertices), len(surface.faces)
+        logger.info("surface of %d vertices, %d faces: %.2f s", *counts, monitor.elapsed)
     report_shortfalls(surface)
     return surface
 
@@ -182,8 +190,11 @@ def jumps_and_hierarchy(
         return Jumps(), None
     if given is not None:
         return (given if isinstance(given, Jumps) else jumps_along(given, PixelsInMemory(normal_map))), None
+    began = time.perf_counter()
     hierarchy = Hierarchy.of(normal_map)
-    return jumps_of(normal_map, integration.discontinuities, hierarchy), hierarchy
+    found = jumps_of(normal_map, integration.discontinuities, hierarchy)
+    logger.info("%s found: %.2f s", found, time.perf_counter() - began)
+    return found, hierarchy
 
 
 def begun(estimate: Estimate, progress: OnProgress | None) -> Monitor:
@@ -191,6 +202,7 @@ def begun(estimate: Estimate, progress: OnProgress | None) -> Monitor:
     require_memory(replace(estimate, smooths=False).memory, "the reconstruction", REMEDY)
     monitor = Monitor(progress, estimate.seconds)
     monitor.begin("noise")
+    logger.info("reconstruction of %d foreground pixels begins", estimate.counts.foreground)
     return monitor
 
 
@@ -199,6 +211,7 @@ def noise_and_smooth(
 ) -> tuple[MapNoise, NormalMap]:
     """Return the noise of a map, and the map without it; count the memory that is in use from now on."""
     noise = noise_of(normal_map, options.noise)
+    logger.info("noise of %.2f°", noise.usual.degrees)
     known = replace(estimate, smooths=noise.largest.degrees >= NEGLIGIBLE)
     require_memory(known.memory, "the reconstruction", REMEDY)
     hold_memory(known.lasting_bytes)

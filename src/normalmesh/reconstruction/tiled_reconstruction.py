@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,8 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.pipeline import Preset, checked_options
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import limited_memory, memory_left
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.tiles.description import code_description, description_of
 from normalmesh.tiles.engine import Engine
@@ -37,6 +39,8 @@ from normalmesh.tiles.workers import started_workers
 
 if TYPE_CHECKING:
     from distributed import Client
+
+logger = logging.getLogger(__name__)
 
 #: Default side of a tile in pixels, what it must be a multiple of, and the smallest one.
 TILE, STEP, SMALLEST = 4096, 128, 256
@@ -59,7 +63,7 @@ def reconstruct_tiled(
     threads: int | None = None,
     memory_limit: float | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
     """Reconstruct a surface from a normal map in tiles, which need not fit into memory together.
@@ -115,16 +119,17 @@ def reconstruct_tiled(
     checked_bool(keep_work, "keep_work")
     if jumps is not None and not options.integration.cuts:
         raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
-    with limited_memory(memory_limit), limited_threads(threads):
+    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
         expected = rule.expected_vertices(opened.foreground)
         copied = isinstance(opened, NormalMap) and count != 0
         # It has been checked: an array of that shape is a depth map.
         has_depths = options.integration.prior is not None and np.shape(options.integration.prior) == opened.shape
         estimate = TiledEstimate(opened.shape, opened.foreground, expected, side, copied, has_depths)
-        monitor = Monitor(progress)
+        monitor = Monitor(on_progress)
         with _work_path(work, keep_work) as path:
             estimate.check(path, count, elsewhere=client is not None)
             monitor.begin("start")
+            logger.info("reconstruction of %d foreground pixels in tiles of %d px begins", opened.foreground, side)
             memory = memory_left()
             left = None if memory is None else memory - estimate.leader_memory
             description = _description(opened, rule, options, jumps, side)
@@ -134,7 +139,9 @@ def reconstruct_tiled(
             ):
                 engine = Engine(folder, processes, monitor, threads, estimate.worker_memory)
                 surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, side, jumps)
-    monitor.finish(len(surface.vertices))
+        monitor.finish(len(surface.vertices))
+        counts = len(surface.vertices), len(surface.faces)
+        logger.info("surface of %d vertices, %d faces: %.2f s", *counts, monitor.elapsed)
     report_shortfalls(surface)
     return surface
 

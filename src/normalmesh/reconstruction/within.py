@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.integration.levelling import without_slope
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
-from normalmesh.mesh.origin import Decimation
+from normalmesh.mesh.origin import Decimation, Tolerance
 from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import noise_of, without_noise
@@ -32,8 +33,11 @@ from normalmesh.reconstruction.estimates import FINEST, FINEST_COMPARED, FIRST, 
 from normalmesh.reconstruction.pipeline import checked_options, checked_repeats, jumps_and_hierarchy, reconstruct
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
+
+logger = logging.getLogger(__name__)
 
 #: Bytes of the surface that others are compared with, for each pixel of the image.
 REFERENCE_BYTES = 20
@@ -67,7 +71,7 @@ def reconstruct_within(
     threads: int | None = None,
     memory_limit: float | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
 ) -> Surface:
     """Reconstruct the surface with the fewest vertices, to about 5 %, that stays within one or two bounds.
@@ -94,12 +98,13 @@ def reconstruct_within(
     Returns
     -------
     Surface
-        As from ``reconstruct(normal_map, vertices=…)``.
+        As from ``reconstruct(normal_map, vertices=…)``. If not even the finest surface satisfies the bounds, the best
+        one that was found, with a :class:`NormalMeshWarning`: ``surface.decimation.tolerance`` has the figures.
 
     Raises
     ------
     NormalMeshError
-        No bound is given, or not even the finest surface satisfies it.
+        No bound is given.
     """
     normal_map = as_normal_map(normal_map)
     bounds = {"max_angle": max_angle, "max_error": max_error}
@@ -109,8 +114,8 @@ def reconstruct_within(
     if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
     options = checked_options(normal_map, preset, decimation, integration, tileable)
-    monitor = Monitor(progress, USUAL_TRIALS)
-    with limited_memory(memory_limit), limited_threads(threads):
+    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
+        monitor = Monitor(on_progress, USUAL_TRIALS)
         repeats = checked_repeats(normal_map, options)
         searched = options.integration.cuts and not isinstance(jumps, Jumps)
         counts, compared = MaskCounts.of(normal_map.mask), max_error is not None
@@ -125,7 +130,7 @@ def reconstruct_within(
         # What a trial lacks is reported for the result only.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortfallWarning)
-            best = _fewest(
+            best, reached = _fewest(
                 normal_map,
                 given,
                 lambda vertices: reconstruct(
@@ -135,27 +140,30 @@ def reconstruct_within(
         monitor.finish(len(best.vertices))
     # The number of vertices is a result here, not a request.
     if isinstance(best.decimation, Decimation):
-        best = replace(best, decimation=replace(best.decimation, target=None))
+        best = replace(best, decimation=replace(best.decimation, target=None, tolerance=Tolerance(given, reached)))
     report_shortfalls(best)
     return best
 
 
-def _fewest(normal_map: NormalMap, bounds: dict[str, float], surface_of: Callable[[int], Surface]) -> Surface:
-    """Return the surface with the fewest vertices within the named bounds, or raise an error."""
+def _fewest(
+    normal_map: NormalMap, bounds: dict[str, float], surface_of: Callable[[int], Surface]
+) -> tuple[Surface, dict[str, float]]:
+    """Return the surface with the fewest vertices within the named bounds, or the one nearest to them; its measures."""
     finest = max(round(FINEST * normal_map.foreground), 3)
-    measures: list[Callable[[Surface], float]] = []
+    measures: dict[str, Callable[[Surface], float]] = {}
     if "max_angle" in bounds:
-        measures.append(lambda surface: _mean_angle(surface, normal_map) / bounds["max_angle"])
+        measures["max_angle"] = lambda surface: _mean_angle(surface, normal_map)
     if "max_error" in bounds:
         reference = _Reference.of(surface_of(finest), normal_map)
         hold_memory(REFERENCE_BYTES * normal_map.mask.size)
         finest = max(round(FINEST_COMPARED * normal_map.foreground), 3)
-        measures.append(lambda surface: reference.deviation(surface) / bounds["max_error"])
-    search = _Search(surface_of, lambda surface: float(np.max([measure(surface) for measure in measures])), finest)
-    best = search.run(max(round(FIRST * normal_map.foreground), 3))
-    if best is None:
-        raise NormalMeshError(_out_of_reach(bounds, search.lowest.ratio, finest))
-    return best
+        measures["max_error"] = reference.deviation
+
+    def ratio(surface: Surface) -> float:
+        return float(np.max([measure(surface) / bounds[name] for name, measure in measures.items()]))
+
+    best = _Search(surface_of, ratio, finest).run(max(round(FIRST * normal_map.foreground), 3))
+    return best, {name: measure(best) for name, measure in measures.items()}
 
 
 def _mean_angle(surface: Surface, normal_map: NormalMap) -> float:
@@ -232,12 +240,12 @@ class _Search:
         self.lowest: _Trial
         self.sides: list[bool] = []
 
-    def run(self, first: int) -> Surface | None:
-        """Return the surface with the fewest vertices that is good enough; None if not even the finest is."""
+    def run(self, first: int) -> Surface:
+        """Return the surface with the fewest vertices that is good enough; if none is, the one of the lowest ratio."""
         following: int | None = min(first, self.finest)
         while following is not None and (len(self.sides) < MAX_TRIALS or self.enough is None):
             following = self._after(self._try(following))
-        return None if self.enough is None else self.enough.surface
+        return (self.enough or self.lowest).surface
 
     def _try(self, vertices: int) -> _Trial:
         surface = self.surface_of(vertices)
@@ -245,6 +253,7 @@ class _Search:
         # The error of a surface that covers no pixel centre is undefined: it is too coarse.
         trial = _Trial(vertices, surface, _MAX_RATIO if math.isnan(ratio) else ratio)
         good = trial.ratio <= 1
+        logger.info("trial of %d vertices: %.3g times the bound", vertices, trial.ratio)
         self.sides.append(good)
         if good:
             self.enough = trial
@@ -287,10 +296,3 @@ class _Search:
         margin = math.log(CLOSE_ENOUGH) / 2
         guess = low + fraction * (high - low) + (margin if not self.sides[-1] else -margin) / 2
         return math.exp(min(max(guess, low + margin), high - margin))
-
-
-def _out_of_reach(bounds: dict[str, float], lowest: float, finest: int) -> str:
-    """Return the message for bounds that not even the finest surface satisfies."""
-    asked = " and ".join(f"{name} {value:g}" for name, value in bounds.items())
-    least = f"{lowest:.3g} times as much" if len(bounds) > 1 else f"{lowest * min(bounds.values()):.3g}"
-    return f"{asked} is out of reach: the finest surface, of {finest} vertices, comes to {least}; allow more"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from normalmesh import __version__
+from normalmesh.errors import count_text
 from normalmesh.evaluation.looks import Looks, measure_looks
 from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.surface import Surface
@@ -142,14 +143,17 @@ def _about_surface(surface: Surface) -> Rows:
     if surface.decimation is not None:
         target = surface.decimation.target
         asked = "" if target is None else f", {count(target)} vertices asked for"
-        rows.append(("Decimation", f"{len(surface.decimation.rounds)} rounds{asked}"))
+        rows.append(("Decimation", count_text(len(surface.decimation.rounds), "round") + asked))
     if surface.integration is not None:
         report = surface.integration
         flips, moves = (sum(each[k] for each in report.refinements) for k in (0, 1))
         rows += [
             ("Noise of the normals", f"{report.noise:.2f}°"),
             ("Solver", f"{report.method}, error {report.error:.1e} px"),
-            ("Refinement", f"{len(report.refinements)} rounds, {count(flips)} flips, {count(moves)} moves"),
+            (
+                "Refinement",
+                f"{count_text(len(report.refinements), 'round')}, {count(flips)} flips, {count(moves)} moves",
+            ),
         ]
     return rows
 
@@ -200,6 +204,6 @@ def _own_warnings(surface: Surface, diagnosis: Diagnosis | None) -> list[str]:
     found += shortfalls(surface)
     undetermined = 0 if surface.discontinuities is None else np.count_nonzero(surface.discontinuities.undetermined)
     if undetermined:
-        parts = "one part" if undetermined == 1 else f"{undetermined} parts"
+        parts = count_text(int(undetermined), "part")
         found.append(f"The depth of {parts} relative to the rest is a guess; add a control point there (prior).")
     return found

@@ -1,4 +1,4 @@
-"""What happens while Numba compiles kernels: progress is reported, and references to arrays are checked.
+"""What happens while Numba compiles kernels: progress is reported, time counted, references to arrays are checked.
 
 The garbage collector and Ctrl-C wait meanwhile.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, current_thread, main_thread
@@ -49,6 +50,48 @@ def _is_missing(dispatcher: Any) -> bool:
     """Return whether no compiled version of a kernel is in memory or in the cache."""
     cache = dispatcher._cache
     return not dispatcher.signatures and not (isinstance(cache, KernelCache) and cache.was_filled)
+
+
+class _Clock(event.Listener):
+    """Counts the seconds in which kernels compile, in any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._compiling, self._began, self._seconds = 0, 0.0, 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        with self._lock:
+            self._compiling += 1
+            if self._compiling == 1:
+                self._began = time.monotonic()
+
+    def on_end(self, event: event.Event) -> None:
+        with self._lock:
+            self._compiling -= 1
+            if self._compiling == 0:
+                self._seconds += time.monotonic() - self._began
+
+    @property
+    def is_running(self) -> bool:
+        return self._compiling > 0
+
+    @property
+    def seconds(self) -> float:
+        with self._lock:
+            return self._seconds + (time.monotonic() - self._began if self._compiling else 0.0)
+
+
+_clock = _Clock()
+
+
+def compilation_seconds() -> float:
+    """Return the seconds in which this process has compiled kernels."""
+    return _clock.seconds
+
+
+def is_compiling() -> bool:
+    """Return whether a kernel is being compiled."""
+    return _clock.is_running
 
 
 class _CheckReferences(event.Listener):
@@ -137,5 +180,6 @@ class _HoldInterrupts(event.Listener):
 
 event.register("numba:compile", _PauseCollector())
 event.register("numba:compile", _HoldInterrupts())
+event.register("numba:compile", _clock)
 # Registered last: if it raises an error, listeners after it are not notified of the end.
 event.register("numba:compile", _CheckReferences())

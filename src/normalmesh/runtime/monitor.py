@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from normalmesh.errors import NormalMeshError, repr_for_error
+
+logger = logging.getLogger(__name__)
 
 #: The stage of the last step.
 DONE = "done"
@@ -34,6 +37,8 @@ class Step:
 
 #: A callback for progress. An exception that it raises ends the work and reaches the caller.
 OnProgress = Callable[[Step], None]
+#: An argument ``progress``: a callback, or whether to show a bar.
+Progress = OnProgress | bool | None
 
 
 class Monitor:
@@ -57,15 +62,21 @@ class Monitor:
     def __init__(self, on_progress: OnProgress | None = None, work: float = 1.0, stages: Sequence[str] = ()) -> None:
         if on_progress is not None and not callable(on_progress):
             raise NormalMeshError(
-                f"progress must be a function of a normalmesh.Step, not {repr_for_error(on_progress)}"
+                f"progress must be True, False or a function of a normalmesh.Step, not {repr_for_error(on_progress)}"
             )
         self.on_progress = on_progress
+        self._began = time.perf_counter()
         self.work = work
         self.done = 0.0
         self.name = ""
         self.vertices: int | None = None
         self.seconds = dict.fromkeys(stages, 0.0)
         self.cpu_seconds = dict.fromkeys(stages, 0.0)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self._began
 
     @contextmanager
     def stage(self, name: str, work: float = 0.0) -> Iterator[None]:
@@ -80,7 +91,9 @@ class Monitor:
         """Measure a stage without reporting it."""
         wall, cpu = time.perf_counter(), time.process_time()
         yield
-        self.seconds[name] += time.perf_counter() - wall
+        seconds = time.perf_counter() - wall
+        self.seconds[name] += seconds
+        logger.debug("%s: %.3f s", name, seconds)
         self.cpu_seconds[name] += time.process_time() - cpu
 
     def begin(self, name: str, vertices: int | None = None) -> None:

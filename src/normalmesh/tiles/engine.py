@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
 
+from normalmesh.errors import count_text
 from normalmesh.runtime.monitor import Monitor
 from normalmesh.tiles.array_file import ArrayFile, Arrays
 from normalmesh.tiles.description import code_description
 from normalmesh.tiles.jobs import Job, Outcome
 from normalmesh.tiles.work_folder import SHARED, WorkFolder
 from normalmesh.tiles.workers import ThisProcess, Workers
+
+logger = logging.getLogger(__name__)
 
 Key = TypeVar("Key")
 
@@ -97,7 +102,7 @@ class Engine:
         self._report(stage, finished, len(results), work * finished)
         if not missing:
             return results
-        memory = max(memory, self._memory)
+        began, memory = time.perf_counter(), max(memory, self._memory)
         together = self._workers.together(memory)
         sharing = self._workers.sharing(min(together, len(missing)))
 
@@ -112,6 +117,7 @@ class Engine:
                 self._note(job, outcome)
                 finished += 1
                 self._report(stage, finished, len(results), work)
+        logger.info("%s, %s: %.2f s", stage, count_text(len(missing), "task"), time.perf_counter() - began)
         return results
 
     def _note(self, job: Job, outcome: Outcome) -> None:

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import MAX_THREADS
 from normalmesh.tiles.jobs import Job, Outcome, done
@@ -162,8 +162,8 @@ class DaskWorkers:
                 fitting = int(limit // memory)
                 remedy = f"start it with --nthreads {fitting}" if fitting else "give it more, or ask for smaller tiles"
                 raise NormalMeshError(
-                    f"the worker {worker['name']} on {worker['host']} has {threads} threads and {bytes_text(limit)} of "
-                    f"memory, but a tile needs about {bytes_text(memory)}: {remedy}"
+                    f"the worker {worker['name']} on {worker['host']} has {count_text(threads, 'thread')} and "
+                    f"{bytes_text(limit)} of memory, but a tile needs about {bytes_text(memory)}: {remedy}"
                 )
 
     def _workers(self) -> list[dict[str, Any]]:

@@ -26,7 +26,8 @@ from normalmesh.mesh.origin import Remeshing, RemeshingRound
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-from normalmesh.runtime.monitor import Monitor, OnProgress
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
 
 #: Regularisation λ so large that the normals no longer matter: flips are then Delaunay on the surface, and moves lead
 #: to the centroid of the faces.
@@ -68,7 +69,7 @@ def remesh_isotropic(
     error: float | None = None,
     vertices: int | None = None,
     rounds: int = 10,
-    progress: OnProgress | None = None,
+    progress: Progress = None,
 ) -> IsotropicMesh:
     """Replace the pixel grid by triangles that are nearly equilateral on the surface, and smaller if it is curved.
 
@@ -89,7 +90,8 @@ def remesh_isotropic(
     rounds
         Number of rounds, ten in the paper.
     progress
-        Called with a :class:`Step` periodically. An exception that it raises ends the work.
+        True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
+        :class:`Step`; an exception that it raises ends the work.
 
     Returns
     -------
@@ -110,12 +112,13 @@ def remesh_isotropic(
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
     target = None if vertices is None else checked_int(vertices, 3, "vertices", MAX_VERTICES)
     error = None if error is None else checked_positive(error, "error")
-    remesher = _Remesher(normal_map, checked_int(rounds, 1, "rounds", MAX_ROUNDS), progress)
-    meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
-    best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
+    with progress_shown(progress) as on_progress:
+        remesher = _Remesher(normal_map, checked_int(rounds, 1, "rounds", MAX_ROUNDS), on_progress)
+        meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
+        best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
+        remesher.monitor.finish(best.count)
     met = target is None or abs(best.count - target) <= TOLERANCE * target
     report = Remeshing(best.error, best.rounds, target, met, len(meshes), remesher.monitor.seconds)
-    remesher.monitor.finish(best.count)
     if target is not None and abs(best.count - target) > TOLERANCE * target + MARGIN:
         warnings.warn(
             f"the isotropic mesh has {best.count} vertices instead of {target}: the outline, and edges of 1 to 100 px "

@@ -56,8 +56,8 @@ def render_normal_map(
     Parameters
     ----------
     model
-        A PLY, OBJ, STL or GLB file, a ``trimesh.Trimesh``, or (vertices, faces). The transformations of a scene are
-        applied.
+        A PLY, OBJ, STL, GLB, glTF or OFF file, a ``trimesh.Trimesh``, or (vertices, faces). The transformations of a
+        scene are applied.
     size
         Side of a square image, or (rows, columns), in pixels.
     camera
