@@ -36,25 +36,50 @@ def with_matching_sides(mesh: DecimatedMesh, repeats: Repeats, mask: NDArray[np.
     close to each other's place on opposite sides meet halfway; the others get a new twin, which divides a face. The
     ends of such stretches (:meth:`.Repeats.side_ends`) must be locked vertices.
     """
-    sides = _Sides(mesh)
     pairs = list(repeats.side_pairs(mask))
-    chains = [(sides.chain(pair, 0), sides.chain(pair, pair.far)) for pair in pairs]
-    for pair, (near, far) in zip(pairs, chains, strict=True):
+    mesh = _without_flat_faces(mesh, pairs)
+    sides = _Sides(mesh)
+    chains = sides.chains(pairs)
+    for pair, near, far in chains:
         sides.vertices[near[1:-1], pair.axis] = 0
         sides.vertices[far[1:-1], pair.axis] = pair.far
-    for pair, (near, far) in zip(pairs, chains, strict=True):
+    for pair, near, far in chains:
         sides.meet(near, far, 1 - pair.axis)
-    for pair, (near, far) in zip(pairs, chains, strict=True):
+    for pair, near, far in chains:
         sides.add_twins(near, far, 1 - pair.axis)
         sides.add_twins(far, near, 1 - pair.axis)
     vertices, faces = np.concatenate([sides.vertices, *sides.added]), np.array(sides.faces, np.int32)
     locked = np.append(mesh.locked, np.ones(len(vertices) - len(mesh.locked), np.bool_))
-    for near, far in chains:
+    for _, near, far in chains:
         locked[near] = locked[far] = True
     matched = replace(mesh, vertices=vertices, faces=faces, locked=locked, repeats=repeats)
     if not matched.areas.min() > 0:
         raise NormalMeshError("the sides of the mesh cannot be matched: ask for another number of vertices")
     return matched
+
+
+def _without_flat_faces(mesh: DecimatedMesh, pairs: list[SidePair]) -> DecimatedMesh:
+    """Return a mesh without the faces that would be flat on a side, and without the vertices that only they have."""
+    flat = np.zeros(len(mesh.faces), np.bool_)
+    on_sides = np.zeros((2, 2, len(mesh.vertices)), np.bool_)
+    for pair, *both in _Sides(mesh).chains(pairs):
+        for side, chain in enumerate(both):
+            on_sides[pair.axis, side, chain] = True
+    for there in on_sides.reshape(4, -1):
+        flat |= there[mesh.faces].all(axis=1)
+    if not flat.any():
+        return mesh
+    used = np.zeros(len(mesh.vertices), np.bool_)
+    used[mesh.faces[~flat]] = True
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    seams = mesh.seams[used[mesh.seams].all(axis=1)]
+    return replace(
+        mesh,
+        vertices=mesh.vertices[used],
+        faces=number[mesh.faces[~flat]],
+        locked=mesh.locked[used],
+        seams=number[seams],
+    )
 
 
 class _Sides:
@@ -74,8 +99,13 @@ class _Sides:
         self._corners = order, np.searchsorted(mesh.faces.ravel()[order], np.arange(self.count + 1))
         self._all_faces = mesh.faces
 
+    def chains(self, pairs: list[SidePair]) -> list[tuple[SidePair, Chain, Chain]]:
+        """Return the pairs that the mesh reaches, with the vertices along both of their sides."""
+        found = [(pair, self.chain(pair, 0), self.chain(pair, pair.far)) for pair in pairs]
+        return [each for each in found if len(each[1]) and len(each[2])]
+
     def chain(self, pair: SidePair, side: int) -> Chain:
-        """Return the vertices along one side of a pair, from its first end to the last."""
+        """Return the vertices along one side of a pair, from its first end to the last; none if it has no faces."""
         ends = [np.roll([side, along], pair.axis) for along in (pair.first, pair.last)]
         # The boundary runs with the foreground on its left: down the left side, and up the right one.
         forwards = (side == 0) == (pair.axis == 0)
@@ -89,7 +119,7 @@ class _Sides:
                 chain.append(following)
                 if (self.vertices[following] == end).all():
                     return np.array(chain if forwards else chain[::-1])
-        raise NormalMeshError("the mesh does not follow the sides of the map: ask for more vertices")
+        return np.empty(0, np.int64)
 
     def meet(self, near: Chain, far: Chain, along: int) -> None:
         """Move vertices of two chains that are close to each other's place to the same place."""

@@ -75,11 +75,13 @@ def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
         part = replace(system, steps=np.ascontiguousarray(steps))
         gaps.append(part.misfits(solver.solve(part.right_side()).x))
     # Slopes close the gaps that heights alone leave, with what these cannot make up for of rises by a period.
-    scales = np.maximum(np.sqrt(system.weights @ periods**2), np.finfo(np.float64).tiny)
+    # Sums by einsum, not by BLAS, do not depend on the number of threads.
+    weights = system.weights
+    scales = np.maximum(np.sqrt(np.einsum("e,ek->k", weights, periods**2)), np.finfo(np.float64).tiny)
     rises = np.stack(gaps[1:], axis=1) / scales
-    values, vectors = np.linalg.eigh(rises.T @ (system.weights[:, None] * rises))
+    values, vectors = np.linalg.eigh(np.einsum("e,ek,el->kl", weights, rises, rises))
     inverse = np.where(values > DETERMINED, 1 / np.maximum(values, DETERMINED), 0)
-    slopes = vectors @ (inverse * (vectors.T @ (rises.T @ (system.weights * gaps[0])))) / scales
+    slopes = vectors @ (inverse * (vectors.T @ np.einsum("e,ek,e->k", weights, rises, gaps[0]))) / scales
     slope_u, slope_v = slopes / normal_map.camera.pixel_length
     return float(slope_u), float(slope_v)
 
