@@ -55,8 +55,8 @@ def photometric(
 ) -> None:
     """Estimate a normal map from PHOTOGRAPHS of one view, each under another known light.
 
-    PHOTOGRAPHS are files, a folder or a quoted pattern, in linear values. If --lights has names, as .lp files have, each
-    photograph gets the light with its name. Otherwise lights are in the order of the photographs, which is natural
+    PHOTOGRAPHS are files, a folder or a quoted pattern, in linear values. If --lights has names, as .lp files have,
+    each photograph gets the light with its name. Otherwise lights are in the order of the photographs, which is natural
     order (1, 2, 10) for a folder, a pattern, and files in the order of the alphabet, as the shell gives them.
     """
     from normalmesh.files.albedo import ALBEDO_SUFFIXES
