@@ -111,7 +111,8 @@ def read_rti_normals(path: Path) -> NDArray[np.float32]:
     warnings.warn(
         f"{path_text(path)}: normals are estimated from a smooth fit to photographs ({found.header.format}), which "
         f"differs from a matt surface by {100 * misfit:.1f} % (median). Steep slopes, shadows and highlights bias "
-        "them by some degrees, and photographs with a gamma curve flatten slopes by a quarter; if you have the photographs, normalmesh photometric is more accurate",
+        "them by some degrees, and photographs with a gamma curve flatten slopes by a quarter; "
+        "if you have the photographs, normalmesh photometric is more accurate",
         NormalMeshWarning,
         stacklevel=4,
     )
