@@ -1,15 +1,17 @@
 """Estimate normals from photographs under different lights, and reconstruct a surface.
 
-    python examples/photometric_stereo.py lights.txt photo*.png --mask mask.png -o surface.glb
+    python examples/photometric_stereo.py photographs.lp photographs/*.png --mask mask.png -o surface.glb
     python examples/photometric_stereo.py                   # render photographs, and use them
 
-Lights: one line per photograph, in the same order, with the direction x y z to the light: x right, y up, z towards the
+Lights: an .lp file, with the number of lights and then one line "name x y z" per photograph, in any order; or lines
+"x y z" in the order of the photographs. x y z is the direction to the light: x right, y up, z towards the
 viewer. Photographs must be linear, for example converted from raw files without a tone curve.
 """
 
 import argparse
 from pathlib import Path
 
+import imagecodecs
 import numpy as np
 
 import normalmesh as nm
@@ -26,9 +28,9 @@ def main() -> None:
     options = parser.parse_args()
 
     if options.lights is None:
-        photographs, lights, mask = rendered(options.size)
+        photographs, lights, mask = rendered(options.output.with_name("photographs"), options.size)
     else:
-        photographs, lights, mask = options.photographs, nm.read_lights(options.lights), options.mask
+        photographs, lights, mask = options.photographs, options.lights, options.mask
     found = nm.photometric_stereo(photographs, lights, mask, darkest=0.2)
     print(found)
     surface = nm.reconstruct(found.normal_map, compression=0.95)
@@ -36,14 +38,22 @@ def main() -> None:
     print(f"wrote {surface} to {options.output}")
 
 
-def rendered(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Render a diffuse ball under twelve lights: photographs (12, H, W), directions (12, 3), mask (H, W)."""
+def rendered(folder: Path, size: int) -> tuple[Path, Path, Path]:
+    """Render a diffuse ball under twelve lights: a folder of photographs, their .lp file, and a mask."""
+    folder.mkdir(exist_ok=True)
     ball = sphere(size).normal_map
     turn = np.arange(12) * np.pi / 6
     slant = np.where(np.arange(12) % 2, 0.3, 0.7)
     lights = np.stack([np.sin(slant) * np.cos(turn), np.sin(slant) * np.sin(turn), np.cos(slant)], axis=1)
-    photographs = np.maximum(np.einsum("hwc,kc->khw", ball.normals, lights), 0)
-    return photographs, lights, ball.mask
+    lines = [f"{len(lights)}"]
+    for number, light in enumerate(lights, start=1):
+        shading = np.maximum(ball.normals @ light, 0)
+        imagecodecs.imwrite(folder / f"ball{number}.png", np.round(60000 * shading).astype(np.uint16))
+        lines.append(f"ball{number}.CR2 {light[0]:.7f} {light[1]:.7f} {light[2]:.7f}")
+    lights_file, mask_file = folder.with_suffix(".lp"), folder.with_name("ball_mask.png")
+    lights_file.write_text("\n".join(lines) + "\n")
+    imagecodecs.imwrite(mask_file, 255 * ball.mask.astype(np.uint8))
+    return folder, lights_file, mask_file
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import trimesh
 
-from normalmesh import evaluate
+from normalmesh import NormalMeshWarning, evaluate, reconstruct
 from normalmesh.evaluation.synthetic.analytic import sphere
+from normalmesh.evaluation.synthetic.medallion import Medallion
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -62,6 +63,29 @@ def test_photometric_stereo_of_files(run):
         "photometric_stereo.py", "lights.txt", *files, "--mask", "mask.png", "-o", "surface.glb"
     )
     assert faces_of("surface.glb") > 10
+
+
+def test_photometric_stereo_of_an_lp_file(run):
+    run("photometric_stereo.py", "--size", 64, "-o", "first.ply")
+    lines = Path("photographs.lp").read_text().splitlines()
+    assert lines[0] == "12"
+    # The order of lines does not matter, nor that of files, since they have names.
+    Path("other.lp").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    files = sorted(Path("photographs").glob("*.png"))
+    run("photometric_stereo.py", "other.lp", *files, "--mask", "ball_mask.png", "-o", "second.ply")
+    assert Path("first.ply").read_bytes() == Path("second.ply").read_bytes()
+
+
+def test_ptm_to_surface(run):
+    truth = Medallion(96)
+    with pytest.warns(NormalMeshWarning, match="smooth fit"):
+        assert "PTM_FORMAT_LRGB" in run("ptm_to_surface.py", "--size", 96)
+    # Black around the medallion is background, as in the true map.
+    surface = reconstruct(truth.normal_map, compression=0.95)
+    assert faces_of("relief.glb") == pytest.approx(len(surface.mesh.faces), rel=0.1)
+    with pytest.warns(NormalMeshWarning, match="smooth fit"):
+        run("ptm_to_surface.py", "medallion.ptm", "-o", "again.glb")
+    assert faces_of("again.glb") == faces_of("relief.glb")
 
 
 def test_texture_to_glb(run):

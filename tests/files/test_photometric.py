@@ -243,6 +243,87 @@ def test_light_files(tmp_path):
     np.testing.assert_array_equal(read_lights(file), [[0.1, 0.2, 0.9], [-0.1, 0.3, 0.8]])
 
 
+def test_light_files_with_names_or_a_count(tmp_path):
+    file = tmp_path / "lights.lp"
+    file.write_text("2\nC:\\\\my photos\\\\coin#1.CR2 0.1 0.2 0.9\r\n../raw/2.jpg\t-0.1 0.3 0.8\n")
+    np.testing.assert_array_equal(read_lights(file), [[0.1, 0.2, 0.9], [-0.1, 0.3, 0.8]])
+    file.write_text(" 2 \n0.1 0.2 0.9\n-0.1 0.3 0.8\n")
+    np.testing.assert_array_equal(read_lights(file), [[0.1, 0.2, 0.9], [-0.1, 0.3, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3\na.png 0 0 1\nb.png 0 1 1\n", "says that it holds 3 lights on its first line, but has 2"),
+        ("a.png 0 0 1\n0 1 1\n", "line 2 must have three numbers"),
+        ("0.5 0.1 0.2 0.9\n", "line 1 must have three numbers"),
+        ("2\n", "holds no lights"),
+        ("a.png 0 x 1\n", "line 1"),
+    ],
+)
+def test_named_light_files_that_cannot_be_used(tmp_path, text, message):
+    (tmp_path / "lights.lp").write_text(text)
+    with pytest.raises(NormalMeshError, match=message):
+        read_lights(tmp_path / "lights.lp")
+
+
+class TestNames:
+    """Files find their lights by name, else by their place in natural order."""
+
+    @pytest.fixture
+    def photos(self, medallion, tmp_path):
+        folder = tmp_path / "photos"
+        folder.mkdir()
+        for number, image in enumerate(np.maximum(shading(medallion.normals), 0), start=1):
+            (folder / f"Coin{number}.png").write_bytes(imagecodecs.png_encode(np.rint(60000 * image).astype(np.uint16)))
+        np.savetxt(tmp_path / "lights.txt", LIGHTS)
+        return folder
+
+    @staticmethod
+    def named(photos, order, name="coin{}.CR2"):
+        lines = [f"{name.format(k + 1)} {LIGHTS[k][0]} {LIGHTS[k][1]} {LIGHTS[k][2]}" for k in order]
+        path = photos.parent / "lights.lp"
+        path.write_text("\n".join([str(len(lines)), *lines]))
+        return path
+
+    def test_patterns_and_folders_are_in_natural_order(self, photos, medallion):
+        for images in (photos, str(photos), str(photos / "*.png"), [photos / f"Coin{k}.png" for k in range(1, 13)]):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", NormalMeshWarning)
+                found = photometric_stereo(images, photos.parent / "lights.txt", medallion.mask)
+            assert angles(found.normal_map, medallion).max() < 1e-3
+
+    def test_a_list_in_the_order_of_the_alphabet_is_questioned(self, photos, medallion):
+        files = sorted(photos.glob("*.png"))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            photometric_stereo(files, photos.parent / "lights.txt", medallion.mask)
+        expected = "with the lights in the order of the numbers in the names of the files"
+        assert any(expected in str(warning.message) for warning in caught)
+
+    @pytest.mark.parametrize("name", ["coin{}.CR2", "C:\\shots of 2024\\COIN{}.tif", "../raw/Coin{}.png", "coin{}"])
+    def test_names_win_over_any_order(self, photos, medallion, name):
+        lights = self.named(photos, np.random.default_rng(0).permutation(12), name)
+        (photos / "mask.png").write_bytes(imagecodecs.png_encode(255 * medallion.mask.astype(np.uint8)))
+        for images in (sorted(photos.glob("Coin*.png"), reverse=True), photos):
+            found = photometric_stereo(images, lights, medallion.mask)
+            assert angles(found.normal_map, medallion).max() < 1e-3
+
+    def test_names_that_do_not_match(self, photos, medallion):
+        files = [photos / f"Coin{k}.png" for k in range(1, 13)]
+        with pytest.raises(NormalMeshError, match=r"no light for 2 of 12 photographs, such as .*Coin11\.png"):
+            photometric_stereo(files, self.named(photos, range(10)), medallion.mask)
+        with pytest.warns(NormalMeshWarning, match="2 of 12 lights have no photograph"):
+            photometric_stereo(files[:10], self.named(photos, range(12)), medallion.mask)
+        with pytest.warns(NormalMeshWarning, match="names other files, such as 'shot1', than the photographs"):
+            photometric_stereo(files, self.named(photos, range(12), "shot{}"), medallion.mask)
+        (photos / "Coin3.tif").write_bytes((photos / "Coin3.png").read_bytes())
+        with pytest.raises(NormalMeshError, match=r"belongs to several photographs: .*Coin3\.png, .*Coin3\.tif"):
+            photometric_stereo([*files, photos / "Coin3.tif"], self.named(photos, range(12)), medallion.mask)
+        with pytest.raises(NormalMeshError, match="matches no file"):
+            photometric_stereo(str(photos / "*.jpg"), LIGHTS)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("0 0\n", "line 1 must have three numbers"), ("0 0 1\n0 x 1\n", "line 2"), ("0 nan 1\n", "line 1"), ("#\n", "no")],

@@ -13,6 +13,7 @@ from normalmesh.cli.shared_options import Positive, max_pixels_option
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
+    from normalmesh.files.mesh_formats import Files
     from normalmesh.files.photometric import PhotometricStereo
 
 SHARE = click.FloatRange(0, 1, max_open=True)
@@ -55,8 +56,8 @@ def photometric(
 ) -> None:
     """Estimate a normal map from PHOTOGRAPHS of one view, each under another known light.
 
-    PHOTOGRAPHS are files, a folder or a quoted pattern, in linear values. If --lights has names, as .lp files have, each
-    photograph gets the light with its name. Otherwise lights are in the order of the photographs, which is natural
+    PHOTOGRAPHS are files, a folder or a quoted pattern, in linear values. If --lights has names, as .lp files have,
+    each photograph gets the light with its name. Otherwise lights are in the order of the photographs, which is natural
     order (1, 2, 10) for a folder, a pattern, and files in the order of the alphabet, as the shell gives them.
     """
     from normalmesh.files.albedo import ALBEDO_SUFFIXES
@@ -88,12 +89,12 @@ def _in_order(names: tuple[str, ...]) -> str | list[str]:
     return sorted(names, key=natural_key) if as_sorted else list(names)
 
 
-def _files(found: PhotometricStereo, output: Path, albedo: Path | None) -> dict[Path, bytes]:
+def _files(found: PhotometricStereo, output: Path, albedo: Path | None) -> Files:
     """Return the content of each output file, the normals last."""
     from normalmesh.files.albedo import encode_albedo
     from normalmesh.files.encoding import encode_normals
 
-    files = {} if albedo is None else {albedo: encode_albedo(albedo, found.albedo)}
+    files: Files = {} if albedo is None else {albedo: encode_albedo(albedo, found.albedo)}
     files[output] = encode_normals(output, found.normal_map.normals, found.normal_map.mask)
     return files
 

@@ -19,6 +19,10 @@ PHOTOGRAPHS, PIXELS = 5, 50
 RIGHT = 0.01
 #: Share of its residual that a photograph has at most if it gets its own light.
 IMPROVED = 0.65
+#: Ratio of sums of squares up to which two orders fit equally well.
+ALIKE = 1.2
+#: Angle in degrees up to which lights may change places unnoticed: directions are seldom known better.
+CLOSE = 15.0
 #: Number of times that intensities and a surface are fitted in turn.
 TURNS = 5
 #: Share of the pixels that are judged: those that are least in shadow.
@@ -39,20 +43,12 @@ def doubts_about_order(
     before = _scaled_residuals(gram, lights)
     if np.sqrt(before.max()) <= RIGHT:
         return
-    starts = {"in the order given": np.arange(count), "in reverse": np.arange(count)[::-1]}
-    if natural is not None:
-        # Photograph natural[k] is the k-th by the numbers in its name, and belongs to light k.
-        starts["in the order of the numbers in the names of the files"] = np.argsort(natural)
-    for shift in range(1, count):
-        starts[f"shifted by {shift}"] = np.roll(np.arange(count), shift)
-    names = sorted(starts, key=lambda name: _residuals(gram, lights[starts[name]]).sum())
-    orders = [_improved(gram, lights, starts[name]) for name in dict.fromkeys([*names[:2], "in the order given"])]
-    best = min(orders, key=lambda order: _residuals(gram, lights[order]).sum())
-    order = _certain(gram, lights, best)
+    mistakes = _common_mistakes(count, natural)
+    order = _certain(gram, lights, _best_order(gram, lights, mistakes))
     moved = order != np.arange(count)
     after = _scaled_residuals(gram, lights[order])
     if moved.any() and after[moved].sum() < IMPROVED**2 * before[moved].sum():
-        known = [name for name, start in starts.items() if np.array_equal(start, order)]
+        known = [name for name, mistake in mistakes.items() if np.array_equal(mistake, order)]
         yield (
             "photographs and lights seem to be in different orders: with "
             f"{f'the lights {known[0]}' if known else _described(order)}, the residual is "
@@ -61,8 +57,31 @@ def doubts_about_order(
         )
 
 
+def _common_mistakes(count: int, natural: Sequence[int] | None) -> dict[str, NDArray[np.intp]]:
+    """Return orders of lights that undo common mistakes, by name, the most common first."""
+    places = np.arange(count)
+    # Photograph natural[k] is the k-th by the numbers in its name, and belongs to light k.
+    numbers = {} if natural is None else {"in the order of the numbers in the names of the files": np.argsort(natural)}
+    return {**numbers, "in reverse": places[::-1], **{f"shifted by {k}": np.roll(places, k) for k in range(1, count)}}
+
+
+def _best_order(
+    gram: NDArray[np.float64], lights: NDArray[np.float64], mistakes: dict[str, NDArray[np.intp]]
+) -> NDArray[np.intp]:
+    """Return the order with the smallest residual that is found; a common mistake if it is nearly as good."""
+
+    def squares(order: NDArray[np.intp]) -> float:
+        return float(_residuals(gram, lights[order]).sum())
+
+    starts = [np.arange(len(lights)), *sorted(mistakes.values(), key=squares)[:2]]
+    best = min((_improved(gram, lights, start) for start in starts), key=squares)
+    # Lights that are symmetric fit in several orders.
+    alike = [order for order in mistakes.values() if squares(order) <= ALIKE * squares(best)]
+    return alike[0] if alike else best
+
+
 def _gram(grey: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return the mean product (K, K) of photographs, over those pixels, scaled to unit brightness, that are lit best."""
+    """Return the mean product (K, K) of photographs over the pixels that are lit best, scaled to unit brightness."""
     lengths = np.linalg.norm(grey, axis=0)
     lit = (grey.min(axis=0) > 0) & (lengths > 0)
     if np.count_nonzero(lit) < PIXELS:
@@ -121,9 +140,11 @@ def _gains(gram: NDArray[np.float64], projector: NDArray[np.float64]) -> NDArray
 def _certain(gram: NDArray[np.float64], lights: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the order with those of its cycles only that make the residuals of their photographs far smaller."""
     before, after = _scaled_residuals(gram, lights), _scaled_residuals(gram, lights[order])
+    turns = (lights * lights[order]).sum(axis=1)
     certain = np.arange(len(order))
     for cycle in _cycles(order):
-        if after[cycle].sum() < IMPROVED**2 * before[cycle].sum():
+        far = turns[cycle].min() < np.cos(np.radians(CLOSE))
+        if far and after[cycle].sum() < IMPROVED**2 * before[cycle].sum():
             certain[cycle] = order[cycle]
     return certain
 

@@ -157,7 +157,7 @@ def _paired(
     else:
         directions = checked_array(lights, "lights")
     chosen = not isinstance(images, str | PathLike)
-    if not chosen:
+    if isinstance(images, str | PathLike):
         images = found_files(checked_path(images, "images"))
     if not are_files(images):
         return images, directions, None

@@ -110,8 +110,9 @@ def read_rti_normals(path: Path) -> NDArray[np.float32]:
     misfit = float(np.median((found.residual / brightness)[lit])) if lit.any() else 0.0
     warnings.warn(
         f"{path_text(path)}: normals are estimated from a smooth fit to photographs ({found.header.format}), which "
-        f"differs from a matt surface by {100 * misfit:.1f} % (median). Steep slopes, shadows, highlights and a gamma "
-        "curve bias them by some degrees; if you have the photographs, normalmesh photometric is more accurate",
+        f"differs from a matt surface by {100 * misfit:.1f} % (median). Steep slopes, shadows and highlights bias "
+        "them by some degrees, and photographs with a gamma curve flatten slopes by a quarter; "
+        "if you have the photographs, normalmesh photometric is more accurate",
         NormalMeshWarning,
         stacklevel=4,
     )
