@@ -72,6 +72,8 @@ def test_json_has_one_line_per_input(here):
     assert first["vertices"] == 60
     assert first["compression"] == pytest.approx(1 - 60 / first["foreground"])
     assert 0 < first["mae"] < 30
+    assert 0 < first["uncertainty"]["median"] < first["uncertainty"]["high"]
+    assert first["uncertainty"]["units"] == "px"
     assert {"read", "collapse", "solve", "write", "total"} <= first["seconds"].keys()
     assert first["error"] is None
     assert broken["outputs"] == []

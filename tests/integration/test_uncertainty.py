@@ -147,6 +147,21 @@ def test_difference_between_unconnected_parts_is_a_guess():
     assert "the normals do not determine it" in str(found)
 
 
+def test_part_that_a_jump_cuts_off_is_a_guess():
+    normal_map = nm.NormalMap(_normals())
+    line = np.array([[40.0, 0.0], [40.0, SHAPE[0]]])
+    surface = nm.reconstruct(normal_map, compression=0.95, jumps=[line], noise=1.0)
+    assert surface.components.max() == 1
+    assert not surface.height_difference((20.5, 30.5), (60.5, 30.5)).is_determined
+    assert surface.height_difference((20.5, 30.5), (30.5, 30.5)).is_determined
+    assert np.isfinite(surface.uncertainty()).all()
+    points = [[20.5, 30.5, 0.0], [60.5, 30.5, 5.0]]
+    held = nm.reconstruct(normal_map, compression=0.95, jumps=[line], noise=1.0, prior=points)
+    found = held.height_difference((60.5, 30.5), (20.5, 30.5))
+    assert found.value == pytest.approx(5, abs=1e-3)
+    assert found.standard_deviation == pytest.approx(0, abs=1e-4)
+
+
 def test_text_has_two_digits_of_the_deviation():
     assert str(HeightDifference(0.13204, 0.00412, "mm")) == "0.1320 ± 0.0041 mm"
     assert str(HeightDifference(-12.34, 0.0996, "px")) == "-12.34 ± 0.10 px"

@@ -32,8 +32,9 @@ def height_noise_of(
     """
     of_part = np.empty((int(mesh.components.max()) + 1, 2))
     of_part[mesh.components] = noises[component]
+    degrees, correlation = of_part.T
     if solver.prior is None or solver.points is None:
-        return HeightNoise(*of_part.T, formulation, np.empty(0, np.int32), np.empty((0, 2)), np.empty(0))
+        return HeightNoise(degrees, correlation, formulation, np.empty(0, np.int32), np.empty((0, 2)), np.empty(0))
     places, feet = solver.points
     faces, feet, _, weights = thinned(places, feet, np.zeros(len(places)), solver.prior.weights)
-    return HeightNoise(*of_part.T, formulation, faces.astype(np.int32), feet, weights)
+    return HeightNoise(degrees, correlation, formulation, faces.astype(np.int32), feet, weights)

@@ -39,7 +39,7 @@ Float = NDArray[np.float64]
 #: Largest tilt of a face: normals beyond it are not trusted (:mod:`normalmesh.normals.repairs`).
 MAX_TILT = math.radians(85)
 #: Memory of the factor and of inverses of its fronts, relative to the factor.
-INVERSE_BYTES = 3.0
+INVERSE_BYTES = 2.0
 #: Smallest double area (px²) of a face that is divided by.
 MIN_DOUBLE_AREA = 1e-9
 

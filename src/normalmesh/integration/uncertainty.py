@@ -120,10 +120,16 @@ class UncertaintySummary:
 
     @classmethod
     def of(cls, surface: Surface, most: int = MOST_SUMMARISED) -> UncertaintySummary | None:
-        """Return the summary, or None if the noise is unknown or there are more than ``most`` vertices."""
-        if surface.integration is None or _record(surface) is None or len(surface.vertices) > most:
+        """Return the summary; None for more than ``most`` vertices, unknown noise, or too little memory.
+
+        No reconstruction must fail because of its summary.
+        """
+        if surface.integration is None or len(surface.vertices) > most:
             return None
-        deviations = vertex_uncertainty(surface)
+        try:
+            deviations = vertex_uncertainty(surface)
+        except NormalMeshError:
+            return None
         known = deviations[np.isfinite(deviations)]
         median, high = (float(each) for each in np.percentile(known, (50, 95)))
         return cls(deviations, median, high, surface.integration.noise, surface.units)
