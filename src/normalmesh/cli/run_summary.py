@@ -102,19 +102,8 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = (
-            "input",
-            "outputs",
-            "size",
-            "foreground",
-            *LEVEL,
-            "levels",
-            "jumps",
-            "tolerance",
-            "repeats",
-            "strength",
-        )
-        order += tuple(self.print_figures)
+        order = ["input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "tolerance", "repeats"]
+        order += ["strength", *self.print_figures]
         content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
         return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})

@@ -27,8 +27,8 @@ def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **re
     """Show FILE in the browser: all that reconstruct writes, or a normal map, which is reconstructed first.
 
     FILE is a mesh (PLY, OBJ, GLB, STL, glTF, OFF), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, a report
-    (HTML), or a normal map. The page is served on this machine only, until Ctrl-C. --mask, --alpha and --convention apply to normal
-    maps, --camera, --focal-px and --fov to them and to heights.
+    (HTML), or a normal map. The page is served on this machine only, until Ctrl-C. --mask, --alpha and --convention
+    apply to normal maps, --camera, --focal-px and --fov to them and to heights.
     """
     from normalmesh.report.page_server import PageServer
 
