@@ -153,7 +153,6 @@ def write_outputs(
     Meshes of a map that stays on disk have no normals of vertices, which take the whole map.
     """
     from normalmesh.mesh.relief import exaggerated_normals
-    from normalmesh.mesh.solid import Solid
     from normalmesh.normals.normal_map import NormalMap
 
     normal_map = opened if isinstance(opened, NormalMap) else None
@@ -161,13 +160,13 @@ def write_outputs(
     if settings.strength is not None and normal_map is not None:
         normal_map = exaggerated_normals(normal_map, settings.strength)
     for output in task.outputs:
-        for path, result in zip(_levels(output, settings), solids or surfaces, strict=True):
-            if isinstance(result, Solid):
-                result.save(path)
+        for level, path in enumerate(_levels(output, settings)):
+            if solids:
+                solids[level].save(path)
             elif _is_depth(path):
-                result.save_depth(path, georeference)
+                surfaces[level].save_depth(path, georeference)
             else:
-                _write_mesh(path, result, task, normal_map, settings)
+                _write_mesh(path, surfaces[level], task, normal_map, settings)
             yield path
     if task.depth is not None:
         surfaces[0].save_depth(task.depth, georeference)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.number_types import Positive
 from normalmesh.cli.printing import print_field, print_json
-from normalmesh.cli.shared_options import Positive, max_pixels_option
+from normalmesh.cli.shared_options import max_pixels_option
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ def scaled_to_white(albedo: NDArray[np.float32]) -> NDArray[np.float32]:
     brightest = albedo.max(axis=2) if albedo.ndim == 3 else albedo
     lit = brightest[brightest > 0]
     white = float(np.quantile(lit, WHITE)) if lit.size else 1.0
-    return np.clip(albedo / np.float32(white), 0, 1).astype(np.float32)
+    shares: NDArray[np.float32] = np.clip(albedo / np.float32(white), 0, 1).astype(np.float32)
+    return shares
 
 
 def to_bytes(shares: NDArray[np.float32]) -> NDArray[np.uint8]:

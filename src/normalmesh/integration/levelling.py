@@ -18,7 +18,6 @@ from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.repeats import RepeatingMesh, Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.orthographic import Orthographic
 from normalmesh.solvers.sparse_system import PreparedSystem
 
 Float = NDArray[np.float64]
@@ -132,7 +131,7 @@ def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int
     Its camera must be orthographic, and foreground must go on beyond its sides. It does not seem to repeat if normals
     differ much more across the sides than inside.
     """
-    if not isinstance(normal_map.camera, Orthographic):
+    if normal_map.camera.is_central:
         raise NormalMeshError(
             f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of "
             "what that sees do not fit together"
