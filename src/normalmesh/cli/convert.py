@@ -31,7 +31,7 @@ MAX_OUTSIDE = 0.01
 MAX_FACES = 4
 
 
-@click.command()
+@click.command(short_help="Convert meshes and depth maps.")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--normals", type=click.Path(path_type=Path), help="Normal map whose size the depth map gets.")

@@ -44,7 +44,7 @@ def rectangle(value: str) -> tuple[int, int, int, int] | None:
     return top, left, height, width
 
 
-@click.command()
+@click.command(short_help="Crop, resize, rotate or convert a normal map.")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @reading_options

@@ -36,7 +36,7 @@ ALIGNED_BY = {
 MIN_TRUTH_COVERAGE = 0.9
 
 
-@click.command()
+@click.command(short_help="Measure errors against ground truth.")
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option(
     "--normals", type=click.Path(path_type=Path), required=True, help="Normal map that RESULT was reconstructed from."

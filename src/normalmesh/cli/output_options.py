@@ -42,7 +42,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--strength",
             type=relief_strength,
             metavar="FACTOR",
-            help="Multiply the heights of an orthographic map: 0.5 flattens, 2 exaggerates, -1 inverts.",
+            help="Multiply the heights of an orthographic map: 0.5 flattens, 2 exaggerates, -1 inverts. "
+            "The result is no measurement.",
         ),
         click.option("--no-centre", is_flag=True, help="GLB: do not move the centre of the surface to the origin."),
         click.option(

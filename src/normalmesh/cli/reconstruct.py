@@ -22,7 +22,7 @@ from normalmesh.cli.tile_options import Tiling, tiling_options
 POSITIVE = Positive()
 
 
-@click.command()
+@click.command(short_help="Reconstruct surfaces from normal maps.")
 @click.argument("normals", nargs=-1, required=True, metavar="NORMALS...")
 @output_options
 @reading_options
@@ -90,6 +90,9 @@ def reconstruct(
 
     Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
     --max-error or --lod.
+
+    The exit status is 1 if an input failed, 2 for bad usage, and 3 if all is written, but not within --max-angle or
+    --max-error.
     """
     if verbose and quiet:
         raise click.UsageError("give only one of --verbose, --quiet")
