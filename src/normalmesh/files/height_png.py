@@ -15,13 +15,14 @@ import zlib
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.files.atomic import Files
 from normalmesh.files.encoding import encode_depth, encode_png
 from normalmesh.files.formats import file_format, mapped, read_text, reading, unusable
 from normalmesh.normals.camera import Camera
@@ -36,8 +37,6 @@ FORMAT, KEYWORD = "normalmesh heights", b"normalmesh"
 FLAT = 1e-12
 #: Suffix of images, and of the file beside one.
 PNG, SIDECAR = ".png", ".json"
-#: Contents of files by their paths.
-Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
 #: Bytes of a description, at most.
 MAX_DESCRIPTION = 100_000
 
