@@ -71,7 +71,7 @@ def test_impossible_bounds(name, bound):
 
 @pytest.mark.parametrize("name", ["max_angle", "max_error"])
 def test_unreachable_bounds_give_the_best_surface(name):
-    with pytest.warns(ShortfallWarning, match=f"{name} 1e-300 is out of reach"):
+    with pytest.warns(ShortfallWarning, match="of 1e-300.* is out of reach: the best surface that was found"):
         surface = reconstruct_within(MAP, **{name: 1e-300})
     assert not surface.decimation.tolerance.met
 
