@@ -5,6 +5,8 @@ import pytest
 
 from normalmesh import NormalMeshError, Orthographic, Perspective, evaluate, from_heights, integrate_pixels, reconstruct
 from normalmesh.evaluation.synthetic.analytic import waves
+from normalmesh.files.atomic import write_atomically
+from normalmesh.files.height_png import depth_files, range_of_camera
 
 ROWS, COLUMNS = np.indices((30, 36)) + 0.5
 
@@ -41,6 +43,17 @@ def test_files(tmp_path):
     np.save(tmp_path / "z.npy", heights)
     found = from_heights(tmp_path / "z.npy", camera=Orthographic(2.0))
     np.testing.assert_array_equal(found.normals, from_heights(heights, camera=Orthographic(2.0)).normals)
+
+
+@pytest.mark.parametrize("camera", [Orthographic(0.25), Perspective(60.0, 55.0, 17.0, 12.0)], ids=str)
+def test_png_files_hold_their_camera(camera, tmp_path):
+    path = tmp_path / "z.png"
+    heights = 50 + 0.1 * np.sin(COLUMNS / 5) + ROWS / 100
+    write_atomically(depth_files(path, heights, range_of_camera(camera, "mm")))
+    found = from_heights(path)
+    assert found.camera == camera
+    np.testing.assert_allclose(found.normals, from_heights(heights, camera=camera).normals, atol=1e-4)
+    assert from_heights(path, camera=Orthographic(3.0)).camera == Orthographic(3.0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from normalmesh import NormalMap, NormalMeshError, NormalMeshWarning, Orthograph
 from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.files.inspection import inspect_file
 
-CAMERA = Perspective(70.0, 64.0, 20.0, 33.0, 0.5)
+CAMERA = Perspective(70.0, 64.0, 20.0, 9.0, 0.5)
 
 
 def masked():

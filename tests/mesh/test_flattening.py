@@ -68,3 +68,10 @@ def test_what_cannot_be_flattened():
     # One pixel has no bend of its own.
     lone, _ = tilted(np.ones((1, 1)))
     assert np.isfinite(lone.flattened("quadratic").vertices).all()
+
+
+def test_heights_before_flattening_are_exaggerated_with_the_rest():
+    surface, _ = tilted(np.ones((8, 10)), relief=0.5)
+    changed = surface.flattened("plane").exaggerated(2.0)
+    np.testing.assert_allclose(changed.before_flattening.vertices, surface.exaggerated(2.0).vertices, atol=1e-12)
+    assert str(changed.flattening) == str(surface.flattened("plane").flattening)

@@ -1,5 +1,6 @@
 """Test that solids are closed, by our own check and by trimesh, and that they hold the volume under the surface."""
 
+import io
 import xml.etree.ElementTree
 import zipfile
 
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from normalmesh import NormalMeshError, Orthographic, Perspective, ScreenMesh, Solid, Surface
+from normalmesh.files.mesh_reading import read_parts
+from normalmesh.files.solid_writing import encode_3mf
 
 masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 6), st.integers(1, 6))).filter(np.any)
 
@@ -147,6 +150,14 @@ def test_lengths():
         surface_over(np.ones((2, 4), bool), [0.0], Perspective.centred(4.0, (2, 4)), units="mm").solid("3px")
 
 
+def test_width_where_cuts_cross():
+    """Levels that are joined behind a pinhole move sideways, too."""
+    mask, cut = np.array([[True, False, False]]), np.array([0, 1], np.int32)
+    depths = np.array([1.0, 2.0, 2.0, 1.0, 2.0, 1.0])
+    surface = surface_over(mask, np.log(depths), Perspective.centred(4.0, mask.shape), cut, "mm")
+    assert surface.solid("3mm", "80mm").extent[0] == pytest.approx(80)
+
+
 def test_a_mesh_with_a_hole_is_refused():
     solid = surface_over(np.ones((2, 2), bool), [0.0]).solid(1)
     with pytest.raises(NormalMeshError, match="3 open edges"):
@@ -162,6 +173,22 @@ def test_files(suffix, tmp_path):
     mesh = trimesh.load(tmp_path / f"solid.{suffix}", force="mesh")
     assert mesh.is_watertight
     assert mesh.volume == pytest.approx(solid.volume, rel=1e-5)
+
+
+def test_glb_stands_in_metres(tmp_path):
+    solid = surface_over(np.ones((2, 2), bool), [0.0, 1.0, 0.5]).solid(1, "80mm")
+    solid.save(tmp_path / "solid.glb")
+    scene = trimesh.load_scene(tmp_path / "solid.glb")
+    np.testing.assert_allclose(scene.extents, np.array(solid.extent) / 1000, rtol=1e-5)
+    (mesh,) = read_parts(tmp_path / "solid.glb")
+    np.testing.assert_allclose(mesh.extents, solid.extent, rtol=1e-5)
+
+
+def test_3mf_of_a_unit_that_it_lacks_is_in_millimetres(tmp_path):
+    closed = surface_over(np.ones((2, 2), bool), [0.0, 1.0]).solid(1)
+    model = zipfile.ZipFile(io.BytesIO(encode_3mf(Solid(closed.vertices, closed.faces, "dm")))).read("3D/3dmodel.model")
+    assert b'unit="millimeter"' in model
+    assert b'x="100" y="100"' in model
 
 
 def test_3mf_holds_the_unit(tmp_path):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
-from normalmesh import NormalMeshError, NormalMeshWarning
-from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh import NormalMeshError
+from normalmesh.cli.console import Console, compilation_announced, each_warning, progress_line_removed
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
@@ -64,7 +63,7 @@ class _Batch:
         """Run a task and return its summary, which holds the error if the task fails."""
         summary = RunSummary(task.source)
         try:
-            with self._warnings_recorded(summary):
+            with each_warning(self._recorder(summary), shown=False):
                 self._run(task, summary, progress)
         except Exception as error:
             summary.error = str(error) if isinstance(error, NormalMeshError) else error_text(error)
@@ -120,23 +119,13 @@ class _Batch:
                 summary.outputs.append(path)
         summary.seconds |= {"write": time.perf_counter() - reconstructed, "total": time.perf_counter() - began}
 
-    @contextmanager
-    def _warnings_recorded(self, summary: RunSummary) -> Iterator[None]:
-        """Record warnings, and print each on one line, with the name of the input if there are several."""
-        with warnings.catch_warnings():
-            # By default Python shows a warning only once, but each input needs its own.
-            warnings.simplefilter("always", NormalMeshWarning)
-            show_other = warnings.showwarning
+    def _recorder(self, summary: RunSummary) -> Callable[[str], None]:
+        """Return what records a warning, and prints it on one line, with the name of the input if there are several."""
 
-            def show(message: Warning | str, category: type[Warning], *place: object) -> None:
-                if not issubclass(category, NormalMeshWarning):
-                    show_other(message, category, *place)  # type: ignore[arg-type]
-                    return
-                text = str(message)
-                summary.warnings.append(text)
-                name = path_text(summary.source)
-                about = f"{name}: " if self.several and name not in text else ""
-                self.console.alert(f"normalmesh: warning: {about}{text}")
+        def record(text: str) -> None:
+            summary.warnings.append(text)
+            name = path_text(summary.source)
+            about = f"{name}: " if self.several and name not in text else ""
+            self.console.alert(f"normalmesh: warning: {about}{text}")
 
-            warnings.showwarning = show  # type: ignore[assignment]
-            yield
+        return record

@@ -6,12 +6,13 @@ import codecs
 import io
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from normalmesh.cli.interruption import cleanups
 from normalmesh.cli.printing import PrintedTable, field_text, print_text
-from normalmesh.errors import path_text
+from normalmesh.errors import NormalMeshWarning, path_text
 from normalmesh.runtime.monitor import OnProgress, Step
 from normalmesh.runtime.progress_bar import ProgressBar
 
@@ -139,6 +140,25 @@ def progress_line_removed(console: Console) -> Iterator[None]:
     finally:
         cleanups.remove(console.progress.close)
         console.progress.clear()
+
+
+@contextmanager
+def each_warning(handle: Callable[[str], None], *, shown: bool) -> Iterator[None]:
+    """Call ``handle`` with the text of each warning of this package, and show it as usual, too, if ``shown``."""
+    with warnings.catch_warnings():
+        # By default Python shows a warning only once, but each input needs its own.
+        warnings.simplefilter("always", NormalMeshWarning)
+        show_as_usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: object) -> None:
+            is_own = issubclass(category, NormalMeshWarning)
+            if is_own:
+                handle(str(message))
+            if shown or not is_own:
+                show_as_usual(message, category, *place)  # type: ignore[arg-type]
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 @contextmanager

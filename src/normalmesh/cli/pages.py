@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normalmesh.cli.camera_options import CameraChoice
-from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.console import Console, compilation_announced, each_warning
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 if TYPE_CHECKING:
@@ -23,9 +21,13 @@ if TYPE_CHECKING:
 PAGES = (".html", ".htm")
 
 
-def page_of(file: Path, reading: dict[str, Any], pixel_size: float | None, console: Console) -> bytes:
-    """Return the page of a mesh, heights, a folder of 3D Tiles, a report, or a normal map, which is reconstructed."""
-    with _warnings_collected() as messages, compilation_announced(console):
+def page_of(file: Path, reading: dict[str, Any], view: CameraChoice, console: Console) -> bytes:
+    """Return the page of a mesh, heights, a folder of 3D Tiles, a report, or a normal map, which is reconstructed.
+
+    ``reading`` are the options of `reading_options` by name, ``view`` those of them that choose the camera.
+    """
+    messages: list[str] = []
+    with each_warning(messages.append, shown=True), compilation_announced(console):
         if file.suffix.lower() in PAGES and not file.is_dir():
             return file.read_bytes()
         model = _model(file)
@@ -33,14 +35,13 @@ def page_of(file: Path, reading: dict[str, Any], pixel_size: float | None, conso
             from normalmesh.report.page import mesh_page
 
             return mesh_page(model, file, messages)
+        from normalmesh.normals.normal_map import NormalMap
         from normalmesh.report.page import surface_page
 
-        view = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"], pixel_size)
-        normal_map, heights = _map_or_heights(file, reading, view)
-        if normal_map is not None:
-            return _reconstructed(file, normal_map, reading, messages, console)
-        surface = _height_surface(file, heights, view)
-        return surface_page(surface, source=file, warnings=messages)
+        found = _map_or_heights(file, reading, view)
+        if isinstance(found, NormalMap):
+            return _reconstructed(file, found, reading, messages, console)
+        return surface_page(_height_surface(file, found, view), source=file, warnings=messages)
 
 
 def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, console: Console) -> bytes:
@@ -50,7 +51,8 @@ def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, conso
     from normalmesh.mesh.height_grid import grid_surface
     from normalmesh.report.page import surface_page
 
-    with _warnings_collected() as messages, compilation_announced(console):
+    messages: list[str] = []
+    with each_warning(messages.append, shown=True), compilation_announced(console):
         model = _model(file)
         surface: Surface | None
         if model is None:
@@ -97,41 +99,34 @@ def read_map(file: Path, reading: dict[str, Any], view: CameraChoice) -> NormalM
     return read_normal_map(file, reading["mask"], camera, reading["convention"], alpha=reading["alpha"])
 
 
-def _map_or_heights(
-    file: Path, reading: dict[str, Any], view: CameraChoice
-) -> tuple[NormalMap | None, NDArray[np.float64] | None]:
-    """Return the normal map of a file, or its heights if it has one number for each pixel."""
-    import normalmesh as nm
+def _map_or_heights(file: Path, reading: dict[str, Any], view: CameraChoice) -> NormalMap | NDArray[np.float64]:
+    """Return the normal map of a file, or its heights (H, W) if it has one number for each pixel."""
+    from normalmesh.files.depth_maps import read_depth_map
+    from normalmesh.files.height_png import read_height_range
 
-    if nm.read_height_range(file) is None:
+    if read_height_range(file) is None:
         try:
-            return read_map(file, reading, view), None
+            return read_map(file, reading, view)
         except NormalMeshError as error:
             try:
-                return None, nm.read_depth_map(file)
+                return read_depth_map(file)
             except NormalMeshError:
                 raise error from None
-    return None, nm.read_depth_map(file)
+    return read_depth_map(file)
 
 
-def _height_surface(file: Path, heights: NDArray[np.float64] | None, view: CameraChoice) -> Surface:
-    """Return the surface of heights, seen by the camera of their description or of the options."""
+def _height_surface(file: Path, heights: NDArray[np.float64], view: CameraChoice) -> Surface:
+    """Return the surface of heights (H, W), seen by the camera of the options or of their description."""
     from normalmesh.files.height_png import read_height_range
     from normalmesh.mesh.height_grid import grid_surface
     from normalmesh.normals.orthographic import Orthographic
-    from normalmesh.normals.perspective import Perspective
     from normalmesh.report.page import MAX_FACES
 
-    assert heights is not None
-    found, camera = (
-        read_height_range(file),
-        view.questioned((heights.shape[0], heights.shape[1]), file) if view.is_given else None,
-    )
+    found = read_height_range(file)
     units = "px" if found is None or found.units is None else found.units
-    if camera is None and found is not None and found.K is not None:
-        camera = Perspective.from_matrix(found.K)
-    elif camera is None and found is not None and found.pixel_size is not None:
-        camera = Orthographic(found.pixel_size)
+    camera = None if found is None else found.camera
+    if view.is_given:
+        camera = view.questioned((heights.shape[0], heights.shape[1]), file)
     elif camera is None:
         _warn(f"{path_text(file)} has no pixel size: heights are taken to be in pixels; else give --pixel-size")
         camera = Orthographic()
@@ -157,20 +152,3 @@ def _reconstructed(
 def _warn(text: str) -> None:
     """Print a warning, which the page shows, too."""
     warnings.warn(text, NormalMeshWarning, stacklevel=3)
-
-
-@contextmanager
-def _warnings_collected() -> Iterator[list[str]]:
-    """Collect the texts of warnings for the page, and show them as usual."""
-    messages: list[str] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", NormalMeshWarning)
-        show_other = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
-            if issubclass(category, NormalMeshWarning):
-                messages.append(str(message))
-            show_other(message, category, *place)
-
-        warnings.showwarning = show  # type: ignore[assignment]
-        yield messages

@@ -14,7 +14,7 @@ from normalmesh.cli.shared_options import max_pixels_option
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
-    from normalmesh.files.mesh_formats import Files
+    from normalmesh.files.atomic import Files
     from normalmesh.files.photometric import PhotometricStereo
 
 SHARE = click.FloatRange(0, 1, max_open=True)

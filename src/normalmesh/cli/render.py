@@ -20,7 +20,7 @@ from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
-    from normalmesh.files.mesh_formats import Files
+    from normalmesh.files.atomic import Files
 
 
 @click.command(short_help="Render the normals of a triangle model.")

@@ -50,7 +50,7 @@ def report(
     console = Console()
     with progress_line_removed(console):
         if normals is None:
-            page = page_of(file, reading, pixel_size, console)
+            page = page_of(file, reading, view, console)
         else:
             page = compared_page(file, read_map(normals, reading, view), texture, console)
     write_atomically({output: page})

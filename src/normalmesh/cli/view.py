@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, progress_line_removed
 from normalmesh.cli.number_types import Positive
 from normalmesh.cli.pages import page_of
@@ -32,10 +33,11 @@ def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **re
     """
     from normalmesh.report.page_server import PageServer
 
+    choice = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"], pixel_size)
     console = Console()
     # Open the port first, so that a port in use is reported before the reconstruction.
     with progress_line_removed(console), PageServer(port) as server:
-        server.page = page_of(file, reading, pixel_size, console)
+        server.page = page_of(file, reading, choice, console)
         _serve(server, console, no_browser)
 
 

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.clashes import InputFiles, reject_clashes, reject_inputs
 from normalmesh.runtime.temporary_files import new_file, observers, steps, temporary_path
+
+#: Contents of files by their paths.
+Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
 
 
 def write_atomically(contents: Mapping[str | PathLike[str], bytes | memoryview]) -> None:

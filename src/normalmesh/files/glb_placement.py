@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_bool, checked_positive
 from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.mesh.lengths import MILLIMETRES
 
 Float: TypeAlias = NDArray[np.float64]
 #: What can be asked for: ``"auto"``, ``"none"`` or metres per unit of the surface.
@@ -24,21 +25,6 @@ Scale: TypeAlias = Literal["auto", "none"] | float
 #: The program that files name, and the name of its notes in the extras of a node.
 GENERATOR = "normalmesh"
 EXPECTED = "'auto', 'none' or a positive number"
-#: Metres of each unit.
-METRES = {
-    **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1e3),
-    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
-    "dm": 0.1,
-    **dict.fromkeys(("cm", "centimetre", "centimetres", "centimeter", "centimeters"), 1e-2),
-    **dict.fromkeys(("mm", "millimetre", "millimetres", "millimeter", "millimeters"), 1e-3),
-    # The micro sign and the Greek letter look alike.
-    **dict.fromkeys(("µm", "μm", "um", "micrometre", "micrometres", "micron", "microns"), 1e-6),
-    "nm": 1e-9,
-    **dict.fromkeys(("in", "inch", "inches"), 0.0254),
-    **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
-    "US ft": 1200 / 3937,
-    "mi": 1609.344,
-}
 _FORMULA = "position = POSITION + origin, in units; in the scene: scale * (position - centre)"
 
 
@@ -59,7 +45,8 @@ class Placement:
         if not isinstance(scale, str):
             factor = checked_positive(scale, "scale", EXPECTED)
         elif scale == "auto":
-            factor = METRES.get(units) or 1 / (float((high - low).max()) or 1.0)
+            longest = float((high - low).max())
+            factor = MILLIMETRES[units] / 1000 if units in MILLIMETRES else 1 / (longest or 1.0)
         elif scale == "none":
             factor = 1.0
         else:

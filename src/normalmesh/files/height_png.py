@@ -15,18 +15,19 @@ import zlib
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.files.atomic import Files
 from normalmesh.files.encoding import encode_depth, encode_png
 from normalmesh.files.formats import file_format, mapped, read_text, reading, unusable
-
-if TYPE_CHECKING:
-    from normalmesh.normals.camera import Camera
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 
 #: Largest value of 16 bit.
 WHITE = 65535
@@ -36,8 +37,6 @@ FORMAT, KEYWORD = "normalmesh heights", b"normalmesh"
 FLAT = 1e-12
 #: Suffix of images, and of the file beside one.
 PNG, SIDECAR = ".png", ".json"
-#: Contents of files by their paths.
-Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
 #: Bytes of a description, at most.
 MAX_DESCRIPTION = 100_000
 
@@ -75,6 +74,13 @@ class HeightRange:
             raise NormalMeshError("black, white, pixel_size, K and strength of a height range must be finite numbers")
         if not (self.units is None or isinstance(self.units, str)) or (self.pixel_size or 1) <= 0:
             raise NormalMeshError("units of a height range must be text, and its pixel_size positive")
+
+    @property
+    def camera(self) -> Camera | None:
+        """The camera that saw the heights; None if neither its matrix nor the size of its pixels is known."""
+        if self.K is not None:
+            return Perspective.from_matrix(self.K)
+        return None if self.pixel_size is None else Orthographic(self.pixel_size)
 
     @property
     def formula(self) -> str:

@@ -10,12 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.height_png import read_height_range
 from normalmesh.files.normal_maps import camera_from
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.slopes import normals_of_slopes
 
 Float = NDArray[np.float64]
+
+#: Weights of five values in a row for the derivative at the middle one where a neighbour is unknown, the best first.
+ONE_SIDED = ((0, 0, -1.5, 2, -0.5), (0.5, -2, 1.5, 0, 0), (0, 0, -1, 1, 0), (0, -1, 1, 0, 0))
 
 
 def from_heights(
@@ -33,23 +37,26 @@ def from_heights(
     heights
         (H, W) as :meth:`Surface.depth_map` defines them: height towards the viewer, in the unit of the pixel size
         (orthographic), or distance along the optical axis (perspective). NaN where unknown. Or a file of them: NPY,
-        NPZ, MAT, EXR, or a grey TIFF or PNG, taken as they are stored.
+        NPZ, MAT, EXR, or a grey TIFF or PNG, as :func:`read_depth_map` reads them.
     mask
         (H, W), nonzero = foreground; default: where heights are known.
     camera
-        A camera or a file with its matrix, as for :func:`read_normal_map`. Default: :class:`Orthographic` with pixels
-        of side 1. Give ``Orthographic(0.25)`` if heights are in mm and pixels 0.25 mm wide.
+        A camera or a file with its matrix, as for :func:`read_normal_map`. Default: that of a PNG of
+        :meth:`Surface.save_depth`, else :class:`Orthographic` with pixels of side 1. Give ``Orthographic(0.25)`` if
+        heights are in mm and pixels 0.25 mm wide.
 
     Raises
     ------
     NormalMeshError
         No heights (rows, columns), or distances that are not positive.
     """
-    view = camera_from(camera)
     if isinstance(heights, str | PathLike):
-        values = read_depth_map(checked_path(heights, "heights"))
+        path = checked_path(heights, "heights")
+        values, about = read_depth_map(path), read_height_range(path)
+        view = about.camera if camera is None and about is not None else None
     else:
-        values = np.array(checked_array(heights, "heights"), np.float64)
+        values, view = np.array(checked_array(heights, "heights"), np.float64), None
+    view = camera_from(camera) if view is None else view
     if values.ndim != 2 or min(values.shape) < 2:
         raise NormalMeshError(
             f"heights must have the shape (rows, columns), 2×2 or more, not {shape_text(values.shape)}"
@@ -74,16 +81,14 @@ def _slopes_along(values: Float) -> Float:
     rows = len(values)
     padded = np.pad(values, ((2, 2), (0, 0)), constant_values=np.nan)
     back2, back, here, ahead, ahead2 = (padded[first : first + rows] for first in range(5))
-    candidates = (
-        (ahead - back) / 2,
-        (4 * ahead - 3 * here - ahead2) / 2,
-        (3 * here - 4 * back + back2) / 2,
-        ahead - here,
-        here - back,
-    )
-    slopes = np.full(values.shape, np.nan)
-    for candidate in candidates:
-        slopes = np.where(np.isnan(slopes), candidate, slopes)
+    slopes: Float = (ahead - back) / 2
+    for weights in ONE_SIDED:
+        missing = np.isnan(slopes)
+        slopes[missing] = sum(
+            weight * neighbour[missing]
+            for weight, neighbour in zip(weights, (back2, back, here, ahead, ahead2), strict=True)
+            if weight
+        )
     # The heights on both sides of an unknown one do not make it known.
     slopes[np.isnan(values)] = np.nan
     return slopes

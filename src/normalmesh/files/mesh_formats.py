@@ -12,14 +12,14 @@ import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.files.atomic import Files
 from normalmesh.files.file_names import plain_stem
 from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile, surface_extras
 from normalmesh.files.glb_placement import GENERATOR, Placement, Scale, without_placement
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 #: Bytes of the numbers of PLY.
 PLY_BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "double": 8}
-
-#: Contents of files by their paths.
-Files: TypeAlias = dict[str | PathLike[str], bytes | memoryview]
 
 
 def _cannot_encode(*_: object) -> Files:

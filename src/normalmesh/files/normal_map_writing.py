@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE
-from normalmesh.files.atomic import check_targets, write_atomically
+from normalmesh.files.atomic import Files, check_targets, write_atomically
 from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_bits, checked_suffix, encode_normals
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
@@ -36,7 +36,7 @@ def save_normal_map(
     targets = [target] if matrix_file is None else [matrix_file, target]
     check_targets(targets)
     channels = Convention.parse(convention).from_project(normal_map.normals)
-    contents: dict[str | PathLike[str], bytes] = {}
+    contents: Files = {}
     if matrix_file is not None:
         contents[matrix_file] = _matrix_text(normal_map.camera)
     if suffix == ".npz":

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 THREE_MF = ".3mf"
 #: Suffixes of the files of solids.
 SOLID_SUFFIXES = (THREE_MF, *WRITTEN_SUFFIXES)
-#: Units of 3MF by their length in millimetres; all else is millimetres.
-UNITS_3MF = {0.001: "micron", 1.0: "millimeter", 10.0: "centimeter", 25.4: "inch", 1000.0: "meter"}
+#: Units of 3MF by their length in millimetres.
+UNITS_3MF = {0.001: "micron", 1.0: "millimeter", 10.0: "centimeter", 25.4: "inch", 304.8: "foot", 1000.0: "meter"}
 
 CONTENT_TYPES = """<?xml version="1.0" encoding="UTF-8"?>
 <Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
@@ -62,7 +62,8 @@ def write_solid(solid: Solid, path: str | PathLike[str]) -> None:
     from trimesh import Trimesh
 
     mesh = Trimesh(solid.vertices, solid.faces, process=False, validate=False)
-    mesh.units = solid.units
+    if solid.units in MILLIMETRES:
+        mesh.units = solid.units
     write_atomically(mesh_format.encode_mesh(mesh, path))
 
 
@@ -75,9 +76,14 @@ def check_solid_suffix(path: Path) -> None:
 
 
 def encode_3mf(solid: Solid) -> bytes:
-    """Encode a solid by the core specification of 3MF: a ZIP file with one model."""
-    unit = UNITS_3MF[MILLIMETRES.get(solid.units, 1.0)]
-    vertices = "\n".join(f'<vertex x="{x:.9g}" y="{y:.9g}" z="{z:.9g}"/>' for x, y, z in solid.vertices.tolist())
+    """Encode a solid by the core specification of 3MF: a ZIP file with one model.
+
+    Its unit is that of the solid. 3MF has no pixels, which become millimetres, nor some lengths, which are converted.
+    """
+    length = MILLIMETRES.get(solid.units, 1.0)
+    unit, factor = (UNITS_3MF[length], 1.0) if length in UNITS_3MF else (UNITS_3MF[1.0], length)
+    positions = (factor * solid.vertices).tolist()
+    vertices = "\n".join(f'<vertex x="{x:.9g}" y="{y:.9g}" z="{z:.9g}"/>' for x, y, z in positions)
     triangles = "\n".join(f'<triangle v1="{a}" v2="{b}" v3="{c}"/>' for a, b, c in solid.faces.tolist())
     parts = {
         "[Content_Types].xml": CONTENT_TYPES,

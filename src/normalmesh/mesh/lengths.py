@@ -10,11 +10,18 @@ from normalmesh.errors import NormalMeshError, repr_for_error
 
 #: Millimetres in one of each unit, by all its names.
 MILLIMETRES = {
-    **dict.fromkeys(("mm", "millimetre", "millimeter"), 1.0),
-    **dict.fromkeys(("cm", "centimetre", "centimeter"), 10.0),
-    **dict.fromkeys(("m", "metre", "meter"), 1000.0),
-    **dict.fromkeys(("um", "µm", "micrometre", "micrometer", "micron"), 0.001),
-    **dict.fromkeys(("in", "inch"), 25.4),
+    "nm": 1e-6,
+    # The micro sign and the Greek letter look alike.
+    **dict.fromkeys(("µm", "μm", "um", "micrometre", "micrometres", "micrometer", "micron", "microns"), 0.001),
+    **dict.fromkeys(("mm", "millimetre", "millimetres", "millimeter", "millimeters"), 1.0),
+    **dict.fromkeys(("cm", "centimetre", "centimetres", "centimeter", "centimeters"), 10.0),
+    "dm": 100.0,
+    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1000.0),
+    **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1e6),
+    **dict.fromkeys(("in", "inch", "inches"), 25.4),
+    **dict.fromkeys(("ft", "foot", "feet"), 304.8),
+    "US ft": 1_200_000 / 3937,
+    "mi": 1_609_344.0,
 }
 #: Unit of positions on the screen.
 PIXELS = "px"

@@ -77,7 +77,8 @@ class Solid:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solid as STL, 3MF, PLY, OBJ or GLB, by the suffix of ``path``.
 
-        Only 3MF holds the unit, if it is a length; most programs take the numbers of the others as millimetres.
+        If the unit is a length, 3MF holds it, and GLB stands in metres as for :meth:`Surface.save`; most programs take
+        the numbers of the others as millimetres.
 
         Raises
         ------
@@ -104,14 +105,14 @@ def solid_of(surface: Surface, thickness: object, width: object = None) -> Solid
     below = Length.parse(thickness, "thickness")
     wanted = None if width is None else Length.parse(width, "width")
     pixel = None if surface.camera.is_central else surface.camera.pixel_length
+    columns, camera = Columns.of(surface), surface.camera
     units, scale = surface.units, 1.0
     if wanted is not None:
         if wanted.unit in (None, PIXELS):
             wanted = Length(wanted.in_unit(units, pixel, "width"), units)
         units = str(wanted.unit)
-        scale = _scale(surface, wanted.value, below, units)
+        scale = _scale(surface, columns, wanted.value, below, units)
     thick = below.in_unit(units, None if pixel is None else scale * pixel, "thickness") / scale
-    columns, camera = Columns.of(surface), surface.camera
     base = camera.towards_viewer * camera.unknown_of_depth(np.array([_base_depth(surface, thick)]))
     screen, levels, faces = columns.closed(float(base[0]))
     vertices = scale * camera.points(screen, camera.towards_viewer * levels)
@@ -126,21 +127,22 @@ def _base_depth(surface: Surface, thickness: float) -> float:
     return float(sign * ((sign * surface.camera.depth(surface.vertices)).min() - thickness))
 
 
-def _scale(surface: Surface, width: float, thickness: Length, units: str) -> float:
+def _scale(surface: Surface, columns: Columns, width: float, thickness: Length, units: str) -> float:
     """Return the length in ``units`` of one unit of the surface, with which the solid is so wide.
 
     Behind a pinhole the base is wider than the surface, the more so the thicker it is.
     """
-    camera, x = surface.camera, surface.vertices[:, 0]
+    camera = surface.camera
+    x = camera.points(columns.screen[columns.column], camera.towards_viewer * columns.level)[:, 0]
     largest = width / float(np.ptp(x))
     if not camera.is_central:
         return largest
-    thick = thickness.in_unit(units, None, "thickness")
+    thick, rays = thickness.in_unit(units, None, "thickness"), camera.rays(*columns.screen.T)[:, 0]
     # The width of the solid grows with the scale: bisect.
     low, high = 0.0, largest
     for _ in range(60):
         scale = (low + high) / 2
-        base = camera.rays(*surface.screen.T)[:, 0] * (_base_depth(surface, 0.0) * scale + thick)
+        base = rays * (_base_depth(surface, 0.0) * scale + thick)
         extent = np.ptp(np.concatenate([scale * x, base]))
         low, high = (scale, high) if extent < width else (low, scale)
     if low == 0.0:

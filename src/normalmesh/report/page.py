@@ -43,8 +43,8 @@ LABELS = {
     "photo": "Photo",
 }
 
-#: Faces that the viewer shows, at most: a page of about 10 MB.
-MAX_FACES = 1_000_000
+#: Faces that the viewer shows, at most: a page of about 10 MB; in a notebook, which keeps about 10 bytes for each.
+MAX_FACES, MAX_EMBEDDED_FACES = 1_000_000, 200_000
 
 
 def write_report(
@@ -149,13 +149,15 @@ def mesh_page(
     return _page(geometry, shadings, Figures.of_mesh(model.vertices, model.faces, warnings), {}, source, {})
 
 
-def embedded_page(surface: Surface, shown: Surface) -> bytes:
-    """Return a page for a frame of a notebook: the viewer of ``shown``, and some figures of ``surface``."""
-    shadings = {"density": density(shown.screen, shown.faces, "px")}
-    geometry = Geometry(shown.vertices, shown.faces, {"density": shadings["density"].values}, None, cut_edges(shown))
+def embedded_page(surface: Surface) -> tuple[bytes, int]:
+    """Return a page for a frame of a notebook, with a viewer and some figures, and the number of faces it shows."""
+    shadings = {"density": density(surface.screen, surface.faces, "px")}
+    values = {"density": shadings["density"].values}
+    geometry = Geometry(surface.vertices, surface.faces, values, None, cut_edges(surface)).thinned(MAX_EMBEDDED_FACES)
     figures = Figures.of_surface(surface, None, None, None, ())
     rows = [*figures.headline, *(row for row in figures.details if row[0] == "Extent")]
-    return _page(geometry, shadings, replace(figures, headline=rows, warnings=()), {}, None, {}, "embedded")
+    page = _page(geometry, shadings, replace(figures, headline=rows, warnings=()), {}, None, {}, "embedded")
+    return page, len(geometry.faces)
 
 
 def _page(
