@@ -31,7 +31,7 @@ def main() -> None:
     source = options.normals or made_bricks(options.output.with_name(f"{name}_normal.png"), options.size)
     normal_map = nm.read_normal_map(source, convention=options.convention)
     # A fine mesh for displacement, and a sparse one, with the normal map for shading.
-    fine = nm.reconstruct(normal_map, compression=0.75, tileable=True, discontinuities=False)
+    fine = nm.reconstruct(normal_map, compression=0.8, tileable=True, discontinuities=False)
     displacement = options.output.with_name(f"{name}_height.png")
     fine.save_depth(displacement)
     surface = nm.reconstruct(normal_map, compression=options.compression, tileable=True, discontinuities=False)
