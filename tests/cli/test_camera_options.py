@@ -19,7 +19,7 @@ def coin(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     photo = PIL.Image.new("RGB", (128, 128))
     exif = photo.getexif()
-    exif.get_ifd(0x8769).update({0x920A: 50.0, 0xA405: 75})
+    exif[0x8769] = {0x920A: 50.0, 0xA405: 75}
     photo.save("photo.jpg", exif=exif)
     return write_medallion(Path("coin.png"), 64)
 

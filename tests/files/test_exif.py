@@ -17,7 +17,7 @@ def photograph(path, size=(120, 80), **tags):
     image = PIL.Image.new("RGB", size)
     exif = image.getexif()
     exif[0x010F] = "Maker"
-    exif.get_ifd(0x8769).update({globals()[name]: value for name, value in tags.items()})
+    exif[0x8769] = {globals()[name]: value for name, value in tags.items()}
     written = PIL.Image.Exif()
     written.load(exif.tobytes())  # Pillow writes the tags to TIFF only if they were read
     image.save(path, exif=written)
