@@ -52,7 +52,7 @@ def report(
         if normals is None:
             page = page_of(file, reading, view, console)
         else:
-            page = compared_page(file, read_map(normals, reading, view), texture, console)
+            page = compared_page(file, read_map(normals, reading, view.or_stored(file)), texture, console)
     write_atomically({output: page})
     print_field("wrote", path_text(output))
 
