@@ -60,7 +60,7 @@ def convert(
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
-    Meshes: PLY, OBJ, GLB and STL into each other, and from glTF and OFF. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG
+    Meshes: PLY, OBJ, GLB and STL into each other, and from glTF, OFF, 3MF. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG
     to EXR, TIFF, NPY (float32, or float64 where needed; NaN outside) or PNG (16 bit, with its range). To convert a
     mesh to a depth map, give --normals or --size; the mesh is rendered in the camera frame in which reconstruct writes
     it.

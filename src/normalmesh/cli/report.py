@@ -34,7 +34,7 @@ def report(
 ) -> None:
     """Write an HTML report of FILE, which any browser opens offline: what reconstruct writes, or a normal map.
 
-    FILE is a mesh (PLY, OBJ, GLB, STL, glTF, OFF), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, or a normal
+    FILE is a mesh (PLY, OBJ, GLB, STL, 3MF, …), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, or a normal
     map, which is reconstructed first. With --normals, the angles to the normal map are shown, too; --mask, --alpha,
     --camera, --focal-px, --fov and --convention are those of the normal map.
     """

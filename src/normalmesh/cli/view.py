@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **reading: Any) -> None:
     """Show FILE in the browser: what reconstruct writes, or a normal map, which is reconstructed first.
 
-    FILE is a mesh (PLY, OBJ, GLB, STL, glTF, OFF), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, a report
+    FILE is a mesh (PLY, OBJ, GLB, STL, 3MF, …), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, a report
     (HTML), or a normal map. The page is served on this machine only, until Ctrl-C. --mask, --alpha and --convention
     apply to normal maps, --camera, --focal-px and --fov to them and to heights.
     """
