@@ -12,7 +12,7 @@ from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
 from normalmesh.cli.number_types import Positive
 from normalmesh.cli.output_files import reject_clashes
-from normalmesh.cli.output_options import output_options
+from normalmesh.cli.output_options import output_options, reject_unused_placement
 from normalmesh.cli.print_options import default_suffix, print_options, reject_task_conflicts
 from normalmesh.cli.repeat_options import repeat_options
 from normalmesh.cli.settings import Settings
@@ -105,6 +105,7 @@ def reconstruct(
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
     for task in tasks:
         reject_task_conflicts(task, settings)
+        reject_unused_placement(task, settings)
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
     process = estimate_all if dry_run else run

@@ -99,6 +99,10 @@ def flattened(surface: Surface, shape: str) -> Surface:
             "flattening needs a surface of an orthographic camera: behind a pinhole, taking a plane away from the "
             "depths would bend straight lines; rotate the mesh instead"
         )
+    if surface.repeats is not None:
+        raise NormalMeshError(
+            f"the surface repeats {surface.repeats}: flattening would part its copies; reconstruct it without tileable"
+        )
     if surface.flattening is not None:
         raise NormalMeshError(f"the surface is flattened already ({surface.flattening}): flatten the one before")
     found = _fit(surface, shape)

@@ -466,7 +466,7 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The camera is a pinhole, or the surface is flattened already.
+            The camera is a pinhole, or the surface repeats or is flattened already.
         """
         return flattened(self, shape)
 
