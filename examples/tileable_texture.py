@@ -3,7 +3,7 @@
     python examples/tileable_texture.py bricks_normal.png --convention directx -o bricks
     python examples/tileable_texture.py                     # make a wall of bricks, and use it
 
-Written are <output>_height.png, 16 bits from the lowest to the highest point, whose range in pixels is printed;
+Written are <output>_height.png, 16 bits from the lowest to the highest point, with its range in <output>_height.json;
 <output>.glb, whose copies join without gap or crease; and <output>_shaded.png, 2 × 2 copies of the displacement map
 under a light, for a look at the seams.
 """
@@ -30,18 +30,19 @@ def main() -> None:
 
     source = options.normals or made_bricks(options.output.with_name(f"{name}_normal.png"), options.size)
     normal_map = nm.read_normal_map(source, convention=options.convention)
-    # All detail, for displacement; and a sparse mesh, with the normal map for shading.
-    heights = nm.integrate_pixels(normal_map, tileable=True)
+    # A fine mesh for displacement, and a sparse one, with the normal map for shading.
+    fine = nm.reconstruct(normal_map, compression=0.8, tileable=True, discontinuities=False)
+    displacement = options.output.with_name(f"{name}_height.png")
+    fine.save_depth(displacement)
     surface = nm.reconstruct(normal_map, compression=options.compression, tileable=True, discontinuities=False)
     surface.save(options.output.with_name(f"{name}.glb"), normals=normal_map)
 
-    low, high = float(heights.min()), float(heights.max())
-    grey = np.round(65535 * (heights - low) / max(high - low, 1e-9)).astype(np.uint16)
-    Image.fromarray(grey).save(options.output.with_name(f"{name}_height.png"))
+    heights = fine.depth_map()
     copies = normals_of(np.tile(heights, (2, 2)))
     Image.fromarray(panels.shaded(copies)).save(options.output.with_name(f"{name}_shaded.png"))
 
-    print(f"heights from {low:.2f} to {high:.2f} px: displace by {high - low:.2f} px from black to white")
+    found = nm.read_height_range(displacement)
+    print(f"displace by {found.white - found.black:.2f} {found.units} from black to white")
     print(f"{surface}, repeats {surface.repeats}")
     angles = np.degrees(np.arccos(np.clip((normals_of(heights) * normal_map.normals).sum(axis=2), -1, 1)))
     beside = np.concatenate([angles[[0, -1]].ravel(), angles[:, [0, -1]].ravel()])

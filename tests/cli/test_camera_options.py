@@ -7,7 +7,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from invocation import invoke, succeed, write_medallion
+import normalmesh as nm
+from invocation import invoke, medallion, succeed, write_medallion
 from normalmesh import Perspective
 
 SHAPE = (64, 64)
@@ -82,3 +83,25 @@ def test_inspect_mentions_the_exif_focal_length_and_does_not_use_it(coin):
     assert json.loads(succeed("inspect", "with.png", "--camera", "exif", "--json").stdout)["camera"]["fx"] == (
         pytest.approx(200, abs=0.1)
     )
+
+
+def test_the_camera_in_the_file_of_a_map(tmp_path):
+    def unit(*options):
+        result = invoke(
+            "reconstruct", tmp_path / "n.npz", "-o", tmp_path / "s.stl", "--vertices", 60, "--json", *options
+        )
+        found = json.loads(result.stdout)
+        assert result.exit_code == (found["error"] is not None)
+        return found["error"] or found["uncertainty"]["units"]
+
+    normals, mask = medallion(48).normal_map.normals, medallion(48).normal_map.mask
+    nm.NormalMap(normals, mask, nm.Perspective.centred(100.0, (48, 48))).save(tmp_path / "n.npz")
+    assert unit() == "units"
+    assert unit("--distance", 200) == "mm"
+    assert unit("--solid", 2, "--distance", 200) == "mm"
+    assert "add --distance MM" in unit("--solid", 2)
+    assert "--flatten requires an orthographic camera" in unit("--flatten", "plane")
+    nm.NormalMap(normals, mask, nm.Orthographic(0.5)).save(tmp_path / "n.npz")
+    assert unit() == "units"
+    assert unit("--pixel-size", 0.5) == "mm"
+    assert "--distance requires a perspective camera" in unit("--distance", 200)

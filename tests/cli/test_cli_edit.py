@@ -50,7 +50,7 @@ def test_rectangle_and_matrix(normals, tmp_path):
         (["out.jpg"], 1, "must be one of .png"),
         (["out.png", "--margin", 3], 2, "--margin requires --crop"),
         (["out.png", "--crop", "1,2,3,4"], 2, "neither mask nor a rectangle"),
-        (["out.png", "--crop", "4000x3+0+0"], 1, "inside the image"),
+        (["out.png", "--crop", "4000x3+0+0"], 1, "4000x3+0+0 (columns x rows + left + top) is not inside the image"),
         (["out.png", "--resize", "big"], 2, "neither a factor"),
         (["n.png"], 1, "this file is read, too"),
     ],

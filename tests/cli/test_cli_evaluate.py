@@ -117,6 +117,20 @@ def test_a_placed_mesh_is_its_own_truth(made):
     assert found["rmse"] == 0
 
 
+def test_a_surface_in_millimetres(made, tmp_path):
+    outputs = [tmp_path / f"mm.{kind}" for kind in ("glb", "tif", "png")]
+    written = [word for output in outputs for word in ("-o", output)]
+    succeed("reconstruct", made / "n.png", "--pixel-size", 0.01, *written, "--compression", 0.95)
+    np.save(tmp_path / "truth.npy", 0.01 * medallion().height)
+    common = ("--normals", made / "n.png", "--truth", tmp_path / "truth.npy")
+    for output in outputs:
+        found = figures(output, *common, "--pixel-size", 0.01)
+        assert found["mae"] < 10
+        assert found["rmse"] < 0.01
+        assert found["units"] == "mm"
+    assert figures(outputs[-1], *common)["mae"] == pytest.approx(found["mae"])  # its description has the pixel size
+
+
 def test_no_overlap_is_a_failure(made, tmp_path):
     np.save(tmp_path / "nothing.npy", np.full((SIZE, SIZE), np.nan))
     result = invoke("evaluate", tmp_path / "nothing.npy", "--normals", made / "n.png")

@@ -185,6 +185,7 @@ def test_verbose_prints_settings_and_seconds(medallion):
         (["--focal-px", 300, "--pixel-size", 0.1], "give only one of --focal-px, --pixel-size"),
         (["--distance", 300], "--distance requires a perspective camera"),
         (["--max-angle", 3, "--lod", "1%"], "give only one of --max-angle, --lod"),
+        (["--continuous", "--jump-lines", "lines.txt"], "give only one of --continuous, --jump-lines"),
         (["-v", "-q"], "give only one of --verbose, --quiet"),
     ],
     ids=str,

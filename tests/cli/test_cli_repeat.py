@@ -20,10 +20,12 @@ def texture(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(("option", "directions"), [("--tile", "x and y"), ("--tile-y", "y")])
-def test_sides_of_the_mesh_match(texture, option, directions):
+@pytest.mark.parametrize(
+    ("options", "directions"), [(["--tile"], "x and y"), (["--tile-x", "--tile-y"], "x and y"), (["--tile-y"], "y")]
+)
+def test_sides_of_the_mesh_match(texture, options, directions):
     output = texture.with_suffix(".ply")
-    result = invoke("reconstruct", option, texture, "-o", output, "--compression", "0.9")
+    result = invoke("reconstruct", *options, texture, "-o", output, "--compression", "0.9")
     assert f"repeats      in {directions}, mean slope of 0.00° removed" in result.stdout
     vertices = trimesh.load(output, process=False).vertices
     top, bottom = (vertices[vertices[:, 1] == v] for v in (0, -64))
@@ -34,6 +36,12 @@ def test_sides_of_the_mesh_match(texture, option, directions):
 def test_json(texture):
     result = invoke("reconstruct", "--tileable", texture, "-o", texture.with_suffix(".glb"), "--json")
     assert json.loads(result.stdout)["repeats"].startswith("in x and y, mean slope")
+
+
+def test_not_with_flatten(texture):
+    result = invoke("reconstruct", "--tile-x", "--flatten", "plane", texture)
+    assert result.exit_code == 2
+    assert "--flatten would part the copies that --tile joins" in result.stderr
 
 
 def test_not_with_tiles(texture):

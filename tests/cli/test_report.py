@@ -67,6 +67,15 @@ def test_comparison_with_the_normal_map(made, tmp_path, name):
     text = (tmp_path / "r.html").read_text("utf-8")
     assert 0 < float(figure(text, "Mean angular error").rstrip("°")) < 20
     assert 'value="photo"' in text
+    assert ("Bad area" in text) == (name in ("s.glb", "tiles"))
+
+
+def test_the_pixel_size_of_a_surface_in_millimetres(made, tmp_path):
+    assert invoke("report", made / "s.png", "--normals", made / "map.png", "-o", tmp_path / "p.html").stderr == ""
+    assert float(figure((tmp_path / "p.html").read_text("utf-8"), "Mean angular error").rstrip("°")) < 20
+    with pytest.warns(nm.NormalMeshWarning, match=r"s.glb covers only .* check --camera, and --pixel-size"):
+        succeed("report", made / "s.glb", "--normals", made / "map.png", "-o", tmp_path / "g.html")
+    assert "covers only" in (tmp_path / "g.html").read_text("utf-8")
 
 
 def test_a_normal_map_is_reconstructed_and_the_report_is_beside_it(made, tmp_path, monkeypatch):

@@ -10,9 +10,12 @@ import sys
 import warnings
 from pathlib import Path
 
+import imagecodecs
+import numpy as np
 import pytest
 
 from normalmesh import cli
+from normalmesh.evaluation.synthetic.analytic import sphere
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 #: Printed by the first command that compiles a kernel.
@@ -52,10 +55,24 @@ def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int
     return stream.getvalue().replace(COMPILING, ""), status
 
 
+def take_photographs(folder):
+    """Write photographs of a ball under five lights, and their lights beside the folder, which the page begins with."""
+    folder.mkdir()
+    ball = sphere(64).normal_map
+    lights = np.array([[0, 0, 1], [0.3, 0, 1], [-0.3, 0, 1], [0, 0.3, 1], [0, -0.3, 1]])
+    lines = [f"{len(lights)}"]
+    for number, light in enumerate(lights / np.linalg.norm(lights, axis=1, keepdims=True)):
+        photograph = np.round(60000 * np.maximum(ball.normals @ light, 0)).astype(np.uint16)
+        imagecodecs.imwrite(folder / f"{number}.png", photograph)
+        lines.append(" ".join([f"{number}.png", *map(str, light)]))
+    folder.with_name("lights.lp").write_text("\n".join(lines))
+
+
 def test_transcripts(tmp_path, monkeypatch):
     for extra in ("embreex", "matplotlib"):
         pytest.importorskip(extra)
     monkeypatch.chdir(tmp_path)
+    take_photographs(tmp_path / "photos")
     status = 0
     for command, shown in transcripts(DOCUMENT.read_text(encoding="utf-8")):
         if command == "echo $?":

@@ -42,6 +42,11 @@ def opened(request, tmp_path):
     return open_dataset(WRITERS[request.param](tmp_path))
 
 
+#: The camera of DiLiGenT is that of larger images than those of these tests.
+CROPPED = pytest.mark.filterwarnings("ignore:the principal point")
+
+
+@CROPPED
 class TestEveryDataset:
     def test_is_recognised(self, tmp_path, opened):
         assert opened.dataset.recognises(tmp_path)
@@ -223,6 +228,7 @@ class TestDiligentMV:
             opened.load("bear/view_02")
 
 
+@CROPPED
 class TestDiligent:
     def test_without_depth(self, tmp_path):
         case = open_dataset(write_diligent(tmp_path)).load("pot1")

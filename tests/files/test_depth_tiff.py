@@ -129,7 +129,7 @@ def test_other_formats_and_paths(tmp_path, surface, monkeypatch):
     with pytest.warns(nm.NormalMeshWarning, match="the georeference is left out of d.npy: only TIFF holds it"):
         surface.save_depth(tmp_path / "d.npy", NORTH_UP)
     with pytest.raises(nm.NormalMeshError, match="the suffix of depths must be one of"):
-        surface.save_depth(tmp_path / "d.png")
+        surface.save_depth(tmp_path / "d.bmp")
     with pytest.raises(nm.NormalMeshError, match="does not exist"):
         surface.save_depth(tmp_path / "no" / "d.tif")
     before = (tmp_path / "d.tif", b"old")

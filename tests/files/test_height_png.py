@@ -104,7 +104,10 @@ def test_exaggerated_heights_are_no_measurement(tmp_path):
         lambda text: text.replace('"black"', '"grey"'),
         lambda text: text.replace('"strength": 1.0', '"strength": NaN'),
         lambda text: text.replace('"pixel_size": 0.5', '"pixel_size": "wide"'),
+        lambda text: text.replace('"strength": 1.0', '"strength": 0'),
+        lambda text: text.replace('"pixel_size": 0.5', '"pixel_size": 0'),
         lambda text: text.replace('"K": null', '"K": 7'),
+        lambda text: text.replace('"K": null', '"K": [[1, 0, 0], [0, 1, 0]]'),
     ],
 )
 def test_damaged_descriptions_are_refused(tmp_path, damage):

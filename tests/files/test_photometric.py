@@ -320,7 +320,7 @@ class TestNames:
         (photos / "Coin3.tif").write_bytes((photos / "Coin3.png").read_bytes())
         with pytest.raises(NormalMeshError, match=r"belongs to several photographs: .*Coin3\.png, .*Coin3\.tif"):
             photometric_stereo([*files, photos / "Coin3.tif"], self.named(photos, range(12)), medallion.mask)
-        with pytest.raises(NormalMeshError, match="matches no file"):
+        with pytest.raises(NormalMeshError, match="matches no image"):
             photometric_stereo(str(photos / "*.jpg"), LIGHTS)
 
 

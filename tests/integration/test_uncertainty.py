@@ -192,3 +192,43 @@ def test_surface_of_unknown_noise_asks_for_it():
     with pytest.raises(NormalMeshError, match="give the noise in degrees"):
         surface.uncertainty()
     np.testing.assert_allclose(surface.uncertainty(noise=1.0), whole.uncertainty(), rtol=1e-9)
+
+
+def test_exaggerated_and_flattened_heights_have_the_uncertainty_of_the_measured_ones():
+    surface = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
+    deviations, between = surface.uncertainty(), surface.height_difference(3, 40)
+    changed = surface.flattened("quadratic").exaggerated(-3.0)
+    assert changed.uncertainty() == pytest.approx(3 * deviations, rel=1e-6)
+    difference = changed.height_difference(3, 40)
+    assert difference.standard_deviation == pytest.approx(3 * between.standard_deviation, rel=1e-6)
+    assert difference.value == pytest.approx(changed.vertices[3, 2] - changed.vertices[40, 2])
+
+
+def test_surface_that_repeats_is_as_certain_as_sampled_noise():
+    rows, columns = SHAPE
+    v, u = np.mgrid[:rows, :columns] + 0.5
+    p, q = (0.5 * np.sin(4 * np.pi * at / period) for at, period in ((u, columns), (v, rows)))
+    normals = np.stack([-p, q, np.ones(SHAPE)], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    # The foreground is connected across the sides only.
+    mask = (u < 20) | (u > 64)
+    random = np.random.default_rng(2)
+    mesh = nm.decimate(nm.NormalMap(normals, mask), compression=0.9, tileable="x")
+
+    def integrated(normals: np.ndarray) -> nm.Surface:
+        return nm.integrate(mesh, nm.NormalMap(normals, mask), refine=0, discontinuities=False, noise=1.0)
+
+    surface = integrated(normals)
+    draws = [integrated(_noisy(normals, 1.0, random)) for _ in range(120)]
+    # Tidying moves some of the vertices.
+    sampled = np.array([each.vertices[:, 2] - each.depth_map()[mask].mean() for each in draws]).std(axis=0)
+    found = surface.uncertainty()
+    assert np.median(found) == pytest.approx(np.median(sampled), rel=0.1)
+    heights = np.array([each.depth_map()[mask] for each in draws])
+    places = np.stack([u, v], axis=-1)[mask]
+    for left, right in ((500, 1500), (5, 2000), (1200, 30)):
+        difference = surface.height_difference(places[left], places[right])
+        sampled = (heights[:, left] - heights[:, right]).std()
+        assert difference.standard_deviation == pytest.approx(sampled, rel=0.25)
+    twins = surface.repeats.wrap(surface.mesh).twins
+    assert np.array_equal(found[twins[:, 0]], found[twins[:, 1]])

@@ -1,9 +1,12 @@
 """Test that flattening finds a known tilt and bend under a relief, and records them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError, NormalMeshWarning, Orthographic, Perspective, ScreenMesh, Surface
+from normalmesh.mesh.repeats import Repeats
 
 PIXEL = 0.1
 
@@ -60,6 +63,8 @@ def test_what_cannot_be_flattened():
         surface.flattened("cubic")
     with pytest.raises(NormalMeshError, match="flattened already"):
         surface.flattened("plane").flattened("quadratic")
+    with pytest.raises(NormalMeshError, match="would part its copies"):
+        replace(surface, repeats=Repeats(True, False, (4, 4))).flattened("plane")
     pinhole = Surface.from_unknown(surface.mesh, np.zeros(25), Perspective.centred(8.0, (4, 4)), (4, 4))
     with pytest.raises(NormalMeshError, match="orthographic"):
         pinhole.flattened("plane")
@@ -68,3 +73,10 @@ def test_what_cannot_be_flattened():
     # One pixel has no bend of its own.
     lone, _ = tilted(np.ones((1, 1)))
     assert np.isfinite(lone.flattened("quadratic").vertices).all()
+
+
+def test_heights_before_flattening_are_exaggerated_with_the_rest():
+    surface, _ = tilted(np.ones((8, 10)), relief=0.5)
+    changed = surface.flattened("plane").exaggerated(2.0)
+    np.testing.assert_allclose(changed.before_flattening.vertices, surface.exaggerated(2.0).vertices, atol=1e-12)
+    assert str(changed.flattening) == str(surface.flattened("plane").flattening)

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from normalmesh import NormalMeshError, Orthographic, Perspective, ScreenMesh, Solid, Surface
 from normalmesh.files.mesh_reading import read_parts
-from normalmesh.files.solid_writing import encode_3mf
+from normalmesh.files.three_mf import MODEL, encode_3mf
 
 masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 6), st.integers(1, 6))).filter(np.any)
 
@@ -189,6 +189,27 @@ def test_3mf_of_a_unit_that_it_lacks_is_in_millimetres(tmp_path):
     model = zipfile.ZipFile(io.BytesIO(encode_3mf(Solid(closed.vertices, closed.faces, "dm")))).read("3D/3dmodel.model")
     assert b'unit="millimeter"' in model
     assert b'x="100" y="100"' in model
+
+
+def test_3mf_is_read_back(tmp_path):
+    solid = surface_over(np.ones((2, 2), bool), [0.0, 1.0]).solid("2mm", "5cm")
+    solid.save(tmp_path / "solid.3mf")
+    (mesh,) = read_parts(tmp_path / "solid.3mf")
+    np.testing.assert_allclose(mesh.vertices, solid.vertices, rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(mesh.faces, solid.faces)
+
+
+@pytest.mark.parametrize("content", [b"PK no zip", "empty", "moved"])
+def test_other_3mf_files_are_refused(tmp_path, content):
+    path = tmp_path / "other.3mf"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        text = MODEL.format(unit="millimeter", vertices="", triangles="").replace('"1"/>', '"1" transform="1 0"/>')
+        with zipfile.ZipFile(path, "w") as package:
+            package.writestr("3D/3dmodel.model" if content == "moved" else "model", text)
+    with pytest.raises(NormalMeshError, match="3MF"):
+        read_parts(path)
 
 
 def test_3mf_holds_the_unit(tmp_path):

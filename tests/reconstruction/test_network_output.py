@@ -137,3 +137,16 @@ class TestFittedPrior:
             nm.fit_prior(np.ones((3, 3)), scene[0])
         with pytest.raises(nm.NormalMeshError, match="fewer than three"):
             nm.fit_prior(np.full(SHAPE, np.nan), scene[0])
+
+    @pytest.mark.parametrize("wrong", [lambda depth: -depth, lambda depth: 1 / depth, lambda depth: 0 * depth + 5])
+    def test_depths_that_contradict_the_normals_are_refused(self, wrong, scene):
+        normal_map, depth = scene
+        with pytest.raises(nm.NormalMeshError, match="contradict the normals"):
+            nm.fit_prior(wrong(depth), normal_map, shift=True)
+
+    def test_an_array_without_a_copy_is_not_converted(self, scene):
+        prior = nm.fit_prior(scene[1], scene[0])
+        assert np.shares_memory(np.asarray(prior), prior.depth)
+        if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+            with pytest.raises(ValueError, match="avoid copy"):
+                np.array(prior, np.float32, copy=False)

@@ -56,12 +56,12 @@ def test_the_surface_is_drawn(page):
 
 def test_each_shading_looks_different(page):
     names = page.run("return [...document.querySelectorAll('input[name=shading]')].map((each) => each.value)")
-    assert names == ["light", "normal", "error", "density", "photo"]
+    assert names == ["light", "normal", "error", "uncertainty", "density", "photo"]
     pictures = []
     for name in names:
         page.click(f"[value={name}]")
         pictures.append(page.picture())
-        assert page.driver.find_element("id", "scale").is_displayed() == (name in ("error", "density"))
+        assert page.driver.find_element("id", "scale").is_displayed() == (name in ("error", "uncertainty", "density"))
     for k, picture in enumerate(pictures):
         assert all(differ(picture, other, 0.05) for other in pictures[:k])
 

@@ -26,6 +26,7 @@ from fuzz_chain import chains, reconstruct_anything
 from fuzz_commands import command_lines, run_command
 from fuzz_files import damaged_files, read_damaged
 from fuzz_measurements import measure, measurements
+from fuzz_operations import operate, operations
 from fuzz_truth import STATISTICS, compare_with_truth, truths
 from hypothesis.strategies import SearchStrategy
 
@@ -35,6 +36,7 @@ TARGETS: dict[str, tuple[Callable[[], SearchStrategy[Any]], Callable[[Any], str]
     "chain": (chains, reconstruct_anything),
     "commands": (command_lines, run_command),
     "measurements": (measurements, measure),
+    "operations": (operations, operate),
     "truth": (truths, compare_with_truth),
 }
 #: What a target measured, to be printed at the end.

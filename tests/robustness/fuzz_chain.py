@@ -115,7 +115,7 @@ def mostly(usual: st.SearchStrategy[Any], wrong: st.SearchStrategy[Any], each: i
 
 
 @st.composite
-def _masks(draw: st.DrawFn) -> str:
+def masks(draw: st.DrawFn) -> str:
     """Draw full, dense, sparse and thin masks, rings and checkerboards."""
     rows, columns = draw(st.tuples(st.integers(1, MAX_SIDE), st.integers(1, MAX_SIDE)))
     fill = draw(st.sampled_from(("full", "and", "or", "plain", "ring", "checkerboard")))
@@ -132,7 +132,7 @@ def _masks(draw: st.DrawFn) -> str:
     return "/".join("".join(".#"[int(pixel)] for pixel in row) for row in mask)
 
 
-def _cameras() -> st.SearchStrategy[tuple[float, ...]]:
+def cameras() -> st.SearchStrategy[tuple[float, ...]]:
     size = st.floats(1e-6, 1e6)
     centre = st.floats(-20, 40)
     # From a very wide angle to nearly parallel rays.
@@ -222,7 +222,7 @@ def chains() -> st.SearchStrategy[Chain]:
     def chain(mask: str, normals: Any, odd: Any, camera: Any, work: tuple[str, dict], suffix: str) -> Chain:
         return Chain(mask, normals, odd, camera, work[0], tuple(work[1].items()), suffix)
 
-    return st.builds(chain, _masks(), field, odd, _cameras(), _work(), st.sampled_from(SUFFIXES))
+    return st.builds(chain, masks(), field, odd, cameras(), _work(), st.sampled_from(SUFFIXES))
 
 
 def reconstruct_anything(given: Chain) -> str:

@@ -22,11 +22,25 @@ import tifffile
 import trimesh
 from hypothesis import strategies as st
 
+import rti_files
 from normal_map_files import corner_mask, dome, encode, layer, with_alpha, write_exr
-from normalmesh import NormalMap, NormalMeshError, NormalMeshWarning, read_lights, read_normal_map
+from normalmesh import (
+    NormalMap,
+    NormalMeshError,
+    NormalMeshWarning,
+    Orthographic,
+    Perspective,
+    Surface,
+    from_heights,
+    from_network,
+    read_lights,
+    read_normal_map,
+    read_rti,
+)
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.cameras import read_camera_matrix
 from normalmesh.files.depth_maps import read_depth_map
+from normalmesh.files.height_png import height_png_files, range_of_camera, read_height_range
 from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
 from normalmesh.files.mesh_writing import colour_image
@@ -53,7 +67,14 @@ READERS: dict[str, Callable[[Path], object]] = {
     "prior": read_control_points,
     "lights": read_lights,
     "model": TriangleModel.of,
+    "surface": Surface.from_mesh,
+    "relightable image": read_rti,
+    "height range": read_height_range,
+    "heights": from_heights,
+    "network": from_network,
 }
+#: Readers that name the argument, not the file, if what the file holds does not suit them.
+NAMED_OTHERWISE = ("surface", "heights", "network")
 #: The reader for the files of a kind, by the first word of the kind; default: normal map.
 MEANT_FOR = {
     "camera": "camera",
@@ -62,6 +83,9 @@ MEANT_FOR = {
     "model": "model",
     "grey": "mask",
     **dict.fromkeys(("palette", "cmyk", "gif", "turned"), "texture"),
+    **dict.fromkeys(("ptm", "rti"), "relightable image"),
+    "heights": "height range",
+    "network": "network",
 }
 
 #: Numbers that replace those of headers.
@@ -93,6 +117,7 @@ class Damaged:
     kind: str
     changes: tuple[tuple, ...]
     reader: str
+    suffix: str = ""
 
     def content(self) -> bytes:
         """Return the bytes of the damaged file."""
@@ -154,7 +179,7 @@ CHANGES: dict[str, Callable[..., bytes]] = {
 @cache
 def originals() -> dict[str, tuple[bytes, Callable[[bytes], bytes]]]:
     """Return valid files by kind, each with a function that adds checksums or compression after the damage."""
-    plain = {**_images(), **_arrays(), **_texts(), **_models()}
+    plain = {**_images(), **_pillow_images(), **_relightable_images(), **_arrays(), **_texts(), **_models()}
     made: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
         kind: (content, bytes) for kind, content in plain.items()
     }
@@ -211,7 +236,54 @@ def _images() -> dict[str, bytes]:
         grey, photometric="palette", colormap=np.arange(768, dtype=np.uint16).reshape(3, 256)
     )
     images["tiff of pages"] = _tiff_of_pages(narrow)
-    return images
+    return images | _height_images()
+
+
+def _pillow_images() -> dict[str, bytes]:
+    """Return normal maps in the formats that Pillow reads."""
+    narrow, mask = encode(dome(), np.uint8), corner_mask()
+    image = PIL.Image.fromarray(narrow)
+    transparent = PIL.Image.fromarray(with_alpha(narrow, np.where(mask, 255, 0).astype(np.uint8)))
+    footer = bytes(8) + b"TRUEVISION-XFILE.\0"
+    return {
+        "tga": _pillow(image, "TGA") + footer,
+        "tga with alpha": _pillow(transparent, "TGA", compression="tga_rle") + footer,
+        "palette tga": _pillow(image.convert("P"), "TGA") + footer,
+        "bmp": _pillow(image, "BMP"),
+        "palette bmp": _pillow(image.convert("P"), "BMP"),
+        "webp": _pillow(image, "WEBP", lossless=True),
+        "webp with alpha": _pillow(transparent, "WEBP", quality=80),
+        "animated webp": _pillow(image, "WEBP", save_all=True, append_images=[transparent]),
+    }
+
+
+def _relightable_images() -> dict[str, bytes]:
+    """Return PTM and HSH files of a dome."""
+    lights = rti_files.dome(12)
+    photographs = rti_files.photographed(dome(), lights)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "image"
+        made = {}
+        for kind in ("LRGB", "RGB", "JPEG_LRGB", "JPEG_RGB"):
+            rti_files.write_ptm(path, photographs, lights, kind)
+            made[f"ptm {kind}"] = path.read_bytes()
+        for terms in (4, 9):
+            rti_files.write_hsh(path, photographs, lights, terms)
+            made[f"rti {terms}"] = path.read_bytes()
+        return made
+
+
+def _height_images() -> dict[str, bytes]:
+    """Return heights as PNG files with their range."""
+    depth, shape = 5 + dome()[..., 2], dome().shape[:2]
+    made = {}
+    for name, camera in (
+        ("heights png", Orthographic(0.1)),
+        ("heights perspective png", Perspective.centred(20, shape)),
+    ):
+        files = height_png_files(Path("damaged file.png"), depth, range_of_camera(camera, "mm"))
+        made[name] = bytes(files[Path("damaged file.png")])
+    return made
 
 
 def _exif() -> PIL.Image.Exif:
@@ -238,6 +310,17 @@ def _arrays() -> dict[str, bytes]:
         "npy, fortran": _written(np.save, np.asfortranarray(encode(normals, np.int8))),
         "grey npy": _written(np.save, normals[..., 2]),
         "npz": _written(np.savez, normals=normals, mask=mask),
+        "npz with camera": _written(np.savez, normals=normals, camera_matrix=np.diag([20.0, 20.0, 1.0])),
+        "npz with pixel size": _written(np.savez, normals=normals, mask=mask, pixel_size=np.array(0.5)),
+        "npz of slopes": _written(np.savez, p=-normals[..., 0], q=normals[..., 1], mask=mask),
+        "mat of slopes": _written(scipy.io.savemat, {"p": -normals[..., 0], "q": normals[..., 1]}),
+        "network npz": _written(
+            np.savez,
+            normal=normals * [1, -1, -1],
+            mask=mask,
+            intrinsics=np.diag([1.0, 1, 1]),
+            depth=2 + normals[..., 0],
+        ),
         "packed npz": _written(np.savez_compressed, normals=normals, depth=normals[..., 0]),
         "mat": _written(scipy.io.savemat, matlab),
         "packed mat": _written(scipy.io.savemat, matlab, do_compression=True),
@@ -260,6 +343,7 @@ def _texts() -> dict[str, bytes]:
         ).encode(),
         "camera npy": _written(np.save, np.array(matrix)),
         "prior csv": b"u,v,depth,weight\n3.5,4.5,0.25,10\n8,9,-1e-3,1  # seen\n\n11;2;4;5\n",
+        "lights lp": b"3\r\nphotos/a 1.jpg 0.1 0.2 0.9\r\nb.jpg -0.3 0.1 0.8\r\nc.jpg 0 0 1\r\n",
         "lights text": "# lights\n0.1 0.2 0.9\n-0.3, 0.1, 0.8\n0;0;1\n".encode("utf-8-sig"),
     }
 
@@ -349,7 +433,10 @@ def _extremes() -> st.SearchStrategy[int]:
 def damaged_files() -> st.SearchStrategy[Damaged]:
     def with_reader(kind: str) -> st.SearchStrategy[Damaged]:
         meant = MEANT_FOR.get(kind.split()[0], "normal map")
-        return st.builds(Damaged, st.just(kind), _changes(), st.just(meant) | st.sampled_from(sorted(READERS)))
+        reader = st.just(meant) | st.sampled_from(sorted(READERS))
+        # Meshes are read by their suffixes.
+        suffix = st.just(f".{kind.split()[-1]}" if kind.startswith("model") else "")
+        return st.builds(Damaged, st.just(kind), _changes(), reader, suffix)
 
     return st.sampled_from(sorted(originals())).flatmap(with_reader)
 
@@ -359,7 +446,7 @@ def read_damaged(given: Damaged) -> str:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", NormalMeshWarning)
         warnings.simplefilter("error", RuntimeWarning)
-        path = Path(folder) / "damaged file"
+        path = Path(folder) / f"damaged file{given.suffix}"
         path.write_bytes(given.content())
         try:
             READERS[given.reader](path)
@@ -369,6 +456,6 @@ def read_damaged(given: Damaged) -> str:
             return "read"
         finally:
             assert list(Path(folder).iterdir()) == [path]
-    assert str(path) in message, message
+    assert given.reader in NAMED_OTHERWISE or str(path) in message, message
     assert "\n" not in message, message
     return "refused"

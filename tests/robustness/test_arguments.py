@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import normalmesh as nm
+from rti_files import dome, photographed, write_ptm
 
 SIDE = 8
 NORMALS = np.broadcast_to([0.2, 0.0, 1.0], (SIDE, SIDE, 3)) / math.hypot(0.2, 1.0)
@@ -116,6 +117,7 @@ def calls(surface, mesh, tmp_path_factory):
     np.save(folder / "normals.npy", NORMALS)
     np.save(folder / "depth.npy", NORMALS[..., 2])
     np.savetxt(folder / "lights.txt", LIGHTS)
+    write_ptm(folder / "relief.ptm", photographed(NORMALS, dome(12)), dome(12))
     np.savetxt(folder / "K.txt", np.diag([9.0, 9.0, 1.0]))
     camera, record = nm.Orthographic(), {}
     on_map, window = {"normal_map": NORMAL_MAP}, {"rows": slice(0, 4), "columns": slice(2, 9)}
@@ -151,7 +153,9 @@ def calls(surface, mesh, tmp_path_factory):
         "Discontinuities": record,
         "Evaluation": record,
         "FittedPrior": record,
+        "Flattening": record,
         "GeoReference": record,
+        "HeightDifference": record,
         "HeightRange": record,
         "Integration": record,
         "Looks": record,
@@ -183,17 +187,23 @@ def calls(surface, mesh, tmp_path_factory):
         "NetworkOutput": record,
         "NormalMeshError": record,
         "NormalMeshWarning": record,
+        "Noise": record,
         "Orthographic": [(nm.Orthographic, {"pixel_size": 1.0})],
         "Perspective": [
             (nm.Perspective, {"fx": 9.0, "fy": 9.0, "cx": 4.0, "cy": 4.0, "skew": 0.0}),
             (nm.Perspective.from_matrix, {"K": np.eye(3), "pixel_centre": "half"}),
             (nm.Perspective.from_file, {"path": folder / "K.txt", "pixel_centre": "half"}),
             (nm.Perspective.centred, {"focal_length": 9.0, "shape": (SIDE, SIDE)}),
+            (nm.Perspective.from_fov, {"degrees": 40.0, "shape": (SIDE, SIDE), "axis": "horizontal"}),
             (nm.Perspective(9, 9, 4, 4).points, points),
         ],
         "PhotometricStereo": record,
+        "RTI": record,
+        "RTIHeader": record,
         "Repairs": record,
+        "Repeats": record,
         "ScreenMesh": [(nm.ScreenMesh, corners), (nm.ScreenMesh.from_mask, {"mask": NORMAL_MAP.mask})],
+        "Solid": [(surface.solid("1px").save, {"path": folder / "solid.stl"})],
         "Step": record,
         "Surface": [
             (
@@ -214,6 +224,10 @@ def calls(surface, mesh, tmp_path_factory):
                 {"path": folder / "out.glb", "texture": None, "normals": None, "scale": "auto", "centred": True},
             ),
             (surface.exaggerated, {"strength": 2.0}),
+            (surface.flattened, {"shape": "plane"}),
+            (surface.solid, {"thickness": 1.0, "width": 9.0}),
+            (surface.uncertainty, {"noise": 1.0}),
+            (surface.height_difference, {"a": 0, "b": (4.0, 4.0), "noise": 1.0}),
         ],
         "add_noise": [(nm.add_noise, {**on_map, "degrees": 5.0, "seed": 0})],
         "available_memory": [(nm.available_memory, {})],
@@ -281,6 +295,7 @@ def calls(surface, mesh, tmp_path_factory):
         "read_depth_map": [(nm.read_depth_map, {"path": folder / "depth.npy"})],
         "read_height_range": [(nm.read_height_range, {"path": folder / "depth.npy"})],
         "read_lights": [(nm.read_lights, {"path": folder / "lights.txt"})],
+        "read_rti": [(nm.read_rti, {"path": folder / "relief.ptm"})],
         "read_normal_map": [
             (
                 nm.read_normal_map,

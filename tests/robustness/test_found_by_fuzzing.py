@@ -23,6 +23,7 @@ from normalmesh import (
     reconstruct,
     reconstruct_within,
 )
+from normalmesh.errors import ShortfallWarning
 from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
 from normalmesh.files.textures import colour_image
@@ -132,8 +133,9 @@ def test_prior_weight_beyond_double_precision(weight):
 def test_tolerance_on_a_ring_that_coarse_meshes_do_not_cover():
     ring = "/".join(["#" * 22, *["#" + "." * 20 + "#"] * 2, "#" * 22])
     chain = Chain(ring, ("checkerboard", 1), ((0, (0.0, 0.0, 0.0)),), (1.0,), "within", (("max_angle", 1.0),), ".ply")
-    with pytest.raises(NormalMeshError, match="max_angle 1 is out of reach"):
-        reconstruct_within(chain.normal_map(), max_angle=1.0)
+    with pytest.warns(ShortfallWarning, match="a mean angle of 1° is out of reach"):
+        surface = reconstruct_within(chain.normal_map(), max_angle=1.0)
+    assert not surface.decimation.tolerance.met
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.output_options import check_strength
-from normalmesh.cli.print_options import finished, solids_of
+from normalmesh.cli.print_options import check_camera, finished, solids_of
 from normalmesh.cli.printing import PrintedTable
 from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.cli.settings import Settings
@@ -98,6 +98,7 @@ class _Batch:
         normal_map = open_normal_map(task, settings)
         summary.add_normal_map(normal_map)
         check_strength(settings.strength, normal_map)
+        check_camera(settings, normal_map.camera)
         summary.strength = settings.strength or 1.0
         if task.texture is not None:
             check_texture(task.texture, normal_map.shape)

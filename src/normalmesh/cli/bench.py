@@ -23,7 +23,7 @@ BENCHMARKS = {
 }
 
 
-@click.command()
+@click.command(short_help="Reproduce the tables of the paper.")
 @click.argument("name", type=click.Choice(list(BENCHMARKS)))
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of a data set; default: the project's own cases.")
 @click.option(

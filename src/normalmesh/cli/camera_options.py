@@ -83,6 +83,13 @@ class CameraChoice:
         """Whether the options ask for a perspective camera."""
         return self.is_given and self.pixel_size is None and not self._is_named(ORTHOGRAPHIC)
 
+    def or_stored(self, heights: Path) -> CameraChoice:
+        """Return the pixel size that a PNG of heights holds, if it does and no option is given; else the options."""
+        from normalmesh.files.height_png import read_height_range
+
+        found = None if self.is_given or not heights.is_file() else read_height_range(heights)
+        return self if found is None or found.pixel_size is None else CameraChoice(pixel_size=found.pixel_size)
+
     def argument(self, source: Path) -> Camera | Callable[[tuple[int, int]], Camera] | None:
         """Return the argument ``camera`` of `read_normal_map` for the file of a map; None if no option is given.
 

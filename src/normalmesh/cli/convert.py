@@ -31,7 +31,7 @@ MAX_OUTSIDE = 0.01
 MAX_FACES = 4
 
 
-@click.command()
+@click.command(short_help="Convert meshes and depth maps.")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option("--normals", type=click.Path(path_type=Path), help="Normal map whose size the depth map gets.")
@@ -60,7 +60,7 @@ def convert(
 ) -> None:
     """Convert the mesh or depth map IN to OUT.
 
-    Meshes: PLY, OBJ, GLB and STL into each other, and from glTF and OFF. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG
+    Meshes: PLY, OBJ, GLB and STL into each other, and from glTF, OFF, 3MF. Depth maps: NPY, NPZ, MAT, EXR, TIFF or PNG
     to EXR, TIFF, NPY (float32, or float64 where needed; NaN outside) or PNG (16 bit, with its range). To convert a
     mesh to a depth map, give --normals or --size; the mesh is rendered in the camera frame in which reconstruct writes
     it.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
 
 
-@click.command()
+@click.command(short_help="Make a normal map, and reconstruct it.")
 @click.option(
     "--output",
     "-o",
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @click.option(
     "--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Side of the image, in pixels."
 )
-@click.option("--compression", type=click.FloatRange(0, 1, True, True), show_default="0.98")
+@click.option(
+    "--compression", type=click.FloatRange(0, 1, True, True), show_default="0.98", help="Share of vertices to remove."
+)
 def demo(output: Path, size: int, compression: float | None) -> None:
     """Make a normal map with exact ground truth, reconstruct its surface, and write files and pictures."""
     import numpy as np

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
+from normalmesh.cli.output_files import check_formats
 from normalmesh.cli.printing import PrintedTable
 from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.run_summary import LONGEST_NAME
@@ -35,6 +36,7 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
     table = _table(tasks) if len(tasks) > 1 else None
     for task in tasks:
         try:
+            check_formats(task, settings)
             lines, content = _estimate(task, settings)
         except Exception as error:
             failed += 1

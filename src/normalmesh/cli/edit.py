@@ -13,7 +13,7 @@ from normalmesh.cli.console import Console, compilation_announced
 from normalmesh.cli.number_types import number_or_percentage
 from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
-from normalmesh.errors import path_text
+from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.alpha import Alpha
@@ -42,7 +42,7 @@ def rectangle(value: str) -> tuple[int, int, int, int] | None:
     return top, left, height, width
 
 
-@click.command()
+@click.command(short_help="Crop, resize, rotate or convert a normal map.")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @reading_options
@@ -95,11 +95,22 @@ def edit(
 
         found = read_normal_map(source, mask, view.argument(source), convention, alpha=alpha)
         found = found.filled() if fill else found
+        if kept is not None:
+            _check_inside(kept, found.shape, str(crop))
         found = found if crop is None else found.crop(kept, margin=margin)
         found = found if rotate is None else found.rotated(int(rotate))
         found = found if resize is None else found.resize(resize)
         found.save(target, convention=to, bits=None if bits is None else int(bits), matrix=matrix)
     _report(found, [target] if matrix is None else [matrix, target], as_json)
+
+
+def _check_inside(kept: tuple[int, int, int, int], shape: tuple[int, int], given: str) -> None:
+    """Raise an error if a rectangle (top, left, height, width) is not inside an image of rows and columns."""
+    top, left, height, width = kept
+    if not (0 < height <= shape[0] - top and 0 < width <= shape[1] - left):
+        raise NormalMeshError(
+            f"the rectangle {given} (columns x rows + left + top) is not inside the image of {shape[1]}x{shape[0]}"
+        )
 
 
 def _report(found: NormalMap, files: list[Path], as_json: bool) -> None:

@@ -12,6 +12,7 @@ import click
 from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.model_options import rendered
+from normalmesh.cli.number_types import Positive
 from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, count_text, path_text
@@ -36,7 +37,7 @@ ALIGNED_BY = {
 MIN_TRUTH_COVERAGE = 0.9
 
 
-@click.command()
+@click.command(short_help="Measure errors against ground truth.")
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option(
     "--normals", type=click.Path(path_type=Path), required=True, help="Normal map that RESULT was reconstructed from."
@@ -54,6 +55,7 @@ MIN_TRUTH_COVERAGE = 0.9
     help="What to align before errors are computed; default: offset (orthographic) or scale (perspective). "
     "rigid also forgives a tilt, similarity a tilt and a scale.",
 )
+@click.option("--pixel-size", type=Positive(), metavar="MM", help="Size of a pixel, for an orthographic RESULT in mm.")
 @click.option("--units", help="Unit of the depth, such as mm.")
 @click.option(
     "--error-map", type=click.Path(path_type=Path), help="Write a PNG of the depth error, or of the angular error."
@@ -75,6 +77,7 @@ def evaluate(
     truth_model: str | None,
     placed: bool,
     align: str | None,
+    pixel_size: float | None,
     units: str | None,
     error_map: Path | None,
     scale: float | None,
@@ -86,7 +89,8 @@ def evaluate(
     to NORMALS. A mesh must be in the camera frame of NORMALS, as reconstruct writes it. The height (orthographic) or
     scale (perspective) of each component, which normals do not determine, is aligned first; see --align.
     """
-    view = CameraChoice(camera, focal_px, fov)
+    view = CameraChoice(camera, focal_px, fov, pixel_size).or_stored(result)
+    units = units or (None if pixel_size is None else "mm")
     if truth is not None and truth_model is not None:
         raise click.UsageError("give only one of --truth, --truth-model")
     _require("--away", away, "--truth", truth)
@@ -112,7 +116,7 @@ def evaluate(
     if found.covered == 0:
         raise NormalMeshError(
             f"{path_text(result)}: covers no foreground pixel of {path_text(normals)}; "
-            "check that image and camera match"
+            "check that image, camera and --pixel-size match"
         )
     if as_json:
         print_json(_figures(result, found))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from normalmesh.reconstruction.estimates import Estimate
 
 
-@click.command()
+@click.command(short_help="Describe a file, and recommend how to read it.")
 @click.argument("normals", type=click.Path(path_type=Path), nargs=-1, required=True)
 @reading_options
 @max_pixels_option

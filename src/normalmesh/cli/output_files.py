@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,8 +38,25 @@ def reject_clashes(tasks: Sequence[Task], settings: Settings) -> None:
                     f"{path_text(other.source)} and {path_text(task.source)} would both be written to "
                     f"{path_text(target)}: rename one of them, or run them separately with -o"
                 )
+    for task in tasks:
+        _reject_files_among_tiles(task, settings)
     inputs = InputFiles(path for task in tasks for path in _inputs(task, settings))
     reject([target for task in tasks for target in _all_targets(task, settings)], inputs)
+
+
+def _reject_files_among_tiles(task: Task, settings: Settings) -> None:
+    """Raise an error if a file would be written to a folder of 3D Tiles, which has only them."""
+    from normalmesh.files.tileset import TILESET
+
+    folders = {output.parent.resolve(): output.parent for output in task.outputs if output.name == TILESET}
+    if settings.lod is not None:  # 3D Tiles are refused
+        return
+    for target in _all_targets(task, settings):
+        inside = [folders[each] for each in target.resolve().parents if each in folders]
+        if inside and target.name != TILESET:
+            raise click.UsageError(
+                f"{path_text(target)} is in {path_text(inside[0])}, a folder for 3D Tiles only: choose another place"
+            )
 
 
 def check_targets(task: Task, settings: Settings) -> None:
@@ -46,9 +64,7 @@ def check_targets(task: Task, settings: Settings) -> None:
     from normalmesh.files.encoding import DEPTH_SUFFIXES, checked_suffix
     from normalmesh.files.mesh_writing import check_surface_target
 
-    for output in task.outputs:
-        _check_format(output, settings)
-    _check_texture(task)
+    check_formats(task, settings)
     for folder in task.folders:
         folder.mkdir(parents=True, exist_ok=True)
     if task.jumps is not None:
@@ -59,19 +75,33 @@ def check_targets(task: Task, settings: Settings) -> None:
         check_surface_target(target)
 
 
+def check_formats(task: Task, settings: Settings) -> None:
+    """Raise an error if an output cannot be written in its format, or none can hold the texture."""
+    for output in task.outputs:
+        _check_format(output, settings)
+    _check_texture(task)
+
+
 def _check_format(output: Path, settings: Settings) -> None:
     """Raise an error if an output cannot be written in its format."""
     from normalmesh.files.encoding import DEPTH_SUFFIXES
     from normalmesh.files.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, written_format
-    from normalmesh.files.solid_writing import check_solid_suffix
+    from normalmesh.files.solid_writing import THREE_MF, check_solid_suffix
     from normalmesh.files.tileset import TILESET
 
     if settings.solid is not None:
         check_solid_suffix(output)
         return
     known = (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES)
-    if output.suffix and output.name != TILESET and output.suffix.lower() not in known:
-        raise NormalMeshError(f"cannot write {path_text(output)}: the suffix must be one of {', '.join(known)}")
+    if output.name != TILESET and output.suffix.lower() not in known:
+        hint = {
+            THREE_MF: "; 3MF holds solids only: add --solid",
+            "": f"; the name of a folder of 3D Tiles must end with {os.sep}",
+        }
+        raise NormalMeshError(
+            f"cannot write {path_text(output)}: the suffix must be one of {', '.join(known)}"
+            + hint.get(output.suffix.lower(), "")
+        )
     if not _is_depth(output) and written_format(output) is TILES_3D and settings.lod is not None:
         raise NormalMeshError("3D Tiles have levels of detail already: leave out --lod")
 

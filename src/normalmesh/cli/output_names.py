@@ -35,12 +35,12 @@ class OutputName:
 
     def __post_init__(self) -> None:
         from normalmesh.files.encoding import DEPTH_SUFFIXES
-        from normalmesh.files.mesh_formats import WRITTEN_SUFFIXES
+        from normalmesh.files.solid_writing import SOLID_SUFFIXES
 
         if not self.text:
             raise click.UsageError("the name after -o is empty")
         path = Path(self.text)
-        is_file = path.suffix.lower() in (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES) or path.exists()
+        is_file = path.suffix.lower() in (*SOLID_SUFFIXES, *DEPTH_SUFFIXES) or path.exists()
         if (
             self.inputs > 1
             and STEM not in self.text

@@ -10,6 +10,8 @@ import click
 from normalmesh.cli.number_types import Positive, number_or_percentage
 
 if TYPE_CHECKING:
+    from normalmesh.cli.inputs import Task
+    from normalmesh.cli.settings import Settings
     from normalmesh.files.glb_placement import Scale
     from normalmesh.files.maps_on_disk import MapOnDisk
     from normalmesh.normals.normal_map import NormalMap
@@ -40,7 +42,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--strength",
             type=relief_strength,
             metavar="FACTOR",
-            help="Multiply the heights of an orthographic map: 0.5 flattens, 2 exaggerates, -1 inverts.",
+            help="Multiply the heights of an orthographic map: 0.5 flattens, 2 exaggerates, -1 inverts. "
+            "The result is no measurement.",
         ),
         click.option("--no-centre", is_flag=True, help="GLB: do not move the centre of the surface to the origin."),
         click.option(
@@ -61,6 +64,17 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def reject_unused_placement(task: Task, settings: Settings) -> None:
+    """Raise a usage error for options of GLB files if no surface is written to one."""
+    given = ["--scale"] * (settings.scale not in (None, "auto")) + ["--no-centre"] * settings.no_centre
+    if not given:
+        return
+    if settings.solid is not None:
+        raise click.UsageError(f"{given[0]} has no effect on a solid: leave it out; --width scales a solid")
+    if not any(output.suffix.lower() == ".glb" for output in task.outputs):
+        raise click.UsageError(f"{given[0]} is for GLB files only: write one with -o, or leave {given[0]} out")
 
 
 def check_strength(strength: float | None, normal_map: NormalMap | MapOnDisk) -> None:

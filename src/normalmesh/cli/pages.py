@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 PAGES = (".html", ".htm")
 
+#: Share of the foreground, below which a warning questions whether surface and normal map belong together.
+MIN_COVERED = 0.5
+
 
 def page_of(file: Path, reading: dict[str, Any], view: CameraChoice, console: Console) -> bytes:
     """Return the page of a mesh, heights, a folder of 3D Tiles, a report, or a normal map, which is reconstructed.
@@ -70,7 +73,20 @@ def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, conso
                 f"{path_text(file)}: the mesh reaches behind the camera or far from the image of the normal map; check "
                 "--camera and --pixel-size, or leave out --normals"
             )
+        _question_coverage(file, surface, normal_map)
         return surface_page(surface, normal_map, source=file, warnings=messages, texture=texture)
+
+
+def _question_coverage(file: Path, surface: Surface, normal_map: NormalMap) -> None:
+    """Warn if a surface hardly covers the normal map that it is compared with."""
+    from normalmesh.mesh.coverage import Coverage
+
+    covered = 1 - Coverage.of(surface.mesh, normal_map.mask).uncovered_share
+    if covered < MIN_COVERED:
+        _warn(
+            f"{path_text(file)} covers only {100 * covered:.1f} % of the foreground of the normal map: check --camera, "
+            "and --pixel-size if it is in mm"
+        )
 
 
 def _model(file: Path) -> TriangleModel | None:

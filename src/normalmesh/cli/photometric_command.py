@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHARE = click.FloatRange(0, 1, max_open=True)
 
 
-@click.command()
+@click.command(short_help="Estimate normals from photographs.")
 @click.argument("photographs", nargs=-1, required=True)
 @click.option(
     "--lights",

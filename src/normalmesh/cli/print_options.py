@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from normalmesh.mesh.lengths import Length
     from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
+    from normalmesh.normals.camera import Camera
 
 #: Suffix of the output of ``--solid`` unless another one is given.
 SOLID_SUFFIX = ".stl"
+
+NEEDS_PERSPECTIVE = "--distance requires a perspective camera: add --camera, --focal-px or --fov"
 
 
 def print_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,15 +58,14 @@ def reject_print_conflicts(settings: Settings) -> None:
     """Raise a usage error for options that contradict each other, before anything is read."""
     if settings.width is not None and settings.solid is None:
         raise click.UsageError("--width is an option of --solid: add that")
-    if settings.flatten is not None and settings.view.is_perspective:
-        raise click.UsageError("--flatten requires an orthographic camera: leave out the options of the camera")
+    if settings.flatten is not None and settings.tile is not None:
+        raise click.UsageError(
+            "--flatten would part the copies that --tile joins, which have no mean slope: give only one of them"
+        )
+    if (conflict := _camera_conflict(settings, settings.view.is_perspective)) is not None:
+        raise click.UsageError(conflict)
     if settings.solid is None:
         return
-    if settings.view.is_perspective and settings.distance is None and settings.width is None:
-        raise click.UsageError(
-            "the size of a surface behind a perspective camera is unknown: add --distance MM, or the width of the "
-            "print, such as --width 80mm"
-        )
     # The unit of a map that stays on disk may be in its file.
     known = settings.tiling is not None or settings.units == "mm" or settings.width is not None
     if settings.solid.unit not in (None, "px") and not known:
@@ -73,12 +75,41 @@ def reject_print_conflicts(settings: Settings) -> None:
         )
 
 
+def _camera_conflict(settings: Settings, is_perspective: bool) -> str | None:
+    """Return what is wrong with the options for a kind of camera; None if nothing."""
+    if is_perspective and settings.flatten is not None:
+        return "--flatten requires an orthographic camera: leave it out, or the options of the camera"
+    if is_perspective and settings.solid is not None and settings.distance is None and settings.width is None:
+        return (
+            "the size of a surface behind a perspective camera is unknown: add --distance MM, or the width of the "
+            "print, such as --width 80mm"
+        )
+    return None
+
+
+def check_camera(settings: Settings, camera: Camera) -> None:
+    """Raise an error for options that contradict the camera, which the file of a map may hold."""
+    if (conflict := _camera_conflict(settings, camera.is_central)) is not None:
+        raise NormalMeshError(conflict)
+    if settings.distance is not None and not camera.is_central:
+        raise NormalMeshError(NEEDS_PERSPECTIVE)
+
+
 def reject_task_conflicts(task: Task, settings: Settings) -> None:
     """Raise an error for files of a task that contradict the options."""
+    if settings.distance is not None and not settings.view.is_perspective and not _may_hold_camera(task, settings):
+        raise click.UsageError(NEEDS_PERSPECTIVE)
+    if settings.continuous and task.jump_lines is not None:
+        raise click.UsageError("give only one of --continuous, --jump-lines")
     if settings.flatten is not None and task.prior is not None:
         raise click.UsageError("--flatten takes away what --prior determines: give only one of them")
     if settings.solid is not None and task.texture is not None:
         raise click.UsageError("a solid has no texture: leave out --texture or --solid")
+
+
+def _may_hold_camera(task: Task, settings: Settings) -> bool:
+    """Check whether the camera of a task may be in the file of its map, which options override."""
+    return not settings.view.is_given and task.source.suffix.lower() == ".npz"
 
 
 def finished(surfaces: Sequence[Surface], settings: Settings) -> list[Surface]:

@@ -12,7 +12,7 @@ from normalmesh.cli.dry_run import estimate_all
 from normalmesh.cli.inputs import tasks_of
 from normalmesh.cli.number_types import Positive
 from normalmesh.cli.output_files import reject_clashes
-from normalmesh.cli.output_options import output_options
+from normalmesh.cli.output_options import output_options, reject_unused_placement
 from normalmesh.cli.print_options import default_suffix, print_options, reject_task_conflicts
 from normalmesh.cli.repeat_options import repeat_options
 from normalmesh.cli.settings import Settings
@@ -22,7 +22,7 @@ from normalmesh.cli.tile_options import Tiling, tiling_options
 POSITIVE = Positive()
 
 
-@click.command()
+@click.command(short_help="Reconstruct surfaces from normal maps.")
 @click.argument("normals", nargs=-1, required=True, metavar="NORMALS...")
 @output_options
 @reading_options
@@ -90,6 +90,9 @@ def reconstruct(
 
     Choose the resolution with at most one of these options: --compression, --vertices, --threshold, --max-angle,
     --max-error or --lod.
+
+    The exit status is 1 if an input failed, 2 for bad usage, and 3 if all is written, but not within --max-angle or
+    --max-error.
     """
     if verbose and quiet:
         raise click.UsageError("give only one of --verbose, --quiet")
@@ -102,6 +105,7 @@ def reconstruct(
         raise click.UsageError("--work is for one input only; without it, each has its own next to its output")
     for task in tasks:
         reject_task_conflicts(task, settings)
+        reject_unused_placement(task, settings)
     reject_clashes(tasks, settings)
     console = Console(quiet, verbose)
     process = estimate_all if dry_run else run

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from normalmesh.files.atomic import Files
 
 
-@click.command()
+@click.command(short_help="Render the normals of a triangle model.")
 @click.argument("model")
 @click.option(
     "--size",
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Normals as PNG (16 bit, with alpha), EXR, TIFF or NPY; default: MODEL_normals.png in the current folder.",
 )
-@click.option("--depth", type=click.Path(path_type=Path), help="Also write the depth: EXR, TIFF or NPY.")
+@click.option("--depth", type=click.Path(path_type=Path), help="Also write the depth: EXR, TIFF, NPY or PNG.")
 @click.option("--mask", type=click.Path(path_type=Path), help="Also write the mask: PNG.")
 @click.option("--matrix", type=click.Path(path_type=Path), help="Also write the matrix of a perspective camera.")
 @click.option("--flat", is_flag=True, help="Use face normals; default: interpolate vertex normals.")

@@ -16,7 +16,7 @@ from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import path_text
 
 
-@click.command()
+@click.command(short_help="Write an HTML report of a surface.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="HTML file to write; default: FILE.html.")
 @click.option("--normals", type=click.Path(path_type=Path), help="Normal map that FILE was reconstructed from.")
@@ -32,11 +32,11 @@ def report(
     texture: Path | None,
     **reading: Any,
 ) -> None:
-    """Write an HTML report of FILE, which any browser opens offline: all that reconstruct writes, or a normal map.
+    """Write an HTML report of FILE, which any browser opens offline: what reconstruct writes, or a normal map.
 
-    FILE is a mesh (PLY, OBJ, GLB, STL), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, or a normal map, which is
-    reconstructed first. With --normals, the angles to the normal map are shown, too; --mask, --alpha, --camera,
-    --focal-px, --fov and --convention are those of the normal map.
+    FILE is a mesh (PLY, OBJ, GLB, STL, 3MF, …), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, or a normal
+    map, which is reconstructed first. With --normals, the angles to the normal map are shown, too; --mask, --alpha,
+    --camera, --focal-px, --fov and --convention are those of the normal map.
     """
     from normalmesh.files.atomic import check_targets, write_atomically
 
@@ -52,7 +52,7 @@ def report(
         if normals is None:
             page = page_of(file, reading, view, console)
         else:
-            page = compared_page(file, read_map(normals, reading, view), texture, console)
+            page = compared_page(file, read_map(normals, reading, view.or_stored(file)), texture, console)
     write_atomically({output: page})
     print_field("wrote", path_text(output))
 

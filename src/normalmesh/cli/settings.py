@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Options that choose the resolution, of which at most one may be given.
 RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
+#: Unit of length of a surface whose scale is not known.
+UNKNOWN_UNITS = "units"
 #: Options that need the whole map in memory.
 NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report", "tile")
 
@@ -63,8 +65,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         reject_several(self.rule)
-        if self.distance is not None and not self.view.is_perspective:
-            raise click.UsageError("--distance requires a perspective camera: add --camera, --focal-px or --fov")
         reject_print_conflicts(self)
         for name in NOT_IN_TILES if self.tiling is not None else ():
             if getattr(self, name) not in (None, False):
@@ -84,8 +84,20 @@ class Settings:
 
     @property
     def units(self) -> str:
-        """The unit of length of the surfaces: mm if the scale is known, else px."""
-        return "px" if self.pixel_size is None and self.distance is None else "mm"
+        """The unit of length of the surfaces: mm if the scale is given, px of an orthographic map, else unknown."""
+        if self.pixel_size is not None or self.distance is not None:
+            return "mm"
+        return UNKNOWN_UNITS if self.view.is_perspective else "px"
+
+    def units_of(self, normal_map: NormalMap | MapOnDisk) -> str:
+        """Return the unit of length of the surface of a map, whose file may hold its camera or its unit."""
+        from normalmesh.files.maps_on_disk import MapOnDisk
+
+        if isinstance(normal_map, MapOnDisk) and normal_map.georeference:
+            return normal_map.units
+        camera = normal_map.camera
+        in_pixels = not camera.is_central and camera.pixel_length == 1
+        return self.units if in_pixels or self.units != "px" else UNKNOWN_UNITS
 
     @property
     def given(self) -> dict[str, Any]:
@@ -142,7 +154,6 @@ class Settings:
     ) -> list[Surface]:
         """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
         import normalmesh as nm
-        from normalmesh.files.maps_on_disk import MapOnDisk
 
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
@@ -151,7 +162,7 @@ class Settings:
             "progress": progress,
             "prior": prior,
             "jumps": jumps,
-            "units": normal_map.units if isinstance(normal_map, MapOnDisk) and normal_map.georeference else self.units,
+            "units": self.units_of(normal_map),
             **self._chosen("distance"),
         }
         if self.tiling is not None:

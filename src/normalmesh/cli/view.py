@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from normalmesh.report.page_server import PageServer
 
 
-@click.command()
+@click.command(short_help="Show a surface in the browser.")
 @click.argument("file", type=click.Path(path_type=Path))
 @reading_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to serve on; default: a free port.")
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 @click.option("--pixel-size", type=Positive(), help="Size of a pixel of heights that have none, in their unit.")
 @click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
 def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **reading: Any) -> None:
-    """Show FILE in the browser: all that reconstruct writes, or a normal map, which is reconstructed first.
+    """Show FILE in the browser: what reconstruct writes, or a normal map, which is reconstructed first.
 
-    FILE is a mesh (PLY, OBJ, GLB, STL, glTF, OFF), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, a report
+    FILE is a mesh (PLY, OBJ, GLB, STL, 3MF, …), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, a report
     (HTML), or a normal map. The page is served on this machine only, until Ctrl-C. --mask, --alpha and --convention
     apply to normal maps, --camera, --focal-px and --fov to them and to heights.
     """

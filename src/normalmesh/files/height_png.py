@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_path
-from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
 from normalmesh.files.atomic import Files
 from normalmesh.files.encoding import encode_depth, encode_png
 from normalmesh.files.formats import file_format, mapped, read_text, reading, unusable
@@ -71,10 +71,14 @@ class HeightRange:
     def __post_init__(self) -> None:
         numbers = [self.black, self.white, self.strength, *np.ravel(self.K or ())]
         numbers += [] if self.pixel_size is None else [self.pixel_size]
-        if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
+        if not all(_is_finite(number) for number in numbers):
             raise NormalMeshError("black, white, pixel_size, K and strength of a height range must be finite numbers")
-        if not (self.units is None or isinstance(self.units, str)) or (self.pixel_size or 1) <= 0:
-            raise NormalMeshError("units of a height range must be text, and its pixel_size positive")
+        if self.K is not None and np.shape(self.K) != (3, 3):
+            raise NormalMeshError(f"K of a height range must be 3×3, not {shape_text(np.shape(self.K))}")
+        if not (self.units is None or isinstance(self.units, str)):
+            raise NormalMeshError("units of a height range must be text")
+        if self.strength == 0 or not (self.pixel_size is None or self.pixel_size > 0):
+            raise NormalMeshError("pixel_size of a height range must be positive, and its strength other than 0")
 
     @property
     def camera(self) -> Camera | None:
@@ -100,6 +104,10 @@ class HeightRange:
         """Return what the JSON file beside an image holds."""
         head = {"format": FORMAT, "image": image, "columns": shape[1], "rows": shape[0]}
         return {**head, **asdict(self), "formula": self.formula}
+
+
+def _is_finite(number: object) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
 
 
 def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) -> HeightRange:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.files.formats import mapped, reading, unusable
-from normalmesh.files.rti_model import RTIHeader, RTIModel, check_complete, check_rti_size
+from normalmesh.files.rti_model import RTIHeader, RTIModel, check_coefficients, check_complete, check_rti_size
 
 #: Kinds of files by the number on the first line that is no comment.
 KINDS = {1: "PTM", 2: "spherical harmonics", 4: "an adaptive basis"}
@@ -86,8 +86,7 @@ def _header(path: Path, contents: mmap) -> tuple[RTIHeader, int]:
         )
     check_rti_size(path, (rows, columns), 3 * terms)
     scale, bias = (struct.unpack_from(f"<{terms}f", contents, position + 4 * terms * part) for part in range(2))
-    if not np.all(np.isfinite([scale, bias])):
-        raise ValueError("scale or bias is not a finite number")
+    check_coefficients(scale, bias)
     return RTIHeader("HSH", (rows, columns), terms, scale, bias), position + 8 * terms
 
 

@@ -26,6 +26,7 @@ from normalmesh.files.glb_placement import Placement, Scale, without_placement
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.files.textures import JPEG
+from normalmesh.files.three_mf import THREE_MF, off_of_3mf
 from normalmesh.files.tileset import TILESET
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class MeshFormat:
         Raises ValueError if the bytes of a file are not worth being parsed.
     as_surface
         From the bytes of a file to those in which positions are in the unit and the place of the surface.
+    parsed_as
+        Type of these bytes, if it is not that of the suffix.
     """
 
     name: str
@@ -98,6 +101,7 @@ class MeshFormat:
     companions: Callable[[Path, bool], list[Path]] = _no_companions
     check_content: Callable[[bytes], None] = _accept
     as_surface: Callable[[bytes], bytes] = bytes
+    parsed_as: str = ""
 
 
 def written_format(path: Path) -> MeshFormat:
@@ -344,6 +348,7 @@ MESH_FORMATS = {
     ),
     ".gltf": MeshFormat("glTF", check_content=_check_gltf),
     ".off": MeshFormat("OFF"),
+    THREE_MF: MeshFormat("3MF", holds_colours=False, as_surface=off_of_3mf, parsed_as="off"),
 }
 
 #: A folder of many files, which :mod:`normalmesh.files.tileset` writes.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trimesh import Trimesh
     from trimesh.resolvers import Resolver
 
-KIND = "a triangle mesh (PLY, OBJ, STL, GLB, glTF or OFF)"
+KIND = "a triangle mesh (PLY, OBJ, STL, GLB, glTF, OFF or 3MF)"
 #: Bytes that a vertex or a face takes at least until a mesh is ready.
 BYTES = 100
 
@@ -39,11 +39,11 @@ def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[
     if suffix not in MESH_SUFFIXES:
         raise unusable(path, f"a mesh must be one of {', '.join(MESH_SUFFIXES)}")
     with reading(path, KIND):
-        content = path.read_bytes()
-        MESH_FORMATS[suffix].check_content(content)
-        content = MESH_FORMATS[suffix].as_surface(content)
+        content, mesh_format = path.read_bytes(), MESH_FORMATS[suffix]
+        mesh_format.check_content(content)
+        content, kind = mesh_format.as_surface(content), mesh_format.parsed_as or suffix[1:]
         # The name of the file stays unknown to trimesh, which would pass it on to what it writes.
-        scene = trimesh.load_scene(io.BytesIO(content), file_type=suffix[1:], resolver=_neighbours(path), **options)
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=_neighbours(path), **options)
         placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
         meshes = [(scene.geometry[name], placement) for placement, name in placed]
         meshes = [(mesh, placement) for mesh, placement in meshes if _is_mesh(mesh)]

@@ -23,13 +23,15 @@ def natural_key(name: str | PathLike[str]) -> tuple[tuple[int, int, str], ...]:
 
 def found_files(given: str | PathLike[str]) -> list[Path]:
     """Return the images of a folder, or the files that a pattern such as ``photos/*.png`` matches, in natural order."""
+    if not str(given):
+        raise NormalMeshError("images is an empty text; give files, a folder or a pattern such as 'photos/*.png'")
     path = Path(given)
     if path.is_dir():
         files = [file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file()]
-        what = "holds no photographs"
+        what = "holds no images"
     elif glob.has_magic(str(path)) and not path.exists():
         files = [Path(file) for file in glob.glob(str(path), recursive=True)]
-        what = "matches no file"
+        what = "matches no image"
     else:
         raise NormalMeshError(
             f"images must be an array, a list of files, a folder or a pattern such as 'photos/*.png', not the single "

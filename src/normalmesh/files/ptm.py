@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.files.formats import mapped, reading, unusable
-from normalmesh.files.rti_model import RTIHeader, RTIModel, check_complete, check_rti_size
+from normalmesh.files.rti_model import RTIHeader, RTIModel, check_coefficients, check_complete, check_rti_size
 
 #: Polynomials of each format, and whether its planes are JPEG images. The colours of luminance formats follow.
 POLYNOMIALS = {
@@ -74,8 +74,7 @@ class _Reader:
         columns, rows = (int(word) for word in self._words(2))
         scale = tuple(float(word) for word in self._words(TERMS))
         bias = tuple(float(word) for word in self._words(TERMS))
-        if not np.all(np.isfinite([scale, bias])):
-            raise ValueError("scale or bias is not a finite number")
+        check_coefficients(scale, bias)
         polynomials, _ = POLYNOMIALS[name]
         check_rti_size(self.path, (rows, columns), _pixel_bytes(polynomials))
         return RTIHeader(name, (rows, columns), TERMS, scale, bias)

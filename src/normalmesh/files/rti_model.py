@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from normalmesh.files.formats import unusable
 from normalmesh.files.size_limits import check_image_size
 
+#: Largest scale or bias. Those of brightness from 0 to 255 are far smaller.
+MAX_COEFFICIENT = 1e6
+
 
 @dataclass(frozen=True)
 class RTIHeader:
@@ -68,6 +71,12 @@ def check_rti_size(path: Path, shape: tuple[int, int], stored: int) -> None:
     if min(shape) < 1:
         raise unusable(path, f"claims {shape[1]} × {shape[0]} pixels; it is damaged")
     check_image_size(path, *shape, stored + 28)
+
+
+def check_coefficients(scale: tuple[float, ...], bias: tuple[float, ...]) -> None:
+    """Raise if scale or bias cannot be those of an image."""
+    if not np.all(np.abs([scale, bias]) <= MAX_COEFFICIENT):
+        raise ValueError(f"scale or bias is not a number up to {MAX_COEFFICIENT:g}")
 
 
 def check_complete(path: Path, present: int, shape: tuple[int, int], pixel_bytes: int) -> None:

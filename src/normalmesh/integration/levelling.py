@@ -142,7 +142,8 @@ def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int
             sides, name = (("left and right", "y"), ("top and bottom", "x"))[axis]
             raise NormalMeshError(
                 f"the foreground of the {shape_text(normal_map.shape)} map never reaches both its {sides} sides at the "
-                f'same place, so nothing is to be joined there: crop it to one period, or give tileable="{name}"'
+                f'same place, so nothing is to be joined there: crop it to one period, or give tileable="{name}" '
+                f"(--tile-{name})"
             )
         _warn_of_step(normal_map, axis, stacklevel)
 

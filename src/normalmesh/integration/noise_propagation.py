@@ -51,18 +51,22 @@ class NoisePropagation:
     Attributes
     ----------
     surface : Surface
+        As the normals have it.
     depth : (N,)
         Depth of the vertices.
-    matrix, middle : (N, N) sparse
+    unknown : (N,) int32
+        Number of the unknown of each vertex: vertices on opposite sides of a surface that repeats have the same one.
+    matrix, middle : (n, n) sparse
         H and B, of the same pattern.
     bound
         Largest possible quotient of their quadratic forms.
     gauge : Gauge
-        The connected parts of the surface; those that no prior holds are floating.
+        The connected parts of the unknowns; those that no prior holds are floating.
     """
 
     surface: Surface
     depth: Float
+    unknown: NDArray[np.int32]
     matrix: csr_matrix
     middle: csr_matrix
     bound: float
@@ -76,31 +80,41 @@ class NoisePropagation:
         own, covariance = _face_matrices(surface, depth, slopes, record is None or record.formulation == "facets")
         weighted = own @ slopes
         held, spread = slopes.transpose(0, 2, 1) @ weighted, weighted.transpose(0, 2, 1) @ covariance @ weighted
-        floating = np.ones(int(surface.components.max()) + 1, np.bool_)
+        unknown, part = _unknowns(surface)
+        floating = np.ones(int(part.max()) + 1, np.bool_)
         if record is not None and len(record.faces):
             hats = barycentric_rows(mesh, record.feet, record.faces).data.reshape(-1, 3)
             terms = record.weights[:, None, None] * hats[:, :, None] * hats[:, None, :]
             np.add.at(held, record.faces, terms)
-            floating[surface.components[mesh.faces[record.faces, 0]]] = False
+            floating[part[unknown[mesh.faces[record.faces, 0]]]] = False
         product = own @ covariance
         half, determinant = np.trace(product, axis1=1, axis2=2) / 2, np.linalg.det(product)
         bound = float((half + np.sqrt(np.maximum(half**2 - determinant, 0.0))).max())
-        matrix, middle = (_assembled(mesh.faces, each, len(depth)) for each in (held, spread))
-        return cls(surface, depth, matrix, middle, bound, Gauge(surface.components, floating))
+        matrix, middle = (_assembled(unknown[mesh.faces], each, len(part)) for each in (held, spread))
+        return cls(surface, depth, unknown, matrix, middle, bound, Gauge(part, floating))
+
+    @cached_property
+    def places(self) -> Float:
+        """Positions (n, 2) on the screen at which the solver is to see the unknowns."""
+        screen, repeats = self.surface.screen, self.surface.repeats
+        places = np.empty((len(self.gauge.component), 2))
+        places[self.unknown] = screen if repeats is None else repeats.folded(screen)
+        return places
 
     @cached_property
     def levels(self) -> Float:
-        """Weights (N,) of the vertices in what stays fixed of each floating part: its mean height, or mean depth."""
-        mesh, part = self.surface.mesh, self.surface.components
-        areas = np.bincount(mesh.faces.ravel(), np.repeat(mesh.areas, 3), len(part))
+        """Weights (n,) of the unknowns in what stays fixed of each floating part: its mean height, or mean depth."""
+        mesh, part = self.surface.mesh, self.gauge.component
+        areas = np.bincount(mesh.faces.ravel(), np.repeat(mesh.areas, 3), len(self.depth))
         weights = areas * self.surface.camera.depth_per_unknown(self.depth)
+        weights = np.bincount(self.unknown, weights, len(part)).astype(np.float64)
         total = np.bincount(part, weights)
         levels: Float = np.where(self.gauge.floating, 1.0 / np.where(total > 0, total, 1.0), 0.0)[part] * weights
         return levels
 
     def variances(self) -> Float:
         """Return the variances (N,) of the unknown at the vertices, relative to the level of floating parts."""
-        cholesky = Cholesky(self.matrix, self.surface.screen)
+        cholesky = Cholesky(self.matrix, self.places)
         task = f"the uncertainty of {len(self.depth)} vertices"
         require_memory(INVERSE_BYTES * cholesky.bytes, task, "ask for differences of heights instead")
         extra = self.gauge.pins(self.matrix.diagonal(), cholesky.last)
@@ -111,18 +125,38 @@ class NoisePropagation:
         part = self.gauge.component
         of_level = np.bincount(part, self.levels * shared)
         relative: Float = variances - 2 * shared + of_level[part]
-        return np.maximum(relative, 0.0)
+        return np.maximum(relative, 0.0)[self.unknown]
+
+    def determines(self, first: int, second: int) -> bool:
+        """Return whether normals, or a prior, determine how much higher one vertex is than another."""
+        parts = self.gauge.component[self.unknown[[first, second]]]
+        return bool(parts[0] == parts[1]) or not self.gauge.floating[parts].any()
 
     def variance(self, functional: Float) -> Float:
-        """Return the variance (P,), by parts of the surface, of a linear functional (N,) of the unknown.
+        """Return the variance (P,), by parts of the surface, of a linear functional (N,) of heights of vertices.
 
         It is relative to the level of floating parts.
         """
         part = self.gauge.component
-        functional = functional - np.bincount(part, functional)[part] * self.levels
-        system = PreparedSystem(self.matrix, coordinates=self.surface.screen, gauge=self.gauge)
+        functional = np.bincount(self.unknown, functional, len(part)).astype(np.float64)
+        functional -= np.bincount(part, functional)[part] * self.levels
+        system = PreparedSystem(self.matrix, coordinates=self.places, gauge=self.gauge)
         adjoint = system.solve(functional).x
-        return np.maximum(np.bincount(part, adjoint * (self.middle @ adjoint)), 0.0)
+        shares = np.maximum(np.bincount(part, adjoint * (self.middle @ adjoint)), 0.0)
+        # Parts that meet across a side of a surface that repeats are one: the first of them stands for it.
+        variance, part_of = np.zeros(int(self.surface.components.max()) + 1), np.empty(len(shares), np.int32)
+        part_of[part[self.unknown][::-1]] = self.surface.components[::-1]
+        variance[part_of] = shares
+        return variance
+
+
+def _unknowns(surface: Surface) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the number (N,) of the unknown of each vertex, and the connected part (n,) of each unknown."""
+    if surface.repeats is None:
+        return np.arange(len(surface.vertices), dtype=np.int32), surface.components
+    whole = surface.repeats.wrap(surface.mesh)
+    first, unknown = np.unique(whole.first_twins, return_inverse=True)
+    return unknown.reshape(-1).astype(np.int32), whole.components[first]
 
 
 def _hat_gradients(corners: Float) -> Float:

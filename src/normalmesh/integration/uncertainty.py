@@ -13,6 +13,7 @@ from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.noise_propagation import NoisePropagation
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.origin import HeightNoise
+from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import Noise, checked_noise
 
@@ -72,9 +73,9 @@ def vertex_uncertainty(surface: Surface, noise: float | Noise | None = None) -> 
     scale = _noise_variances(surface, record, noise)
     if not scale.any():
         return np.zeros(len(surface.vertices))
-    model = NoisePropagation.of(surface, record)
+    model = NoisePropagation.of(measured_surface(surface), record)
     deviations = np.sqrt(scale[surface.components] * model.variances())
-    deviations *= surface.camera.depth_per_unknown(model.depth)
+    deviations *= abs(surface.strength) * surface.camera.depth_per_unknown(model.depth)
     # A vertex without faces has no normals.
     deviations[np.bincount(surface.faces.ravel(), minlength=len(deviations)) == 0] = np.inf
     return deviations
@@ -88,12 +89,11 @@ def difference_of_heights(
     scale = _noise_variances(surface, record, noise)
     first, second = (_Point.of(surface, given, name) for given, name in ((a, "a"), (b, "b")))
     value = first.height - second.height
-    model = NoisePropagation.of(surface, record)
-    floating = model.gauge.floating
-    if first.part != second.part and (floating[first.part] or floating[second.part]):
+    model = NoisePropagation.of(measured_surface(surface), record)
+    if not model.determines(first.vertex, second.vertex):
         return HeightDifference(value, math.inf, surface.units)
     variance = model.variance(first.weights - second.weights) if scale.any() else np.zeros(len(scale))
-    return HeightDifference(value, math.sqrt(float(scale @ variance)), surface.units)
+    return HeightDifference(value, abs(surface.strength) * math.sqrt(float(scale @ variance)), surface.units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +144,12 @@ class _Point:
     """A point on a surface.
 
     ``height`` is its z; ``weights`` (N,) are the derivatives of that with respect to the unknown at the vertices, and
-    ``part`` is the connected part of the surface that it lies on.
+    ``vertex`` is one of those around it.
     """
 
     height: float
     weights: Float
-    part: int
+    vertex: int
 
     @classmethod
     def of(cls, surface: Surface, given: ArrayLike, name: str) -> _Point:
@@ -169,11 +169,11 @@ class _Point:
         weights = np.zeros(len(surface.vertices))
         if not surface.camera.is_central:
             weights[corners] = hats
-            return cls(float(hats @ depths), weights, int(surface.components[corners[0]]))
+            return cls(float(hats @ depths), weights, int(corners[0]))
         # Reciprocals of depths are linear on a face. The height is minus the depth, whose logarithm is the unknown.
         depth = 1 / float(hats @ (1 / depths))
         weights[corners] = -(depth**2) * hats / depths
-        return cls(-depth, weights, int(surface.components[corners[0]]))
+        return cls(-depth, weights, int(corners[0]))
 
 
 def _located(surface: Surface, position: Float, name: str) -> tuple[NDArray[np.int64], Float]:

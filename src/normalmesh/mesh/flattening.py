@@ -53,6 +53,8 @@ class Flattening:
         Extent of the surface over which it bows, the larger one of x and y.
     units
         Unit of lengths.
+    strength
+        Factor by which the heights were multiplied afterwards. All other numbers are those of before.
     """
 
     shape: str
@@ -62,6 +64,7 @@ class Flattening:
     bow: float
     width: float
     units: str
+    strength: float = 1.0
 
     @property
     def tilt(self) -> float:
@@ -74,9 +77,9 @@ class Flattening:
         return math.degrees(math.atan2(self.coefficients[1], self.coefficients[0])) % 360
 
     def heights(self, x: Float, y: Float, components: NDArray[np.int32]) -> Float:
-        """Return the heights (N,) taken away at positions (N,) of components (N,)."""
+        """Return what the heights (N,) lack at positions (N,) of components (N,)."""
         terms = _terms(self.shape, x - self.centre[0], y - self.centre[1])
-        heights: Float = terms @ self.coefficients + self.constants[components]
+        heights: Float = self.strength * (terms @ self.coefficients + self.constants[components])
         return heights
 
     def __str__(self) -> str:
@@ -95,6 +98,10 @@ def flattened(surface: Surface, shape: str) -> Surface:
         raise NormalMeshError(
             "flattening needs a surface of an orthographic camera: behind a pinhole, taking a plane away from the "
             "depths would bend straight lines; rotate the mesh instead"
+        )
+    if surface.repeats is not None:
+        raise NormalMeshError(
+            f"the surface repeats {surface.repeats}: flattening would part its copies; reconstruct it without tileable"
         )
     if surface.flattening is not None:
         raise NormalMeshError(f"the surface is flattened already ({surface.flattening}): flatten the one before")

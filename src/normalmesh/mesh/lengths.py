@@ -25,6 +25,8 @@ MILLIMETRES = {
 }
 #: Unit of positions on the screen.
 PIXELS = "px"
+#: Shortest and longest length, in any unit, that solids are computed with.
+SHORTEST, LONGEST = 1e-6, 1e9
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,14 @@ class Length:
         if isinstance(given, Length):
             return given
         if not isinstance(given, str):
-            return cls(checked_positive(given, name, expected))
+            return cls(_checked_length(given, name, expected))
         parts = re.fullmatch(r"(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([^\W\d_]*)", given.strip(), re.IGNORECASE)
         if parts is None:
             raise NormalMeshError(f"{name} must be {expected}, not {repr_for_error(given)}")
         unit = parts[2].lower() or None
         if unit not in (None, PIXELS, *MILLIMETRES):
             raise NormalMeshError(f"{name} has the unit {parts[2]!r}; known are px, µm, mm, cm, m and in")
-        return cls(checked_positive(float(parts[1]), name, expected), unit)
+        return cls(_checked_length(float(parts[1]), name, expected), unit)
 
     def in_unit(self, unit: str, pixel: float | None, name: str) -> float:
         """Return the length in a unit of length, in which a pixel has the side ``pixel``, if that is known."""
@@ -71,3 +73,11 @@ class Length:
 
     def __str__(self) -> str:
         return f"{self.value:g}{self.unit or ''}"
+
+
+def _checked_length(value: object, name: str, expected: str) -> float:
+    """Return a length within the bounds, or raise an error."""
+    number = checked_positive(value, name, expected)
+    if not SHORTEST <= number <= LONGEST:
+        raise NormalMeshError(f"{name} must lie between {SHORTEST:g} and {LONGEST:g}, not {number:g}")
+    return number

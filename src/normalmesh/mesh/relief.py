@@ -9,6 +9,7 @@ import numpy as np
 
 from normalmesh.arguments import checked_finite
 from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.mesh.flattening import restored
 from normalmesh.normals.camera import MAX_COORDINATE
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
@@ -41,13 +42,20 @@ def exaggerated_surface(surface: Surface, strength: float) -> Surface:
     check_parallel(surface.camera)
     if not np.abs(surface.vertices[:, 2]).max() * abs(strength) <= MAX_COORDINATE:
         raise NormalMeshError(f"strength is too large: heights may be at most {MAX_COORDINATE:.0e}")
-    jumps = surface.discontinuities
+    jumps, flattening = surface.discontinuities, surface.flattening
     return replace(
         surface,
         vertices=surface.vertices * [1.0, 1.0, strength],
         discontinuities=None if jumps is None else replace(jumps, jumps=jumps.jumps * strength),
+        flattening=None if flattening is None else replace(flattening, strength=flattening.strength * strength),
         strength=surface.strength * strength,
     )
+
+
+def measured_surface(surface: Surface) -> Surface:
+    """Return the surface as the normals have it: before it was flattened or exaggerated."""
+    whole = restored(surface)
+    return whole if whole.strength == 1 else exaggerated_surface(whole, 1 / whole.strength)
 
 
 def exaggerated_normals(normal_map: NormalMap, strength: float) -> NormalMap:

@@ -316,8 +316,9 @@ class Surface:
         Returns
         -------
         (N,) float64
-            In the unit of the surface, relative to the mean of each connected part (:attr:`components`); absolute for
-            parts that a prior holds, whose depths count as exact.
+            In the unit of the surface, relative to the mean of each connected part (:attr:`components`; parts that
+            meet across a side of a surface that repeats are one); absolute for parts that a prior holds, whose depths
+            count as exact. So does what :meth:`flattened` took away; :meth:`exaggerated` multiplies deviations, too.
 
         Raises
         ------
@@ -461,7 +462,7 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The camera is a pinhole, or the surface is flattened already.
+            The camera is a pinhole, or the surface repeats or is flattened already.
         """
         return flattened(self, shape)
 

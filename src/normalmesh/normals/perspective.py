@@ -24,6 +24,8 @@ Float = NDArray[np.float64]
 
 #: Shortest focal length (px), and how many of them the principal point may be away; beyond, rays run along the image.
 MIN_FOCAL_LENGTH, MAX_OFFSET = 1e-3, 1e6
+#: Least field of view in degrees, and least difference to a half-space.
+MIN_FOV = 1e-3
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Perspective(CentralCamera):
         }
         extent = extents[checked_choice(axis, extents, "axis")]
         angle = checked_positive(degrees, "degrees", expected := "a field of view between 0 and 180 degrees")
-        if angle >= 180:
+        if not MIN_FOV <= angle <= 180 - MIN_FOV:
             raise NormalMeshError(f"degrees must be {expected}, not {angle:g}")
         return cls.centred(extent / 2 / math.tan(math.radians(angle) / 2), (rows, columns))
 

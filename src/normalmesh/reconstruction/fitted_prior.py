@@ -49,7 +49,7 @@ class FittedPrior:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the depth: the record itself can be given as ``prior``."""
-        return np.array(self.depth, dtype, copy=True) if copy else np.asarray(self.depth, dtype)
+        return np.asarray(self.depth, dtype) if copy is None else np.array(self.depth, dtype, copy=copy)
 
 
 def fit_prior(
@@ -81,7 +81,7 @@ def fit_prior(
     Raises
     ------
     NormalMeshError
-        Fewer than three depths on the foreground, or heights that increase in the opposite direction.
+        Fewer than three depths on the foreground, or depths that increase in the opposite direction.
     """
     checked_instance(normal_map, NormalMap, "normal_map")
     given = np.asarray(checked_array(depth, "depth"), np.float64)
@@ -101,6 +101,11 @@ def fit_prior(
     prior[known] = np.where(fit.outlying, np.nan, factor * (given[known] + fit.shift))
     if normal_map.camera.is_central:
         prior[~(prior > 0)] = np.nan
+        if np.count_nonzero(prior > 0) < 3:
+            raise NormalMeshError(
+                "the depths contradict the normals: fitted to them, they are not positive; distances must grow away "
+                "from the viewer (are these disparities, or negated?)"
+            )
     return FittedPrior(prior, factor, factor * fit.shift, int(np.count_nonzero(fit.outlying)))
 
 

@@ -98,7 +98,10 @@ class Figures:
         if stages:
             headline.append(("Time", f"{sum(stages.values()):.2f} s"))
         texts = (*map(str, warnings), *_own_warnings(surface, diagnosis))
-        looks = [] if normal_map is None else _about_looks(measure_looks(surface.before_flattening, normal_map))
+        looks: ExplainedRows = []
+        # Faces that are smaller than pixels, as those of a grid of heights, have no pixels to be compared with.
+        if normal_map is not None and len(surface.faces) < normal_map.foreground:
+            looks = _about_looks(measure_looks(surface.before_flattening, normal_map))
         convention = "" if diagnosis is None else str(diagnosis)
         return cls(headline, details, stages, tuple(dict.fromkeys(texts)), convention, looks)
 
