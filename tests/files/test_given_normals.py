@@ -12,6 +12,7 @@ from PIL import Image
 import normalmesh as nm
 from normalmesh.decimation.stopping import DEFAULT_COMPRESSION, StoppingRule
 from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.files.given_normals import given_array
 
 TRUTH = Medallion(48).normal_map
 
@@ -67,6 +68,7 @@ def test_tensors():
         warnings.simplefilter("error")
         assert same(nm.read_normal_map(tensor), expected)
         assert same(nm.read_normal_map(tensor.permute(2, 0, 1).requires_grad_()), expected)
+    np.testing.assert_array_equal(given_array(tensor.bfloat16()), tensor.bfloat16().float())
 
 
 def test_options_apply_to_arrays():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,13 @@ def camera_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def reject_several(names: Collection[str]) -> None:
+    """Raise a usage error if several of the options that exclude each other, by their parameters, are given."""
+    if len(names) > 1:
+        given = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise click.UsageError(f"give only one of {given}")
+
+
 @dataclass(frozen=True)
 class CameraChoice:
     """The options of the camera as given, of which at most one may be; ``pixel_size`` is for orthographic ones."""
@@ -64,9 +71,7 @@ class CameraChoice:
     pixel_size: float | None = None
 
     def __post_init__(self) -> None:
-        given = [f"--{name.replace('_', '-')}" for name, value in vars(self).items() if value is not None]
-        if len(given) > 1:
-            raise click.UsageError(f"give only one of {', '.join(given)}")
+        reject_several([name for name, value in vars(self).items() if value is not None])
 
     @property
     def is_given(self) -> bool:

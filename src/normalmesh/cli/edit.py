@@ -10,6 +10,7 @@ import click
 
 from normalmesh.cli.camera_options import CameraChoice, camera_as_dict, image_size
 from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.number_types import number_or_percentage
 from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, path_text
@@ -24,10 +25,7 @@ def factor_or_size(value: str) -> float | tuple[int, int]:
     text = value.strip().lower()
     if "x" in text or "×" in text:
         return image_size(text)
-    try:
-        factor = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        factor = 0.0
+    factor = number_or_percentage(text)
     if not 0 < factor < 1e6:
         raise click.BadParameter(f"{value!r} is neither a factor such as 0.5 or 50% nor a size such as 640x480")
     return factor

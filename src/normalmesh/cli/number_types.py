@@ -1,4 +1,4 @@
-"""Types of numbers that options take."""
+"""Numbers that options take."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ class Positive(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
+
+
+def number_or_percentage(value: str) -> float:
+    """Parse a number such as 0.5, or a percentage such as 50%; NaN for anything else."""
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        return math.nan
+    return number / 100 if text.endswith("%") else number

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.number_types import Positive
+from normalmesh.cli.number_types import Positive, number_or_percentage
 
 if TYPE_CHECKING:
     from normalmesh.cli.inputs import Task
@@ -29,11 +29,9 @@ def relief_strength(value: str) -> float:
     from normalmesh.errors import NormalMeshError
     from normalmesh.mesh.relief import checked_strength
 
-    text = value.strip()
     try:
-        number = float(text.removesuffix("%"))
-        return checked_strength(number / 100 if text.endswith("%") else number)
-    except (ValueError, NormalMeshError):
+        return checked_strength(number_or_percentage(value))
+    except NormalMeshError:
         raise click.BadParameter(f"{value!r} is not a factor of the relief, such as 0.5 or 2") from None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import CameraChoice
+from normalmesh.cli.camera_options import CameraChoice, reject_several
 from normalmesh.cli.print_options import reject_print_conflicts
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Settings:
     tile: str | None = None
 
     def __post_init__(self) -> None:
-        _reject_several(self.rule)
+        reject_several(self.rule)
         reject_print_conflicts(self)
         for name in NOT_IN_TILES if self.tiling is not None else ():
             if getattr(self, name) not in (None, False):
@@ -174,9 +174,3 @@ class Settings:
         if self.max_angle is not None or self.max_error is not None:
             return [nm.reconstruct_within(normal_map, **self.rule, **options)]
         return [nm.reconstruct(normal_map, **self.rule, **options)]
-
-
-def _reject_several(given: dict[str, Any]) -> None:
-    if len(given) > 1:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.UsageError(f"give only one of {names}")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from normalmesh.cli.camera_options import camera_options
-from normalmesh.cli.number_types import Positive
+from normalmesh.cli.number_types import Positive, number_or_percentage
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,12 +72,8 @@ def byte_size(value: str) -> float:
 
 def compression(value: str) -> float:
     """Parse the fraction of vertices to remove: 98, 98% or 0.98."""
-    text = value.strip()
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = math.nan
-    fraction = number / 100 if number >= 1 or text.endswith("%") else number
+    number = number_or_percentage(value)
+    fraction = number / 100 if number >= 1 and "%" not in value else number
     if not 0 < fraction < 1:
         raise click.BadParameter(f"{value!r} is not in the range between 0 and 100 percent, such as 98 or 0.98")
     return fraction

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,10 +195,10 @@ def _slope_names(shapes: Shapes) -> tuple[str, str] | None:
     return None
 
 
-def _normals_of_slopes(path: Path, p: NDArray[np.generic], q: NDArray[np.generic]) -> NDArray[np.float32]:
+def _normals_of_slopes(path: Path, p: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float32]:
     if p.dtype.kind != "f" or q.dtype.kind != "f":
         raise unusable(path, f"slopes must be floats, not {p.dtype} and {q.dtype}")
-    return normals_of_gradients(p.astype(np.float64), q.astype(np.float64))
+    return normals_of_gradients(p, q)
 
 
 def is_mask_name(name: str) -> bool:

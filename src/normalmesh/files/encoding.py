@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error
 from normalmesh.files.precision import depth_tolerance, rounding, warn_of_rounding
+from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.temporary_files import steps, temporary_path
 
 Float32 = NDArray[np.float32]
@@ -91,8 +92,11 @@ def encode_png(image: NDArray[np.unsignedinteger]) -> bytes:
 def _integers(normals: Float32, mask: NDArray[np.bool_], bits: int) -> NDArray[np.unsignedinteger]:
     """Return normals (H, W, 3) and mask as channels (H, W, 4) of unsigned integers."""
     most = 2**bits - 1
-    channels = np.round((normals.astype(np.float64) + 1) / 2 * most)
-    return np.dstack([channels, most * mask]).astype(np.uint8 if bits == 8 else np.uint16)
+    channels = np.empty((*mask.shape, 4), np.uint8 if bits == 8 else np.uint16)
+    for rows in row_blocks(mask.shape):
+        channels[rows, :, :3] = np.round((normals[rows].astype(np.float64) + 1) / 2 * most)
+        channels[rows, :, 3] = most * mask[rows]
+    return channels
 
 
 def _normals_png(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
 
+#: The program that files name.
+GENERATOR = "normalmesh"
 #: Grey and roughness of a surface without texture: matt, so that shape shows.
 GREY = 0.8
 ROUGHNESS = 0.8
@@ -69,7 +71,7 @@ class GlbFile:
         """
         primitive = {"attributes": attributes, "indices": faces, "material": 0}
         tree: dict[str, Any] = {
-            "asset": {"version": "2.0", "generator": "normalmesh"},
+            "asset": {"version": "2.0", "generator": GENERATOR},
             "scene": 0,
             "scenes": [{"nodes": [0]}],
             "nodes": [{"name": name, "mesh": 0, **node}],

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_bool, checked_positive
 from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.files.glb import GENERATOR
 from normalmesh.mesh.lengths import MILLIMETRES
 
 Float: TypeAlias = NDArray[np.float64]
 #: What can be asked for: ``"auto"``, ``"none"`` or metres per unit of the surface.
 Scale: TypeAlias = Literal["auto", "none"] | float
 
-#: The program that files name, and the name of its notes in the extras of a node.
-GENERATOR = "normalmesh"
+#: The name of what the extras of a node say about its placement.
+NOTES = "normalmesh"
 EXPECTED = "'auto', 'none' or a positive number"
 _FORMULA = "position = POSITION + origin, in units; in the scene: scale * (position - centre)"
 
@@ -66,7 +67,7 @@ class Placement:
         }
         placed: dict[str, Any] = {"translation": shift.tolist()} if shift.any() else {}
         placed |= {"scale": [self.scale] * 3} if self.scale != 1 else {}
-        return {**placed, "extras": {GENERATOR: notes}}
+        return {**placed, "extras": {NOTES: notes}}
 
 
 def without_placement(content: bytes) -> bytes:
@@ -76,7 +77,7 @@ def without_placement(content: bytes) -> bytes:
     if tree.get("asset", {}).get("generator") != GENERATOR:
         return content
     for node in tree.get("nodes", []):
-        notes = node.get("extras", {}).get(GENERATOR)
+        notes = node.get("extras", {}).get(NOTES)
         if notes is not None:
             origin = np.array(notes["origin"], np.float64)
             if origin.shape != (3,) or not np.isfinite(origin).all():

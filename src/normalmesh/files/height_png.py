@@ -28,6 +28,7 @@ from normalmesh.files.formats import file_format, mapped, read_text, reading, un
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
+from normalmesh.runtime.row_blocks import row_blocks
 
 #: Largest value of 16 bit.
 WHITE = 65535
@@ -141,14 +142,17 @@ def height_png_files(path: Path, depth: NDArray[np.floating], about: HeightRange
     known = np.isfinite(depth)
     if not known.any():
         raise NormalMeshError(f"{path_text(path)}: there is no height to write")
-    low, high = float(depth[known].min()), float(depth[known].max())
+    low = float(depth.min(where=known, initial=np.inf))
+    high = float(depth.max(where=known, initial=-np.inf))
     if high - low <= FLAT * max(abs(low), abs(high)):
         low = high
     first, last = (low, high) if about.K is None else (high, low)
     step = (last - first) / (WHITE - 1)
     about = replace(about, black=first - step, white=last)
     values = np.zeros(depth.shape, np.uint16)
-    values[known] = np.round((depth[known] - first) / step + 1 if step else WHITE)
+    for rows in row_blocks(depth.shape):
+        here = known[rows]
+        values[rows][here] = np.round((depth[rows][here] - first) / step + 1 if step else WHITE)
     description = about.description(path.name, (depth.shape[0], depth.shape[1]))
     text = json.dumps(description, ensure_ascii=False)
     image = _with_text(encode_png(values), {KEYWORD: text, b"Description": about.formula})

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import Files
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile, surface_extras
-from normalmesh.files.glb_placement import GENERATOR, Placement, Scale, without_placement
+from normalmesh.files.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, surface_extras
+from normalmesh.files.glb_placement import Placement, Scale, without_placement
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
 from normalmesh.files.textures import JPEG

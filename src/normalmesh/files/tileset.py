@@ -26,7 +26,7 @@ from normalmesh.decimation.thinning import Part
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_target, folder_written_aside, write_new
 from normalmesh.files.clashes import reject_inputs
-from normalmesh.files.glb import GREY, ROUGHNESS, GlbFile, surface_extras
+from normalmesh.files.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, surface_extras
 from normalmesh.files.tile_texture import TileTexture
 from normalmesh.files.tile_tree import MAX_FACES, Tile, TileTree
 from normalmesh.mesh import _surface
@@ -41,8 +41,6 @@ Float = NDArray[np.float64]
 
 #: The file that lists the tiles, and the folder of their contents.
 TILESET, CONTENTS = "tileset.json", "tiles"
-#: The program that the description names: its tilesets may be replaced.
-GENERATOR = "normalmesh"
 #: Bits of a position in single precision.
 BITS = 24
 

@@ -13,9 +13,12 @@ from normalmesh.arguments import checked_int
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.slopes import normals_of_slopes, slopes_of
+from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.solvers.sparse_system import PreparedSystem
 
 Mask = NDArray[np.bool_]
+#: Bytes for each pixel of the map: slopes, and the map that has them.
+PIXEL_BYTES = 90
 #: Steps to the four neighbours of a pixel: down and right.
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
@@ -27,6 +30,7 @@ def filled_map(normal_map: NormalMap, mask: ArrayLike | None, largest: int | Non
     holes = _holes(normal_map.mask, wanted, largest)
     if not holes.any():
         return normal_map
+    require_memory(PIXEL_BYTES * holes.size, "filling holes of the map", "crop it before")
     slopes = slopes_of(normal_map.normals, normal_map.camera)
     matrix, sums = _equations(holes, normal_map.mask, slopes)
     rows, columns = np.nonzero(holes)

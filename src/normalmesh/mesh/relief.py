@@ -12,6 +12,7 @@ from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.mesh.flattening import restored
 from normalmesh.normals.camera import MAX_COORDINATE
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
@@ -59,7 +60,10 @@ def measured_surface(surface: Surface) -> Surface:
 
 def exaggerated_normals(normal_map: NormalMap, strength: float) -> NormalMap:
     """Return the normals of the surface with all heights multiplied: slopes are multiplied, too."""
-    # The slopes along x and y are −n_x/n_z and −n_y/n_z.
-    normals = normal_map.normals.astype(np.float64) * [strength, strength, 1.0]
-    normals /= np.maximum(np.linalg.norm(normals, axis=2, keepdims=True), np.finfo(np.float64).tiny)
-    return NormalMap.cleaned(normals.astype(np.float32), normal_map.mask, normal_map.camera, normal_map.repairs)
+    normals = np.empty_like(normal_map.normals)
+    for rows in row_blocks(normal_map.shape):
+        # The slopes along x and y are −n_x/n_z and −n_y/n_z.
+        scaled = normal_map.normals[rows].astype(np.float64) * [strength, strength, 1.0]
+        lengths = np.linalg.norm(scaled, axis=2, keepdims=True)
+        normals[rows] = scaled / np.maximum(lengths, np.finfo(np.float64).tiny)
+    return NormalMap.cleaned(normals, normal_map.mask, normal_map.camera, normal_map.repairs)

@@ -128,18 +128,17 @@ class Surface:
 
     def _check_origin(self) -> None:
         """Raise an error if a report is of another type."""
-        if self.integration is not None:
-            checked_instance(self.integration, Integration, "integration")
-        if self.decimation is not None and not isinstance(self.decimation, Remeshing):
-            checked_instance(self.decimation, Decimation, "decimation")
-        if self.discontinuities is not None:
-            checked_instance(self.discontinuities, Discontinuities, "discontinuities")
-        if self.coverage is not None:
-            checked_instance(self.coverage, Coverage, "coverage")
-        if self.repeats is not None:
-            checked_instance(self.repeats, Repeats, "repeats")
-        if self.flattening is not None:
-            checked_instance(self.flattening, Flattening, "flattening")
+        kinds: dict[str, type] = {
+            "integration": Integration,
+            "decimation": Remeshing if isinstance(self.decimation, Remeshing) else Decimation,
+            "discontinuities": Discontinuities,
+            "coverage": Coverage,
+            "repeats": Repeats,
+            "flattening": Flattening,
+        }
+        for name, kind in kinds.items():
+            if (report := getattr(self, name)) is not None:
+                checked_instance(report, kind, name)
 
     @classmethod
     def from_unknown(
@@ -366,24 +365,21 @@ class Surface:
     ) -> None:
         """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``, or as 3D Tiles to a folder.
 
-        Vertices keep their number and order (STL has none) and are stored as float32 (OBJ as text), in the unit of
-        the surface. All but STL carry normals and texture coordinates. The node of a GLB file scales and moves them: to
-        metres, the unit of glTF, and with the centre of the bounding box at the origin, see ``scale`` and ``centred``.
-        Commands and functions of normalmesh read such a file in the coordinates of the surface again. So far from the
-        origin that float32 would round them by more than a thousandth of a pixel, PLY stores float64, and GLB positions
-        relative to the translation of its node; STL cannot, and warns.
+        Vertices keep their number and order (STL has none), in the unit of the surface, as float32 (OBJ: text). Where
+        that would round them by more than a thousandth of a pixel, PLY stores float64, GLB an origin apart; STL warns.
+        The scene of a GLB file is in metres and centred, see ``scale`` and ``centred``; normalmesh reads it in the
+        coordinates of the surface again.
 
-        Readers interpolate texture coordinates linearly over a face in space. Behind a pinhole that is not quite linear
-        in the image: within a face a texture is off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels for an edge of L
-        pixels between the depths d₁ and d₂. The normal texture accounts for this, colours do not.
+        All but STL carry normals and texture coordinates, which readers interpolate linearly in space. Behind a pinhole
+        colours are therefore off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels within a face, for an edge of L pixels
+        between the depths d₁ and d₂; the normal texture accounts for this.
 
-        A path that ends with a separator, or that is a folder without suffix, is for 3D Tiles 1.1: ``tileset.json`` and
-        GLB tiles of up to about 100 000 faces, with levels of detail that fit together without cracks, for surfaces too
-        large for one file. The coordinates of the tileset, whose z is up, are those of the surface, and its geometric
-        errors have the same unit. The folder must be new, empty, or a tileset of this function, which is replaced.
+        A path that ends with a separator, or that is a folder without suffix, is for 3D Tiles 1.1, for surfaces too
+        large for one file: ``tileset.json`` and GLB tiles of up to about 100 000 faces, with levels of detail that fit
+        without cracks. Coordinates, with z up, and geometric errors are in the unit of the surface. The folder must be
+        new, empty, or a tileset of this function, which is replaced.
 
-        No incomplete file is left behind: the file, the MTL and PNG of an OBJ, or the folder, replace old ones only
-        when all of them are complete.
+        Old files, with the MTL and PNG of an OBJ, are replaced only when all new ones are complete.
 
         Parameters
         ----------
@@ -544,60 +540,31 @@ class Surface:
         return trimesh_of(self)
 
     def to_open3d(self) -> TriangleMesh:
-        """Return an Open3D mesh of the same vertices and faces, with normals and texture coordinates.
-
-        It is an ``open3d.geometry.TriangleMesh``. Open3D is the extra ``normalmesh[open3d]``.
-        """
+        """Return an ``open3d.geometry.TriangleMesh``, like :meth:`to_trimesh`; needs ``normalmesh[open3d]``."""
         from normalmesh.files.mesh_libraries import open3d_of
 
         return open3d_of(self)
 
     def to_pyvista(self) -> pyvista.PolyData:
-        """Return a ``pyvista.PolyData`` of the same vertices and faces, with normals and texture coordinates.
-
-        PyVista is the extra ``normalmesh[view3d]``.
-        """
+        """Return a ``pyvista.PolyData``, like :meth:`to_trimesh`; needs ``normalmesh[view3d]``."""
         from normalmesh.files.mesh_libraries import pyvista_of
 
         return pyvista_of(self)
 
     def to_meshio(self) -> meshio.Mesh:
-        """Return a ``meshio.Mesh`` of the same vertices and faces, with normals.
-
-        meshio, which writes many formats of simulation programs, is the extra ``normalmesh[meshio]``.
-        """
+        """Return a ``meshio.Mesh``, for formats of simulation programs, with normals; needs ``normalmesh[meshio]``."""
         from normalmesh.files.mesh_libraries import meshio_of
 
         return meshio_of(self)
 
     def plot(self) -> tuple[Axes, Axes]:
-        """Plot the shaded surface and its wireframe side by side with matplotlib.
-
-        Returns
-        -------
-        tuple of two matplotlib.axes.Axes
-
-        Raises
-        ------
-        NormalMeshError
-            Matplotlib is not installed: ``pip install normalmesh[plots]``.
-        """
+        """Plot the shaded surface and its wireframe side by side with matplotlib; needs ``normalmesh[plots]``."""
         from normalmesh.pictures.plots import plot_surface
 
         return plot_surface(self)
 
     def view(self) -> pyvista.Plotter:
-        """Show the surface in a PyVista plotter; ``surface.view().show()`` opens its window.
-
-        Returns
-        -------
-        pyvista.Plotter
-
-        Raises
-        ------
-        NormalMeshError
-            PyVista is not installed: ``pip install normalmesh[view3d]``.
-        """
+        """Show the surface in a PyVista plotter, whose ``show()`` opens a window; needs ``normalmesh[view3d]``."""
         from normalmesh.pictures import pyvista_view
 
         return pyvista_view(self)

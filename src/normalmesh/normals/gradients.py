@@ -11,6 +11,7 @@ from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
+from normalmesh.runtime.row_blocks import row_blocks
 
 
 def from_gradients(
@@ -64,9 +65,11 @@ def from_gradients(
 def normals_of_gradients(p: NDArray[np.floating], q: NDArray[np.floating]) -> NDArray[np.float32]:
     """Return the unit vectors (H, W, 3) along (−p, −q, 1) for slopes (H, W); NaN where one of them is not finite."""
     normals = np.empty((*p.shape, 3), np.float32)
-    with np.errstate(invalid="ignore", over="ignore"):
-        length = np.hypot(np.hypot(p, q, dtype=np.float64), 1)
-        for axis, component in enumerate((-p, -q, 1)):
-            normals[..., axis] = component / length
-    normals[~np.isfinite(length)] = np.nan
+    for rows in row_blocks(p.shape):
+        along_x, along_y = p[rows].astype(np.float64), q[rows].astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            length = np.hypot(np.hypot(along_x, along_y), 1)
+            for axis, component in enumerate((-along_x, -along_y, 1)):
+                normals[rows, :, axis] = component / length
+        normals[rows][~np.isfinite(length)] = np.nan
     return normals

@@ -16,8 +16,8 @@ from normalmesh.runtime.memory_budget import require_memory
 
 #: Share of a pixel that may be missing at the last row or column without another one: rounding of factors.
 NOTHING = 1e-9
-#: Bytes that a new pixel takes: slopes, their weights, normals and temporary arrays.
-PIXEL_BYTES = 100
+#: Bytes that a new pixel takes, for slopes, their weights, normals and temporary arrays, and an old one, for slopes.
+NEW_BYTES, OLD_BYTES = 60, 40
 
 
 def resized_map(normal_map: NormalMap, size: float | tuple[int, int]) -> NormalMap:
@@ -26,7 +26,8 @@ def resized_map(normal_map: NormalMap, size: float | tuple[int, int]) -> NormalM
     if (down, across) == (1, 1):
         return normal_map
     camera = normal_map.camera.resampled(across, down)
-    require_memory(PIXEL_BYTES * math.prod(shape), "the resized map", "choose a smaller size")
+    needed = NEW_BYTES * math.prod(shape) + OLD_BYTES * normal_map.mask.size
+    require_memory(needed, "the resized map", "choose a smaller size, or crop the map before")
     inside = normal_map.mask.astype(np.float32)
     lengths = list(zip(normal_map.shape, shape, (down, across), strict=True))
     area_rows, area_columns = (_area_weights(*length) for length in lengths)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from normalmesh.arguments import checked_path
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.files.arrays import read_npz_arrays
+from normalmesh.files.given_normals import without_tensor
 from normalmesh.files.normal_maps import camera_from
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
@@ -133,12 +134,8 @@ def _arrays(output: Mapping[str, Any] | str | PathLike[str]) -> dict[str, NDArra
 
 def _array(value: Any, name: str) -> NDArray[Any]:
     """Return an array or a tensor as an array."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        # NumPy has no bfloat16.
-        value = value.float().numpy() if value.is_floating_point() else value.numpy()
     try:
-        array = np.asarray(value)
+        array = np.asarray(without_tensor(value))
     except (TypeError, ValueError) as error:
         raise NormalMeshError(f"{name} must be an array of numbers, not {repr_for_error(value)}") from error
     if array.dtype.kind not in "bfiu":
