@@ -251,6 +251,7 @@ class Surface:
         NormalMeshError
             The factor is 0 or not finite, or the camera is perspective.
         """
+        self.check_arrays()
         return exaggerated_surface(self, strength)
 
     def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
@@ -295,6 +296,7 @@ class Surface:
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[ScreenMesh, NDArray[np.int32]]:
         """Return the mesh in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""
+        self.check_arrays()
         rows, columns = self.shape if shape is None else checked_image_shape(shape)
         screen = self.screen
         if (rows, columns) != self.shape:
@@ -328,6 +330,7 @@ class Surface:
         """
         from normalmesh.integration.uncertainty import vertex_uncertainty
 
+        self.check_arrays()
         return vertex_uncertainty(self, noise)
 
     def height_difference(self, a: ArrayLike, b: ArrayLike, noise: float | Noise | None = None) -> HeightDifference:
@@ -353,6 +356,7 @@ class Surface:
         """
         from normalmesh.integration.uncertainty import difference_of_heights
 
+        self.check_arrays()
         return difference_of_heights(self, a, b, noise)
 
     def save(
@@ -468,6 +472,7 @@ class Surface:
         NormalMeshError
             The camera is a pinhole, or the surface is flattened already.
         """
+        self.check_arrays()
         return flattened(self, shape)
 
     @property
@@ -503,6 +508,7 @@ class Surface:
         """
         from normalmesh.mesh.solid import solid_of
 
+        self.check_arrays()
         return solid_of(self, thickness, width)
 
     @classmethod
