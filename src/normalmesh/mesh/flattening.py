@@ -99,6 +99,11 @@ def flattened(surface: Surface, shape: str) -> Surface:
             "flattening needs a surface of an orthographic camera: behind a pinhole, taking a plane away from the "
             "depths would bend straight lines; rotate the mesh instead"
         )
+    if surface.repeats is not None:
+        raise NormalMeshError(
+            "a surface that repeats cannot be flattened: its opposite sides would no longer meet; its mean slope is "
+            "taken away already"
+        )
     if surface.flattening is not None:
         raise NormalMeshError(f"the surface is flattened already ({surface.flattening}): flatten the one before")
     found = _fit(surface, shape)

@@ -470,7 +470,7 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The camera is a pinhole, or the surface is flattened already.
+            The camera is a pinhole, the surface repeats, or it is flattened already.
         """
         self.check_arrays()
         return flattened(self, shape)
