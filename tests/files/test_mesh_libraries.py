@@ -128,6 +128,15 @@ def test_meshes_that_are_refused(mesh, camera, message):
         Surface.from_mesh(mesh, camera)
 
 
+def test_faces_that_are_no_triangles_are_refused():
+    meshio, pyvista = library("meshio"), library("pyvista")
+    points = np.array([[1.0, -1, 0], [2, -1, 0], [2, -2, 0], [1, -2, 0]])
+    with pytest.raises(NormalMeshError, match="triangles, but has quad: triangulate it"):
+        Surface.from_mesh(meshio.Mesh(points, [("quad", [[0, 1, 2, 3]]), ("triangle", [[0, 1, 2]])]))
+    with pytest.raises(NormalMeshError, match="must be a mesh of trimesh, Open3D, PyVista"):
+        Surface.from_mesh(pyvista.ImageData(dimensions=(4, 4, 1)))
+
+
 @pytest.mark.parametrize(("name", "extra"), [("open3d", "open3d"), ("pyvista", "view3d"), ("meshio", "meshio")])
 def test_the_error_names_the_extra(monkeypatch, name, extra):
     monkeypatch.setitem(sys.modules, name, None)

@@ -13,6 +13,7 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.integration.noise_propagation import NoisePropagation
 from normalmesh.integration.uncertainty import HeightDifference
 from normalmesh.normals.noise import Noise
+from thread_counts import on_one_and_on_several
 
 SHAPE = 64, 80
 DRAWS = 250
@@ -232,3 +233,15 @@ def test_surface_that_repeats_is_as_certain_as_sampled_noise():
         assert difference.standard_deviation == pytest.approx(sampled, rel=0.25)
     twins = surface.repeats.wrap(surface.mesh).twins
     assert np.array_equal(found[twins[:, 0]], found[twins[:, 1]])
+
+
+def test_deviations_do_not_depend_on_the_number_of_threads():
+    normal_map = nm.NormalMap(_normals(), camera=CAMERAS["orthographic"])
+    surface = nm.reconstruct(normal_map, tileable=True, compression=0.9, noise=1.0)
+
+    def found() -> tuple[np.ndarray, float]:
+        return surface.uncertainty(), surface.height_difference(3, 40).standard_deviation
+
+    (alone, between), (several, same) = on_one_and_on_several(found)
+    assert np.array_equal(alone, several)
+    assert between == same

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from normalmesh import NormalMeshError, NormalMeshWarning, Orthographic, Perspective, ScreenMesh, Surface
-from normalmesh.mesh.repeats import Repeats
+from normalmesh import NormalMeshError, NormalMeshWarning, Orthographic, Perspective, Repeats, ScreenMesh, Surface
 
 PIXEL = 0.1
 
@@ -59,6 +58,8 @@ def test_components_share_the_tilt_and_lose_their_offsets():
 
 def test_what_cannot_be_flattened():
     surface, _ = tilted(np.ones((4, 4)))
+    with pytest.raises(NormalMeshError, match="opposite sides would no longer meet"):
+        replace(surface, repeats=Repeats(True, True, (4, 4))).flattened("plane")
     with pytest.raises(NormalMeshError, match="plane, quadratic"):
         surface.flattened("cubic")
     with pytest.raises(NormalMeshError, match="flattened already"):

@@ -185,12 +185,19 @@ def test_what_depends_on_arrays_follows_them() -> None:
 def test_what_was_written_is_checked_before_it_is_used(tmp_path, name, value, message) -> None:
     surface = Surface(**TRIANGLE)
     getattr(surface, name)[:] = value
-    for use in (lambda: surface.face_normals, lambda: surface.vertex_normals, lambda: surface.save(tmp_path / "s.ply")):
+    for use in (
+        lambda: surface.face_normals,
+        lambda: surface.vertex_normals,
+        lambda: surface.save(tmp_path / "s.ply"),
+        surface.depth_map,
+        lambda: surface.exaggerated(2.0),
+        lambda: surface.flattened("plane"),
+        lambda: surface.solid(1),
+        lambda: surface.uncertainty(1.0),
+        lambda: surface.height_difference(0, 1, 1.0),
+    ):
         with pytest.raises(NormalMeshError, match=message):
             use()
-    if name == "faces":
-        with pytest.raises(NormalMeshError, match=message):
-            surface.depth_map()
 
 
 def test_it_reads_well() -> None:

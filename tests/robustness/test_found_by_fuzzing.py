@@ -135,7 +135,8 @@ def test_tolerance_on_a_ring_that_coarse_meshes_do_not_cover():
     chain = Chain(ring, ("checkerboard", 1), ((0, (0.0, 0.0, 0.0)),), (1.0,), "within", (("max_angle", 1.0),), ".ply")
     with pytest.warns(ShortfallWarning, match="a mean angle of 1° is out of reach"):
         surface = reconstruct_within(chain.normal_map(), max_angle=1.0)
-    assert not surface.decimation.tolerance.met
+    assert surface.decimation.tolerance.missed == ["max_angle"]
+    check_surface(surface, chain.normal_map())
 
 
 @pytest.mark.parametrize(
@@ -174,3 +175,18 @@ def test_contradictory_points_on_a_single_face():
     surface = reconstruct(normal_map, vertices=3, prior=[[0.3, 0.3, 0.0], [0.6, 0.6, 1.0]])
     assert len(surface.faces) == 1
     assert surface.depth_map() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("factor", "message"), [(1.7e308, "more pixels than any memory holds"), (1e-9, "no foreground is left")]
+)
+def test_resizing_by_an_extreme_factor(factor, message):
+    normal_map = NormalMap(np.tile([0.0, 0.0, 1.0], (4, 5, 1)))
+    with pytest.raises(NormalMeshError, match=message):
+        normal_map.resize(factor)
+
+
+def test_exaggerating_beyond_the_largest_number():
+    surface = reconstruct(NormalMap(np.tile([0.6, 0.0, 0.8], (4, 5, 1))))
+    with pytest.raises(NormalMeshError, match="strength is too large"):
+        surface.exaggerated(1.7e308)

@@ -5,9 +5,9 @@ from fuzz import TARGETS
 from hypothesis import HealthCheck, given, settings
 
 #: Number of inputs, which take some seconds.
-INPUTS = {"files": 400, "chain": 150, "commands": 80, "measurements": 300, "truth": 200}
+INPUTS = {"files": 400, "chain": 150, "commands": 80, "measurements": 300, "operations": 250, "truth": 200}
 #: Least fraction of the inputs that must not be refused: if all were, nothing behind the checks would be tested.
-ACCEPTED = {"files": 0.1, "chain": 0.3, "commands": 0.1, "measurements": 0.4, "truth": 0.9}
+ACCEPTED = {"files": 0.1, "chain": 0.3, "commands": 0.1, "measurements": 0.4, "operations": 0.3, "truth": 0.9}
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -106,6 +106,17 @@ def test_true_shows_a_bar(work, monkeypatch):
     assert sys.stderr is terminal
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_no_bar_without_a_standard_error(closed, monkeypatch):
+    stream = io.StringIO() if closed else None
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress_shown(True) as report:
+        report(Step(0.0, "collapse"))
+        report(Step(1.0, "done"))
+
+
 def test_the_bar_is_removed_after_an_error(monkeypatch):
     terminal = with_terminal(monkeypatch)
 

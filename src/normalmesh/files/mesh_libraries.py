@@ -117,12 +117,21 @@ def _mesh_arrays(mesh: Any) -> tuple[NDArray[Any], NDArray[Any], str | None]:
         mesh = mesh.to_legacy()
     if hasattr(mesh, "vertices") and hasattr(mesh, "triangles"):  # Open3D
         return np.asarray(mesh.vertices), np.asarray(mesh.triangles), None
-    if hasattr(mesh, "points") and hasattr(mesh, "triangulate"):  # PyVista
+    if hasattr(mesh, "points") and hasattr(type(mesh), "regular_faces"):  # PyVista
         triangles = mesh if mesh.is_all_triangles else mesh.triangulate()
         return triangles.points, triangles.regular_faces, None
     if hasattr(mesh, "points") and hasattr(mesh, "get_cells_type"):  # meshio
-        return mesh.points, mesh.get_cells_type("triangle"), None
+        return mesh.points, _meshio_triangles(mesh), None
     raise NormalMeshError(f"mesh must be {EXPECTED}, not {repr_for_error(mesh)}")
+
+
+def _meshio_triangles(mesh: Mesh) -> NDArray[Any]:
+    """Return the faces (M, 3) of a meshio mesh, or raise an error if it has others than triangles."""
+    others = sorted({cells.type for cells in mesh.cells} - {"triangle", "line", "vertex"})
+    if others:
+        raise NormalMeshError(f"mesh must consist of triangles, but has {', '.join(others)}: triangulate it before")
+    triangles: NDArray[Any] = mesh.get_cells_type("triangle")
+    return triangles
 
 
 def _library(name: str, title: str, extra: str) -> Any:

@@ -101,7 +101,8 @@ def flattened(surface: Surface, shape: str) -> Surface:
         )
     if surface.repeats is not None:
         raise NormalMeshError(
-            f"the surface repeats {surface.repeats}: flattening would part its copies; reconstruct it without tileable"
+            "a surface that repeats cannot be flattened: its opposite sides would no longer meet; its mean slope is "
+            "taken away already"
         )
     if surface.flattening is not None:
         raise NormalMeshError(f"the surface is flattened already ({surface.flattening}): flatten the one before")

@@ -40,7 +40,7 @@ def exaggerated_surface(surface: Surface, strength: float) -> Surface:
     """Return the surface with all heights multiplied; see :meth:`Surface.exaggerated`."""
     strength = checked_strength(strength)
     check_parallel(surface.camera)
-    if not np.abs(surface.vertices[:, 2]).max() * abs(strength) <= MAX_COORDINATE:
+    if not float(np.abs(surface.vertices[:, 2]).max()) * abs(strength) <= MAX_COORDINATE:
         raise NormalMeshError(f"strength is too large: heights may be at most {MAX_COORDINATE:.0e}")
     jumps, flattening = surface.discontinuities, surface.flattening
     return replace(

@@ -250,6 +250,7 @@ class Surface:
         NormalMeshError
             The factor is 0 or not finite, or the camera is perspective.
         """
+        self.check_arrays()
         return exaggerated_surface(self, strength)
 
     def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
@@ -294,6 +295,7 @@ class Surface:
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[ScreenMesh, NDArray[np.int32]]:
         """Return the mesh in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""
+        self.check_arrays()
         rows, columns = self.shape if shape is None else checked_image_shape(shape)
         screen = self.screen
         if (rows, columns) != self.shape:
@@ -327,6 +329,7 @@ class Surface:
         """
         from normalmesh.integration.uncertainty import vertex_uncertainty
 
+        self.check_arrays()
         return vertex_uncertainty(self, noise)
 
     def height_difference(self, a: ArrayLike, b: ArrayLike, noise: float | Noise | None = None) -> HeightDifference:
@@ -352,6 +355,7 @@ class Surface:
         """
         from normalmesh.integration.uncertainty import difference_of_heights
 
+        self.check_arrays()
         return difference_of_heights(self, a, b, noise)
 
     def save(
@@ -462,8 +466,9 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The camera is a pinhole, or the surface repeats or is flattened already.
+            The camera is a pinhole, the surface repeats, or it is flattened already.
         """
+        self.check_arrays()
         return flattened(self, shape)
 
     @property
@@ -499,6 +504,7 @@ class Surface:
         """
         from normalmesh.mesh.solid import solid_of
 
+        self.check_arrays()
         return solid_of(self, thickness, width)
 
     @classmethod

@@ -16,6 +16,8 @@ from normalmesh.runtime.memory_budget import require_memory
 
 #: Share of a pixel that may be missing at the last row or column without another one: rounding of factors.
 NOTHING = 1e-9
+#: More rows or columns than any image has.
+MANY = 2.0**62
 #: Bytes that a new pixel takes, for slopes, their weights, normals and temporary arrays, and an old one, for slopes.
 NEW_BYTES, OLD_BYTES = 60, 40
 
@@ -57,7 +59,7 @@ def _target(normal_map: NormalMap, size: float | tuple[int, int]) -> tuple[tuple
     if not isinstance(size, tuple | list | np.ndarray):
         factor = checked_positive(size, "size", "a positive factor, or rows and columns")
         shape = checked_image_shape(
-            tuple(max(math.ceil(factor * side - NOTHING), 1) for side in (rows, columns)), "size"
+            tuple(max(math.ceil(min(factor * side - NOTHING, MANY)), 1) for side in (rows, columns)), "size"
         )
         return shape, (factor, factor)
     shape = checked_image_shape(size, "size")
@@ -77,7 +79,8 @@ def _applied(values: NDArray[np.floating], rows: csr_matrix, columns: csr_matrix
 def _area_weights(old: int, new: int, factor: float) -> csr_matrix:
     """Return the shares (new, old) of the extent of each new pixel that old pixels cover."""
     edges = np.arange(new + 1) / factor
-    widest = math.ceil(1 / factor) + 1
+    # No new pixel covers more than all old ones, however small the factor is.
+    widest = math.ceil(min(1 / factor + 1, old))
     covered = np.floor(edges[:-1]).astype(np.int64)[:, None] + np.arange(widest)
     overlap = np.minimum(covered + 1, edges[1:, None]) - np.maximum(covered, edges[:-1, None])
     return _matrix(covered, np.maximum(overlap, 0) * factor, old)

@@ -75,6 +75,8 @@ class ProgressBar:
         self._display: _Display
         if _is_notebook():
             self._display = _NotebookDisplay(self)
+        elif _is_gone(stream):
+            self._is_open, self._display = False, _LineDisplay(self, stream)
         elif is_terminal(stream):
             self._display = _TerminalDisplay(self, stream)
         else:
@@ -289,6 +291,11 @@ class _LineDisplay:
 
     def remove(self) -> bool:
         return False
+
+
+def _is_gone(stream: TextIO | None) -> bool:
+    """Return whether nothing can be written: programs without a console have no standard error, or a closed one."""
+    return stream is None or getattr(stream, "closed", False)
 
 
 def _is_notebook() -> bool:
