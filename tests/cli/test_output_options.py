@@ -89,6 +89,13 @@ def test_refused_before_work_begins(arguments, message):
     assert names() == {"a.png", "b.png"}
 
 
+def test_heights_are_not_taken_for_normals():
+    succeed("reconstruct", "a.png", *FEW, "-o", "h.png")
+    result = invoke("reconstruct", "h.png")
+    assert result.exit_code == 1
+    assert "h.png: holds heights, not normals: normalmesh view shows them" in result.stderr
+
+
 def test_levels_of_all_outputs():
     succeed("reconstruct", "a.png", "--lod", "90,30", "-o", "s.glb", "-o", "h.png", "-q")
     assert {"s.lod0.glb", "s.lod1.glb", "h.lod0.png", "h.lod0.json", "h.lod1.png", "h.lod1.json"} < names()

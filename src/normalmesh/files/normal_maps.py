@@ -28,6 +28,7 @@ from normalmesh.files.decoding import StoredNormals, decode
 from normalmesh.files.exr import read_exr, read_exr_size
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.given_normals import NAME, given_array
+from normalmesh.files.height_png import is_height_png
 from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
 from normalmesh.files.masks import read_mask
 from normalmesh.files.rti import RTI_FORMATS, read_rti_normals, read_rti_size
@@ -238,6 +239,8 @@ def read_stored(path: Path, variable: str | None = None) -> StoredNormals:
 
 def _stored_image(path: Path, name: str) -> StoredNormals:
     image = read_image(path, name)
+    if image.colour == "grey" and is_height_png(path):
+        raise unusable(path, "holds heights, not normals: normalmesh view shows them, from_heights gives their normals")
     if image.colour != "RGB" or image.values.shape[2] not in (3, 4):
         raise unusable(path, f"is a {image.colour} image; a normal map needs three channels: save it as RGB")
     return StoredNormals(_three_channels(image.values), image.maximum, alpha=image.alpha)

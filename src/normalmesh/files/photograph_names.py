@@ -13,6 +13,8 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 #: Suffixes of the photographs in a folder.
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".tga", ".bmp", ".webp")
+#: Suffixes of relightable images.
+RELIGHTABLE = (".ptm", ".rti")
 
 
 def natural_key(name: str | PathLike[str]) -> tuple[tuple[int, int, str], ...]:
@@ -32,6 +34,13 @@ def found_files(given: str | PathLike[str]) -> list[Path]:
     elif glob.has_magic(str(path)) and not path.exists():
         files = [Path(file) for file in glob.glob(str(path), recursive=True)]
         what = "matches no image"
+    elif not path.exists():
+        raise NormalMeshError(f"{path_text(given)}: there is no such file or folder")
+    elif path.suffix.lower() in RELIGHTABLE:
+        raise NormalMeshError(
+            f"{path_text(given)} is made of photographs and needs no lights: read it as a normal map, such as with "
+            "normalmesh reconstruct"
+        )
     else:
         raise NormalMeshError(
             f"images must be an array, a list of files, a folder or a pattern such as 'photos/*.png', not the single "
