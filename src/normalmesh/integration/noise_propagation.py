@@ -72,7 +72,7 @@ class NoisePropagation:
     def of(cls, surface: Surface, record: HeightNoise | None) -> NoisePropagation:
         """Return the model of a surface; without a record, it is taken to come from the facet system."""
         mesh, depth = surface.mesh, surface.camera.depth(surface.vertices)
-        slopes = _hat_gradients(mesh.vertices[mesh.faces])
+        slopes = hat_gradients(mesh.vertices[mesh.faces])
         own, covariance = _face_matrices(surface, depth, slopes, record is None or record.formulation == "facets")
         weighted = own @ slopes
         held, spread = slopes.transpose(0, 2, 1) @ weighted, weighted.transpose(0, 2, 1) @ covariance @ weighted
@@ -125,7 +125,7 @@ class NoisePropagation:
         return np.maximum(np.bincount(part, adjoint * (self.middle @ adjoint)), 0.0)
 
 
-def _hat_gradients(corners: Float) -> Float:
+def hat_gradients(corners: Float) -> Float:
     """Return the gradients (M, 2, 3) of the hat functions of the corners (M, 3, 2) of faces."""
     across = np.roll(corners, 1, axis=1) - np.roll(corners, -1, axis=1)
     turned = np.stack([-across[..., 1], across[..., 0]], axis=1)
