@@ -168,7 +168,7 @@ def _deviations(levels: Sequence[dict[str, Any]]) -> str:
     medians, by_noise, by_mesh = (", ".join(f"{each[key]:.2g}" for each in found) for key in ("median", "noise", "mesh"))
     noise = f"± {by_noise} by noise of {found[0]['noise_degrees']:.2f}° on the normals"
     units = found[0]["units"]
-    return f"± {medians} {units} (median standard deviation of vertices: {noise}, ± {by_mesh} by the mesh)"
+    return f"± {medians} {units} (median standard deviation): {noise}, ± {by_mesh} by the mesh"
 
 
 def _figures(surface: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noi
 def _curvature(moments: GradientMoments, of_mean: Float) -> Float:
     """Return the variance (M,) of a curved surface against its best plane, below zero by chance where there is none."""
     mixed = moments.mixed
-    by_noise = (0.24 + 0.03) * _trace(of_mean @ moments.places)
-    curved: Float = 0.24 * _trace(mixed @ mixed) + 0.03 * _trace(mixed) ** 2 - by_noise
+    by_noise = (0.24 + 0.03) * _product_trace(of_mean, moments.places)
+    curved: Float = 0.24 * _product_trace(mixed, mixed) + 0.03 * _trace(mixed) ** 2 - by_noise
     return curved
 
 
@@ -88,10 +88,10 @@ def _tilt(mesh: ScreenMesh, unknown: Float, moments: GradientMoments, of_mean: F
     """Return the variance (M,) over each face of the difference between its plane and one with the slopes of pixels."""
     corners = mesh.vertices[mesh.faces]
     aside = corners - corners.mean(axis=1, keepdims=True)
-    spread = aside.transpose(0, 2, 1) @ aside / 12
+    spread = np.einsum("fki,fkj->fij", aside, aside) / 12
     own = np.einsum("fik,fk->fi", hat_gradients(corners), unknown[mesh.faces])
     slope = moments.slope - own
-    tilt: Float = np.einsum("fi,fij,fj->f", slope, spread, slope) - UNFITTED * _trace(of_mean @ spread)
+    tilt: Float = np.einsum("fi,fij,fj->f", slope, spread, slope) - UNFITTED * _product_trace(of_mean, spread)
     return tilt
 
 
@@ -104,12 +104,13 @@ def _detail(moments: GradientMoments, noise: Float, of_mean: Float) -> Float:
     determinant = places[:, 0, 0] * places[:, 1, 1] - places[:, 0, 1] ** 2
     # Faces narrower than a pixel show no detail.
     wide = determinant > 1e-3
-    inverse = np.zeros_like(places)
-    inverse[wide] = np.linalg.inv(places[wide])
-    bent = np.einsum("fij,fjk,fik->f", mixed, inverse, mixed)
+    # The trace of ``mixed places⁻¹ mixedᵀ``.
+    uu, uv, _, vv = np.einsum("fij,fik->fjk", mixed, mixed).reshape(-1, 4).T
+    bent = uu * places[:, 1, 1] - 2 * uv * places[:, 0, 1] + vv * places[:, 0, 0]
+    bent /= np.where(wide, determinant, 1.0)
     # A mean and two second derivatives of each slope are fitted.
     expected = np.maximum(DOUBTED * _trace(noise) - 3 * _trace(of_mean), 0.0)
-    by_chance = 2 * np.sqrt(2 * _trace(noise @ of_mean))
+    by_chance = 2 * np.sqrt(2 * _product_trace(noise, of_mean))
     left = moments.spread - bent - expected - by_chance
     return np.where(wide, np.maximum(left, 0.0), 0.0)
 
@@ -123,4 +124,10 @@ def _around(mesh: ScreenMesh, values: Float) -> Float:
 
 
 def _trace(matrices: Float) -> Float:
-    return np.trace(matrices, axis1=1, axis2=2)
+    return matrices[:, 0, 0] + matrices[:, 1, 1]
+
+
+def _product_trace(a: Float, b: Float) -> Float:
+    """Return the traces (M,) of the products of matrices (M, 2, 2)."""
+    trace: Float = np.einsum("fij,fji->f", a, b)
+    return trace

@@ -103,7 +103,7 @@ def _by_noise(surface: Surface, noise: float | Noise | None) -> Float:
 def _by_mesh(surface: Surface) -> Float | None:
     """Return the standard deviations (N,) of vertices by the mesh; None if they are not known."""
     record = _record(surface)
-    if record is None or len(record.vertex_deviations) != len(surface.vertices):
+    if record is None:
         return None
     depth = surface.camera.depth(surface.vertices)
     return record.vertex_deviations * surface.camera.depth_per_unknown(depth)
