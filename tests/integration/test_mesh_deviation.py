@@ -91,9 +91,7 @@ def test_errors_against_the_truth_are_as_large_as_expected(compression, degrees)
     random = np.random.default_rng(0)
     places = random.integers(2, SHAPE[0] - 2, (60, 2, 2))
     found = [surface.height_difference(a + 0.5, b + 0.5) for a, b in places]
-    off = [
-        each.value - (truth(*(a + 0.5)) - truth(*(b + 0.5))) for each, (a, b) in zip(found, places, strict=True)
-    ]
+    off = [each.value - (truth(*(a + 0.5)) - truth(*(b + 0.5))) for each, (a, b) in zip(found, places, strict=True)]
     scores = np.array(off) / [each.standard_deviation for each in found]
     assert np.sqrt((scores**2).mean()) == pytest.approx(1, abs=0.35)
     # Noise alone is not enough for few vertices.
@@ -106,7 +104,7 @@ def test_near_points_deviate_alike():
     surface = nm.reconstruct(_map(np.sin(u / 9), 0 * v), compression=0.98, noise=0.0, discontinuities=False)
     place = np.array([80.5, 80.5])
     steps = (0.0, 0.1, 0.2, 60.0)
-    none, near, further, far = (surface.height_difference(place, place + [step, 0]).mesh for step in steps)
+    none, near, further, far = (surface.height_difference(place, (80.5 + step, 80.5)).mesh for step in steps)
     assert none == 0
     assert further == pytest.approx(2 * near, rel=1e-3)
     assert far > 5 * near

@@ -78,11 +78,7 @@ def test_deviations_are_those_of_sampled_noise(camera, degrees, options):
     usual = found > 0.5 * np.median(found)
     assert np.quantile(found[usual] / sampled[usual], [0.05, 0.95]) == pytest.approx([1, 1], abs=0.22)
     pairs = random.choice(np.flatnonzero(surface.components == 0), (12, 2))
-    ratios = [
-        surface.height_difference(a, b).noise / (heights[:, a] - heights[:, b]).std()
-        for a, b in pairs
-        if a != b
-    ]
+    ratios = [surface.height_difference(a, b).noise / (heights[:, a] - heights[:, b]).std() for a, b in pairs if a != b]
     assert np.median(ratios) == pytest.approx(1, abs=0.08)
 
 

@@ -21,7 +21,7 @@ def dot(a, b):
 
 @inner(forceinline=True)
 def noise_products(slope_u, slope_v, w, r, frame):
-    """Return the covariance (uu, uv, vv) of slopes by noise of one radian: ⟨t_i, t_j⟩/⟨n,r⟩², with t_i = τ_i + g_i r."""
+    """Return the covariance (uu, uv, vv) of slopes by noise of one radian, ⟨t_i, t_j⟩/⟨n,r⟩² with t_i = τ_i + g_i r."""
     p, q = frame_vector(TANGENT_U, frame), frame_vector(TANGENT_V, frame)
     along_u = p[0] + slope_u * r[0], p[1] + slope_u * r[1], p[2] + slope_u * r[2]
     along_v = q[0] + slope_v * r[0], q[1] + slope_v * r[1], q[2] + slope_v * r[2]

@@ -48,9 +48,10 @@ def height_noise_of(
     degrees, correlation = of_part.T
     variances = np.stack([np.radians(degrees) ** 2, shared_pixels(correlation)], axis=1)
     noise = variances[mesh.components[mesh.faces[:, 0]]]
-    deviations = (each.astype(np.float32) for each in mesh_deviations(mesh, unknown, normal_map, noise))
-    faces, feet, weights = np.empty(0, np.int32), np.empty((0, 2)), np.empty(0)
-    if solver.prior is not None and solver.points is not None:
-        places, feet = solver.points
-        faces, feet, _, weights = thinned(places, feet, np.zeros(len(places)), solver.prior.weights)
+    deviations = tuple(each.astype(np.float32) for each in mesh_deviations(mesh, unknown, normal_map, noise))
+    if solver.prior is None or solver.points is None:
+        held = np.empty(0, np.int32), np.empty((0, 2)), np.empty(0)
+        return HeightNoise(degrees, correlation, formulation, *held, *deviations)
+    places, feet = solver.points
+    faces, feet, _, weights = thinned(places, feet, np.zeros(len(places)), solver.prior.weights)
     return HeightNoise(degrees, correlation, formulation, faces.astype(np.int32), feet, weights, *deviations)

@@ -9,12 +9,13 @@ over the face:
 - *Tilt.* The plane has other slopes than the mean of its pixels, by d: ``dᵀ S d``, with the covariance S of places over
   the triangle.
 - *Detail.* Slopes that vary by the variance E, besides curvature, are heights that vary by about 0.03 A E over a face
-  of area A. The largest possible factor, for one wave over an equilateral triangle, is 0.13 (Payne and Weinberger 1960).
+  of area A. For curvature the factor would be 0.027, and it cannot exceed 0.13, that of half a wave over an equilateral
+  triangle.
 
-Neighbouring planes meet, so that none is the best one of its face: measured against known heights, the part of curvature
-is larger by :data:`UNEVEN` (``python -m benchmarks.uncertainty``). At the vertices, where planes that fit a curved
-surface on average are farthest off, there is more: on a paraboloid with equal faces 15 times the variance over a face,
-on reliefs about half of it.
+Neighbouring planes meet, so that none is the best one of its face: measured against known heights, the part of
+curvature is larger by :data:`UNEVEN` (``python -m benchmarks.uncertainty``). At the vertices, where planes that fit a
+curved surface on average are farthest off, there is more: on a paraboloid with equal faces 15 times the variance over a
+face, on reliefs about half of it.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ UNEVEN = 1.6
 AT_VERTEX = 7.0
 #: Variance of heights over a face of area 1 whose slopes vary by the variance 1.
 DETAIL = 0.03
-#: Factor of the variance of noise up to which slopes are not taken for detail: the noise is an estimate, and large faces
-#: are where there is no detail.
+#: Factor of the variance of noise up to which slopes are not taken for detail: the noise is an estimate, and large
+#: faces are where there is no detail.
 DOUBTED = 1.2
 #: Share of the noise of slopes that is left between the means of pixels and the faces: there are four slopes for each
 #: vertex.

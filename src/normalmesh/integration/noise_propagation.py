@@ -11,8 +11,9 @@ the cost of another slope at its three edges, half of each. The paper's system h
 D_f of the hat functions of a face, the heights at the vertices have the covariance ``H⁻¹ B H⁻¹``, where
 ``H = Σ_f D_fᵀ W_f D_f`` and ``B = Σ_f D_fᵀ W_f C_f W_f D_f``. Points of a prior add to H, as if they were exact.
 
-For the facet system this is a model, because its unknowns are not the heights of vertices: it agrees with sampled noise
-within about 5 % (``tests/integration/test_uncertainty.py``). For a perspective camera, z is the logarithm of the depth.
+For the facet system this is a model, because its unknowns are not the heights of vertices: it agrees with noise that is
+sampled on the same mesh within about 10 % (``tests/integration/test_uncertainty.py``). That another mesh would give
+other heights is not noise: see :mod:`.mesh_deviation`. For a perspective camera, z is the logarithm of the depth.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How sure heights are: standard deviations of vertices, and of differences, by noise of the normals and by the mesh."""
+"""How sure heights are: standard deviations of vertices and differences, by noise of the normals and by the mesh."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ class UncertaintySummary:
         deviations = np.hypot(by_noise, by_mesh)
         known = np.isfinite(deviations)
         median, high = (float(each) for each in np.percentile(deviations[known], (50, 95)))
-        parts = (float(np.median(each[known])) for each in (by_noise, by_mesh))
-        return cls(deviations, median, high, *parts, surface.integration.noise, surface.units)
+        noise_part, mesh_part = (float(np.median(each[known])) for each in (by_noise, by_mesh))
+        return cls(deviations, median, high, noise_part, mesh_part, surface.integration.noise, surface.units)
 
     def __str__(self) -> str:
         figures = f"± {self.median:.2g} {self.units}, 95 % below ± {self.high:.2g} {self.units}"
@@ -183,8 +183,9 @@ class _Point:
     """A point on a surface.
 
     ``place`` (2,) is its u, v, ``height`` its z; ``weights`` (N,) are the derivatives of that with respect to the
-    unknown at the vertices, and ``part`` is the connected part of the surface that it lies on. ``mesh_variance`` is that
-    of z by the mesh, NaN if it is not known, and ``area`` that of the face in px², or the mean of those around a vertex.
+    unknown at the vertices, and ``part`` is the connected part of the surface that it lies on. ``mesh_variance`` is
+    that of z by the mesh, NaN if it is not known, and ``area`` that of the face in px², or the mean of those around a
+    vertex.
     """
 
     place: Float
