@@ -27,7 +27,7 @@ def test_expected_uncertainty_is_about_that_of_the_surface(shape, camera):
     lens = nm.Orthographic() if camera == "orthographic" else nm.Perspective.centred(200, size)
     normal_map, noise = nm.NormalMap(normals, inside(u, v), lens), Noise(1.0)
     surface = nm.reconstruct(normal_map, compression=0.95, discontinuities=False)
-    deviations = surface.uncertainty(noise)
+    deviations = surface.uncertainty(noise, mesh=False)
     if camera == "perspective":
         deviations /= lens.depth(surface.vertices) * lens.pixel_length
     expected = expected_uncertainty(normal_map, noise, len(surface.vertices))

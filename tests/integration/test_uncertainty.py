@@ -71,7 +71,7 @@ def test_deviations_are_those_of_sampled_noise(camera, degrees, options):
     surface = _integrated(mesh, normals, lens, degrees, **options)
     draws = [_integrated(mesh, _noisy(normals, degrees, random), lens, degrees, **options) for _ in range(DRAWS)]
     heights = np.array([each.vertices[:, 2] for each in draws])
-    sampled, found = heights.std(axis=0), surface.uncertainty()
+    sampled, found = heights.std(axis=0), surface.uncertainty(mesh=False)
     for part in range(2):
         here = surface.components == part
         ratio = np.sqrt((found[here] ** 2).mean() / (sampled[here] ** 2).mean())
@@ -79,11 +79,7 @@ def test_deviations_are_those_of_sampled_noise(camera, degrees, options):
     usual = found > 0.5 * np.median(found)
     assert np.quantile(found[usual] / sampled[usual], [0.05, 0.95]) == pytest.approx([1, 1], abs=0.22)
     pairs = random.choice(np.flatnonzero(surface.components == 0), (12, 2))
-    ratios = [
-        surface.height_difference(a, b).standard_deviation / (heights[:, a] - heights[:, b]).std()
-        for a, b in pairs
-        if a != b
-    ]
+    ratios = [surface.height_difference(a, b).noise / (heights[:, a] - heights[:, b]).std() for a, b in pairs if a != b]
     assert np.median(ratios) == pytest.approx(1, abs=0.08)
 
 
@@ -110,7 +106,7 @@ def test_differences_agree_with_vertices():
     # The prior makes the heights of its part absolute, and that of its point exact.
     vertex = int(np.linalg.norm(surface.screen - (45, 20), axis=1).argmin())
     found = surface.height_difference(vertex, fixed)
-    assert found.standard_deviation == pytest.approx(surface.uncertainty()[vertex], rel=0.01)
+    assert found.noise == pytest.approx(surface.uncertainty(mesh=False)[vertex], rel=0.01)
     assert found.value == pytest.approx(surface.vertices[vertex, 2] - 1.0, abs=1e-3)
 
 
@@ -125,13 +121,18 @@ def test_positions_are_interpolated_as_in_the_depth_map():
 
 def test_noise_is_that_of_each_component_or_given():
     surface = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
-    one = surface.uncertainty()
-    np.testing.assert_allclose(surface.uncertainty(noise=2.0), 2 * one, rtol=1e-9)
-    assert (surface.uncertainty(noise=0) == 0).all()
+    one = surface.uncertainty(mesh=False)
+    np.testing.assert_allclose(surface.uncertainty(2.0, mesh=False), 2 * one, rtol=1e-9)
+    assert (surface.uncertainty(noise=0, mesh=False) == 0).all()
     # Noise that is blurred by 1 px is shared by about 4 π pixels.
-    np.testing.assert_allclose(surface.uncertainty(Noise(1.0, 1.0)), math.sqrt(4 * math.pi) * one, rtol=1e-3)
-    assert surface.height_difference((40.5, 12.5), (20.5, 50.5), noise=0).standard_deviation == 0
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(surface)).uncertainty(), one)
+    blurred = surface.uncertainty(Noise(1.0, 1.0), mesh=False)
+    np.testing.assert_allclose(blurred, math.sqrt(4 * math.pi) * one, rtol=1e-3)
+    both, by_mesh = surface.uncertainty(), surface.uncertainty(noise=0)
+    np.testing.assert_allclose(both, np.hypot(one, by_mesh), rtol=1e-9)
+    without = surface.height_difference((40.5, 12.5), (20.5, 50.5), noise=0)
+    assert without.noise == 0
+    assert without.standard_deviation == without.mesh > 0
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(surface)).uncertainty(), both)
     clean, noisy = _normals(), _noisy(_normals(), 3.0, np.random.default_rng(2))
     clean[:, 60:] = noisy[:, 60:]
     own = nm.integrate(_mesh(CAMERAS["orthographic"]), nm.NormalMap(clean, _mask()), refine=0)
@@ -160,14 +161,15 @@ def test_part_that_a_jump_cuts_off_is_a_guess():
     held = nm.reconstruct(normal_map, compression=0.95, jumps=[line], noise=1.0, prior=points)
     found = held.height_difference((60.5, 30.5), (20.5, 30.5))
     assert found.value == pytest.approx(5, abs=1e-3)
-    assert found.standard_deviation == pytest.approx(0, abs=1e-4)
+    assert found.noise == pytest.approx(0, abs=1e-4)
 
 
 def test_text_has_two_digits_of_the_deviation():
-    assert str(HeightDifference(0.13204, 0.00412, "mm")) == "0.1320 ± 0.0041 mm"
-    assert str(HeightDifference(-12.34, 0.0996, "px")) == "-12.34 ± 0.10 px"
-    assert str(HeightDifference(1234.5, 12.0, "µm")) == "1234 ± 12 µm"
-    assert str(HeightDifference(2.0, 0.0, "px")) == "2 ± 0 px"
+    assert str(HeightDifference(0.13204, 0.0033, 0.00247, "mm")) == "0.1320 ± 0.0041 mm"
+    assert str(HeightDifference(-12.34, 0.0996, 0.0, "px")) == "-12.34 ± 0.10 px"
+    assert str(HeightDifference(1234.5, 0.0, 12.0, "µm")) == "1234 ± 12 µm"
+    assert str(HeightDifference(2.0, 0.0, 0.0, "px")) == "2 ± 0 px"
+    assert str(HeightDifference(2.0, 0.1, math.nan, "px")) == "2.00 ± 0.10 px, by noise alone"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,9 @@ def test_surface_of_unknown_noise_asks_for_it():
     surface = nm.Surface(whole.vertices, whole.faces, whole.screen, whole.camera, whole.shape)
     with pytest.raises(NormalMeshError, match="give the noise in degrees"):
         surface.uncertainty()
-    np.testing.assert_allclose(surface.uncertainty(noise=1.0), whole.uncertainty(), rtol=1e-9)
+    # The deviation of the mesh is not known either.
+    np.testing.assert_allclose(surface.uncertainty(noise=1.0), whole.uncertainty(mesh=False), rtol=1e-9)
+    assert math.isnan(surface.height_difference(0, 5, noise=1.0).mesh)
 
 
 def test_exaggerated_and_flattened_heights_have_the_uncertainty_of_the_measured_ones():
@@ -223,14 +227,14 @@ def test_surface_that_repeats_is_as_certain_as_sampled_noise():
     draws = [integrated(_noisy(normals, 1.0, random)) for _ in range(120)]
     # Tidying moves some of the vertices.
     sampled = np.array([each.vertices[:, 2] - each.depth_map()[mask].mean() for each in draws]).std(axis=0)
-    found = surface.uncertainty()
+    found = surface.uncertainty(mesh=False)
     assert np.median(found) == pytest.approx(np.median(sampled), rel=0.1)
     heights = np.array([each.depth_map()[mask] for each in draws])
     places = np.stack([u, v], axis=-1)[mask]
     for left, right in ((500, 1500), (5, 2000), (1200, 30)):
         difference = surface.height_difference(places[left], places[right])
         sampled = (heights[:, left] - heights[:, right]).std()
-        assert difference.standard_deviation == pytest.approx(sampled, rel=0.25)
+        assert difference.noise == pytest.approx(sampled, rel=0.25)
     twins = surface.repeats.wrap(surface.mesh).twins
     assert np.array_equal(found[twins[:, 0]], found[twins[:, 1]])
 

@@ -165,9 +165,12 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
 def _deviations(levels: Sequence[dict[str, Any]]) -> str:
     """Return the standard deviations of the heights of levels as text."""
     found = [level["uncertainty"] for level in levels]
-    medians = ", ".join(f"{each['median']:.2g}" for each in found)
-    noise = f"noise of {found[0]['noise_degrees']:.2f}° on the normals"
-    return f"± {medians} {found[0]['units']} (median standard deviation), by {noise}"
+    medians, by_noise, by_mesh = (
+        ", ".join(f"{each[key]:.2g}" for each in found) for key in ("median", "noise", "mesh")
+    )
+    noise = f"± {by_noise} by noise of {found[0]['noise_degrees']:.2f}° on the normals"
+    units = found[0]["units"]
+    return f"± {medians} {units} (median standard deviation): {noise}, ± {by_mesh} by the mesh"
 
 
 def _figures(surface: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:
@@ -194,6 +197,8 @@ def _figures(surface: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, A
         else {
             "median": uncertainty.median,
             "high": uncertainty.high,
+            "noise": uncertainty.by_noise,
+            "mesh": uncertainty.by_mesh,
             "noise_degrees": uncertainty.noise,
             "units": uncertainty.units,
         },

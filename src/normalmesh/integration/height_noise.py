@@ -5,16 +5,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.integration.mesh_deviation import mesh_deviations
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.prior_terms import thinned
+from normalmesh.integration.uncertainty import shared_pixels
 from normalmesh.mesh.origin import HeightNoise
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
 
 
 def height_noise_of(
-    mesh: ScreenMesh, component: NDArray[np.integer], noises: Float, formulation: str, solver: MeshSolver
+    mesh: ScreenMesh,
+    unknown: Float,
+    normal_map: NormalMap,
+    component: NDArray[np.integer],
+    noises: Float,
+    formulation: str,
+    solver: MeshSolver,
 ) -> HeightNoise:
     """Return the record of a mesh that was integrated.
 
@@ -22,6 +31,10 @@ def height_noise_of(
     ----------
     mesh
         The final mesh, after cutting.
+    unknown
+        (N,) height, or logarithm of the depth, at its vertices.
+    normal_map
+        The normals, with their noise.
     component
         (N,) component of each vertex before the mesh was cut.
     noises
@@ -33,8 +46,12 @@ def height_noise_of(
     of_part = np.empty((int(mesh.components.max()) + 1, 2))
     of_part[mesh.components] = noises[component]
     degrees, correlation = of_part.T
+    variances = np.stack([np.radians(degrees) ** 2, shared_pixels(correlation)], axis=1)
+    noise = variances[mesh.components[mesh.faces[:, 0]]]
+    deviations = tuple(each.astype(np.float32) for each in mesh_deviations(mesh, unknown, normal_map, noise))
     if solver.prior is None or solver.points is None:
-        return HeightNoise(degrees, correlation, formulation, np.empty(0, np.int32), np.empty((0, 2)), np.empty(0))
+        held = np.empty(0, np.int32), np.empty((0, 2)), np.empty(0)
+        return HeightNoise(degrees, correlation, formulation, *held, *deviations)
     places, feet = solver.points
     faces, feet, _, weights = thinned(places, feet, np.zeros(len(places)), solver.prior.weights)
-    return HeightNoise(degrees, correlation, formulation, faces.astype(np.int32), feet, weights)
+    return HeightNoise(degrees, correlation, formulation, faces.astype(np.int32), feet, weights, *deviations)

@@ -19,7 +19,7 @@ from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.height_noise import height_noise_of
 from normalmesh.integration.integration_options import IntegrationOptions
-from normalmesh.integration.levelling import check_repeating_map, levelled
+from normalmesh.integration.levelling import check_repeating_map, levelled, without_slope
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import Prior
@@ -193,6 +193,7 @@ def integrate_with(
     found = None
     if options.cuts:
         found = find_discontinuities(jumps, final, unknown, normal_map.camera, solved.component, solver.fixed)
+    measured = normal_map if repeats is None else without_slope(normal_map, repeats.mean_slope)
     surface = Surface.from_unknown(
         final,
         unknown,
@@ -206,7 +207,7 @@ def integrate_with(
             rounds,
             monitor.seconds,
             monitor.cpu_seconds,
-            height_noise_of(final, solved.component, noises, options.formulation, solver),
+            height_noise_of(final, unknown, measured, solved.component, noises, options.formulation, solver),
         ),
         decimation=getattr(mesh, "report", None),
         discontinuities=found,

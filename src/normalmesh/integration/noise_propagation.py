@@ -11,8 +11,9 @@ the cost of another slope at its three edges, half of each. The paper's system h
 D_f of the hat functions of a face, the heights at the vertices have the covariance ``H⁻¹ B H⁻¹``, where
 ``H = Σ_f D_fᵀ W_f D_f`` and ``B = Σ_f D_fᵀ W_f C_f W_f D_f``. Points of a prior add to H, as if they were exact.
 
-For the facet system this is a model, because its unknowns are not the heights of vertices: it agrees with sampled noise
-within about 5 % (``tests/integration/test_uncertainty.py``). For a perspective camera, z is the logarithm of the depth.
+For the facet system this is a model, because its unknowns are not the heights of vertices: it agrees with noise that is
+sampled on the same mesh within about 10 % (``tests/integration/test_uncertainty.py``). That another mesh would give
+other heights is not noise: see :mod:`.mesh_deviation`. For a perspective camera, z is the logarithm of the depth.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class NoisePropagation:
     def of(cls, surface: Surface, record: HeightNoise | None) -> NoisePropagation:
         """Return the model of a surface; without a record, it is taken to come from the facet system."""
         mesh, depth = surface.mesh, surface.camera.depth(surface.vertices)
-        slopes = _hat_gradients(mesh.vertices[mesh.faces])
+        slopes = hat_gradients(mesh.vertices[mesh.faces])
         own, covariance = _face_matrices(surface, depth, slopes, record is None or record.formulation == "facets")
         weighted = own @ slopes
         held, spread = slopes.transpose(0, 2, 1) @ weighted, weighted.transpose(0, 2, 1) @ covariance @ weighted
@@ -159,7 +160,7 @@ def _unknowns(surface: Surface) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return unknown.reshape(-1).astype(np.int32), whole.components[first]
 
 
-def _hat_gradients(corners: Float) -> Float:
+def hat_gradients(corners: Float) -> Float:
     """Return the gradients (M, 2, 3) of the hat functions of the corners (M, 3, 2) of faces."""
     across = np.roll(corners, 1, axis=1) - np.roll(corners, -1, axis=1)
     turned = np.stack([-across[..., 1], across[..., 0]], axis=1)

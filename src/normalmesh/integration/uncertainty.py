@@ -1,4 +1,4 @@
-"""How sure heights are: standard deviations of vertices, and of differences, from the noise of the normals."""
+"""How sure heights are: standard deviations of vertices and differences, by noise of the normals and by the mesh."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ WHITE = 0.5
 MOST_SUMMARISED = 100_000
 #: Barycentric coordinate down to which a position counts as in a face: those on edges belong to one.
 _ON_EDGE = -1e-9
+#: Variance of the slope in one direction of deviations that have the variance 1 over a face of area 1: see
+#: :mod:`.mesh_deviation`, where slopes of variance 1 give heights of 0.043.
+_STEEPNESS = 0.5 / 0.043
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,24 @@ class HeightDifference:
     ----------
     value
         How much nearer to the viewer the first point is, along the optical axis.
-    standard_deviation
-        Of the value, by the noise of the normals; infinite if the normals do not determine the difference.
+    noise
+        Standard deviation of the value by the noise of the normals; infinite if they do not determine the difference.
+    mesh
+        Standard deviation by the deviation of flat faces from a curved surface; NaN if it is not known, for surfaces
+        that were made from a file or a map on disk.
     units
-        Unit of both.
+        Unit of all.
     """
 
     value: float
-    standard_deviation: float
+    noise: float
+    mesh: float
     units: str
+
+    @property
+    def standard_deviation(self) -> float:
+        """Standard deviation of the value by noise and mesh together, as far as they are known."""
+        return math.hypot(self.noise, 0.0 if math.isnan(self.mesh) else self.mesh)
 
     @property
     def is_determined(self) -> bool:
@@ -54,7 +66,8 @@ class HeightDifference:
         if not self.is_determined:
             return f"{self.value:.4g} {self.units}, a guess: the normals do not determine it"
         value, deviation = plus_minus(self.value, self.standard_deviation)
-        return f"{value} ± {deviation} {self.units}"
+        known = ", by noise alone" if math.isnan(self.mesh) else ""
+        return f"{value} ± {deviation} {self.units}{known}"
 
 
 def plus_minus(value: float, deviation: float) -> tuple[str, str]:
@@ -67,8 +80,15 @@ def plus_minus(value: float, deviation: float) -> tuple[str, str]:
     return f"{value:.{digits}f}", f"{deviation:.{digits}f}"
 
 
-def vertex_uncertainty(surface: Surface, noise: float | Noise | None = None) -> Float:
+def vertex_uncertainty(surface: Surface, noise: float | Noise | None = None, mesh: bool = True) -> Float:
     """Return what :meth:`Surface.uncertainty` does."""
+    deviations = _by_noise(surface, noise)
+    by_mesh = _by_mesh(surface) if mesh else None
+    return deviations if by_mesh is None else np.hypot(deviations, by_mesh)
+
+
+def _by_noise(surface: Surface, noise: float | Noise | None) -> Float:
+    """Return the standard deviations (N,) of vertices by noise."""
     record = _record(surface)
     scale = _noise_variances(surface, record, noise)
     if not scale.any():
@@ -81,6 +101,15 @@ def vertex_uncertainty(surface: Surface, noise: float | Noise | None = None) -> 
     return deviations
 
 
+def _by_mesh(surface: Surface) -> Float | None:
+    """Return the standard deviations (N,) of vertices by the mesh; None if they are not known."""
+    record = _record(surface)
+    if record is None:
+        return None
+    depth = surface.camera.depth(surface.vertices)
+    return abs(surface.strength) * record.vertex_deviations * surface.camera.depth_per_unknown(depth)
+
+
 def difference_of_heights(
     surface: Surface, a: ArrayLike, b: ArrayLike, noise: float | Noise | None = None
 ) -> HeightDifference:
@@ -89,11 +118,12 @@ def difference_of_heights(
     scale = _noise_variances(surface, record, noise)
     first, second = (_Point.of(surface, given, name) for given, name in ((a, "a"), (b, "b")))
     value = first.height - second.height
-    model = NoisePropagation.of(measured_surface(surface), record)
+    model, strength = NoisePropagation.of(measured_surface(surface), record), abs(surface.strength)
+    by_mesh = strength * first.mesh_difference(second)
     if not model.determines(first.vertex, second.vertex):
-        return HeightDifference(value, math.inf, surface.units)
+        return HeightDifference(value, math.inf, by_mesh, surface.units)
     variance = model.variance(first.weights - second.weights) if scale.any() else np.zeros(len(scale))
-    return HeightDifference(value, abs(surface.strength) * math.sqrt(float(scale @ variance)), surface.units)
+    return HeightDifference(value, strength * math.sqrt(float(scale @ variance)), by_mesh, surface.units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +136,8 @@ class UncertaintySummary:
         Those of :meth:`Surface.uncertainty`.
     median, high
         Median and 95th percentile of them, in the unit of the surface.
+    by_noise, by_mesh
+        Medians of their parts.
     noise
         Noise of the normals in degrees, that of most of the surface.
     units
@@ -115,6 +147,8 @@ class UncertaintySummary:
     deviations: Float
     median: float
     high: float
+    by_noise: float
+    by_mesh: float
     noise: float
     units: str
 
@@ -127,57 +161,81 @@ class UncertaintySummary:
         if surface.integration is None or len(surface.vertices) > most:
             return None
         try:
-            deviations = vertex_uncertainty(surface)
+            by_noise, by_mesh = _by_noise(surface, None), _by_mesh(surface)
         except NormalMeshError:
             return None
-        known = deviations[np.isfinite(deviations)]
-        median, high = (float(each) for each in np.percentile(known, (50, 95)))
-        return cls(deviations, median, high, surface.integration.noise, surface.units)
+        if by_mesh is None:
+            return None
+        deviations = np.hypot(by_noise, by_mesh)
+        known = np.isfinite(deviations)
+        median, high = (float(each) for each in np.percentile(deviations[known], (50, 95)))
+        noise_part, mesh_part = (float(np.median(each[known])) for each in (by_noise, by_mesh))
+        return cls(deviations, median, high, noise_part, mesh_part, surface.integration.noise, surface.units)
 
     def __str__(self) -> str:
         figures = f"± {self.median:.2g} {self.units}, 95 % below ± {self.high:.2g} {self.units}"
-        return f"{figures} (standard deviations, by noise of {self.noise:.2f}° on the normals)"
+        noise = f"± {self.by_noise:.2g} by noise of {self.noise:.2f}° on the normals"
+        return f"{figures} (standard deviations of vertices: {noise}, ± {self.by_mesh:.2g} by the mesh)"
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
     """A point on a surface.
 
-    ``height`` is its z; ``weights`` (N,) are the derivatives of that with respect to the unknown at the vertices, and
-    ``vertex`` is one of those around it.
+    ``place`` (2,) is its u, v, ``height`` its z; ``weights`` (N,) are the derivatives of that with respect to the
+    unknown at the vertices, and ``vertex`` is one of those around it. ``mesh_variance`` is that of z by the mesh, NaN
+    if it is not known, and ``area`` that of the face in px², or the mean of those around a vertex.
     """
 
+    place: Float
     height: float
     weights: Float
     vertex: int
+    mesh_variance: float
+    area: float
+
+    def mesh_difference(self, other: _Point) -> float:
+        """Return the standard deviation by the mesh of the difference of heights to another point.
+
+        Faces deviate independently. Points that are nearer than about the size of a face deviate by almost the same,
+        and their difference by no more than the slope of the deviation allows.
+        """
+        squared = float(((self.place - other.place) ** 2).sum())
+        steep = (self.mesh_variance / self.area + other.mesh_variance / other.area) / 2
+        return math.sqrt(min(self.mesh_variance + other.mesh_variance, _STEEPNESS * squared * steep))
 
     @classmethod
     def of(cls, surface: Surface, given: ArrayLike, name: str) -> _Point:
         """Return the point of a vertex, by its number, or of a position u, v on the screen."""
         what = f"the number of a vertex, 0 to {len(surface.vertices) - 1}, or a position (u, v) in pixels"
         array = np.asarray(checked_array(given, name, what))
-        corners, hats = np.zeros(1, np.int64), np.ones(1)
-        if array.shape == () and array.dtype.kind in "iu":
-            if not 0 <= array < len(surface.vertices):
-                raise NormalMeshError(f"{name} must be {what}, not {repr_for_error(given)}")
-            corners[0] = array
+        record = _record(surface)
+        if array.shape == () and array.dtype.kind in "iu" and 0 <= array < len(surface.vertices):
+            corners, hats, place = array.reshape(1).astype(np.int64), np.ones(1), surface.screen[int(array)]
+            faces = np.flatnonzero((surface.faces == array).any(axis=1))
+            deviation = np.nan if record is None else record.vertex_deviations[int(array)]
         elif array.shape == (2,) and np.isfinite(array.astype(np.float64)).all():
-            corners, hats = _located(surface, array.astype(np.float64), name)
+            place = array.astype(np.float64)
+            face, hats = _located(surface, place, name)
+            corners, faces = surface.faces[face].astype(np.int64), np.array([face])
+            deviation = np.nan if record is None else record.face_deviations[face]
         else:
             raise NormalMeshError(f"{name} must be {what}, not {repr_for_error(given)}")
         depths = surface.camera.depth(surface.vertices[corners])
         weights = np.zeros(len(surface.vertices))
-        if not surface.camera.is_central:
-            weights[corners] = hats
-            return cls(float(hats @ depths), weights, int(corners[0]))
-        # Reciprocals of depths are linear on a face. The height is minus the depth, whose logarithm is the unknown.
-        depth = 1 / float(hats @ (1 / depths))
-        weights[corners] = -(depth**2) * hats / depths
-        return cls(-depth, weights, int(corners[0]))
+        if surface.camera.is_central:
+            # Reciprocals of depths are linear on a face. The height is minus the depth, whose logarithm is the unknown.
+            depth = 1 / float(hats @ (1 / depths))
+            height, weights[corners] = -depth, -(depth**2) * hats / depths
+        else:
+            height, weights[corners] = float(hats @ depths), hats
+        variance = float(deviation * weights[corners].sum()) ** 2
+        area = float(surface.mesh.areas[faces].mean()) if len(faces) else 1.0
+        return cls(place, height, weights, int(corners[0]), variance, area)
 
 
-def _located(surface: Surface, position: Float, name: str) -> tuple[NDArray[np.int64], Float]:
-    """Return the corners (3,) of the face at a position (2,), and their weights (3,)."""
+def _located(surface: Surface, position: Float, name: str) -> tuple[int, Float]:
+    """Return the face at a position (2,), and the weights (3,) of its corners."""
     corners = surface.screen[surface.faces]
     around = ((corners.min(axis=1) <= position) & (position <= corners.max(axis=1))).all(axis=1)
     faces = np.flatnonzero(around & (surface.mesh.areas > 0))
@@ -185,7 +243,7 @@ def _located(surface: Surface, position: Float, name: str) -> tuple[NDArray[np.i
         hats = barycentric_rows(surface.mesh, np.tile(position, (len(faces), 1)), faces).data.reshape(-1, 3)
         best = int(hats.min(axis=1).argmax())
         if hats[best].min() >= _ON_EDGE:
-            return surface.faces[faces[best]].astype(np.int64), hats[best]
+            return int(faces[best]), hats[best]
     u, v = position
     raise NormalMeshError(
         f"{name} is at u = {u:g}, v = {v:g}, where the surface has no face; "

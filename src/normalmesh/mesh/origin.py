@@ -185,6 +185,11 @@ class HeightNoise:
         Where it does, u and v in px.
     weights : (K,)
         Weights of these points.
+    face_deviations : (M,) float32
+        Standard deviation of the unknown (height, or logarithm of the depth) between each face and the surface that the
+        normals show.
+    vertex_deviations : (N,) float32
+        The same at each vertex.
     """
 
     degrees: Float
@@ -193,6 +198,8 @@ class HeightNoise:
     faces: NDArray[np.int32]
     feet: Float
     weights: Float
+    face_deviations: NDArray[np.float32]
+    vertex_deviations: NDArray[np.float32]
 
 
 @dataclass(frozen=True)

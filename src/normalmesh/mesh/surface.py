@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from normalmesh.arguments import checked_image_shape, checked_instance
+from normalmesh.arguments import checked_bool, checked_image_shape, checked_instance
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
@@ -303,17 +303,22 @@ class Surface:
         mesh = ScreenMesh(screen, self.faces)
         return mesh, pixel_faces(mesh, (rows, columns))
 
-    def uncertainty(self, noise: float | Noise | None = None) -> NDArray[np.float64]:
-        """Compute the standard deviation of the height, or depth, of each vertex, from the noise of the normals.
+    def uncertainty(self, noise: float | Noise | None = None, mesh: bool = True) -> NDArray[np.float64]:
+        """Estimate the standard deviation of the height, or depth, of each vertex.
 
-        The noise is propagated through the equations of the integration, without sampling. Errors that are not noise
-        are not included: of the mesh itself, of normals that are all wrong in the same way, of the camera.
+        The noise of the normals is propagated through the equations of the integration, without sampling. To that the
+        deviation of the flat faces from the curved surface is added in quadrature, as the slopes of the pixels below
+        them show it. Other errors are not included: of normals that are all wrong in the same way, of the camera, of
+        jumps.
 
         Parameters
         ----------
         noise
             Standard deviation of white noise on the normals in degrees, or a :class:`.Noise`; default: what
             :func:`integrate` was given or has estimated, for each component.
+        mesh
+            Whether to include the deviation of the mesh. Of a surface that was made from a file or from a map on disk
+            it is not known, and left out.
 
         Returns
         -------
@@ -330,7 +335,7 @@ class Surface:
         from normalmesh.integration.uncertainty import vertex_uncertainty
 
         self.check_arrays()
-        return vertex_uncertainty(self, noise)
+        return vertex_uncertainty(self, noise, checked_bool(mesh, "mesh"))
 
     def height_difference(self, a: ArrayLike, b: ArrayLike, noise: float | Noise | None = None) -> HeightDifference:
         """Measure how much higher, nearer to the viewer, one point is than another, with its standard deviation.
@@ -345,8 +350,8 @@ class Surface:
         Returns
         -------
         HeightDifference
-            Printed as ``0.1320 ± 0.0041 mm``. Its standard deviation is infinite for points on parts of the surface
-            that nothing connects: normals say nothing about their distance.
+            Printed as ``0.1320 ± 0.0041 mm``, with the parts of noise and mesh as attributes. Its standard deviation is
+            infinite for points on parts of the surface that nothing connects: normals say nothing about their distance.
 
         Raises
         ------
