@@ -86,7 +86,8 @@ def _check_format(output: Path, settings: Settings) -> None:
     """Raise an error if an output cannot be written in its format."""
     from normalmesh.files.encoding import DEPTH_SUFFIXES
     from normalmesh.files.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, written_format
-    from normalmesh.files.solid_writing import THREE_MF, check_solid_suffix
+    from normalmesh.files.solid_writing import check_solid_suffix
+    from normalmesh.files.three_mf import THREE_MF
     from normalmesh.files.tileset import TILESET
 
     if settings.solid is not None:
