@@ -38,7 +38,7 @@ def test_names_of_the_shell_and_of_lp_files(tmp_path, monkeypatch):
     assert refused.exit_code == 1
     assert "this file is read, too" in refused.output
     (tmp_path / "coin.ptm").write_bytes(b"PTM_1.2")
-    for given, message in (("nothing/", "nothing/: there is no such file or folder"), ("coin.ptm", "needs no lights")):
+    for given, message in (("nothing/", "nothing: there is no such file or folder"), ("coin.ptm", "needs no lights")):
         refused = CliRunner().invoke(normalmesh, ["photometric", given, "--lights", "lights.txt"])
         assert refused.exit_code == 1
         assert message in refused.output
