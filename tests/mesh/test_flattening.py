@@ -64,8 +64,6 @@ def test_what_cannot_be_flattened():
         surface.flattened("cubic")
     with pytest.raises(NormalMeshError, match="flattened already"):
         surface.flattened("plane").flattened("quadratic")
-    with pytest.raises(NormalMeshError, match="would part its copies"):
-        replace(surface, repeats=Repeats(True, False, (4, 4))).flattened("plane")
     pinhole = Surface.from_unknown(surface.mesh, np.zeros(25), Perspective.centred(8.0, (4, 4)), (4, 4))
     with pytest.raises(NormalMeshError, match="orthographic"):
         pinhole.flattened("plane")
