@@ -34,8 +34,11 @@ RUNS = (
     ("diligent_bear", 0.9, 0.5),
     ("diligent_bear", 0.9, 2.0),
     ("sphere512", 0.98, 0.5),
-    ("ridges512", 0.98, 0.5),
     ("queau_vase", 0.98, 0.5),
+    ("terrain_sthelens_327x466", 0.98, 0.5),
+    ("terrain_sthelens_327x466", 0.98, 2.0),
+    ("terrain_sthelens_327x466", 0.9, 0.5),
+    ("ridges512", 0.98, 0.5),
 )
 #: Pairs of pixels between which differences are taken.
 PAIRS = 40
@@ -50,14 +53,14 @@ def main() -> None:
     if not case_names():
         print("the shared cases are not on this machine")
         return
-    print("case             compr.  noise | noise alone / sampled | with mesh / sampled | error / with mesh")
-    print("                               |   pixels  differences |  pixels differences | pixels vertices differences")
+    print("case                     compr.  noise | noise alone / sampled | with mesh / sampled | error / with mesh")
+    print(f"{'':39}|   pixels  differences |  pixels differences | pixels vertices differences")
     for name, compression, degrees in RUNS:
         if given.cases is None or name in given.cases:
             jumps = False if given.continuous else "auto"
             figures = run(load(name), compression, degrees, given.draws, jumps)
             print(
-                f"{name:16} {100 * compression:4.0f} %  {degrees:4.1f}° | {figures[0]:8.2f} {figures[1]:12.2f} | "
+                f"{name:24} {100 * compression:4.0f} %  {degrees:4.1f}° | {figures[0]:8.2f} {figures[1]:12.2f} | "
                 f"{figures[2]:7.2f} {figures[3]:11.2f} | {figures[4]:6.2f} {figures[5]:8.2f} {figures[6]:11.2f}",
                 flush=True,
             )

@@ -30,11 +30,11 @@ from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]
 
-#: Variance of curvature over a face relative to that against its best plane, as measured.
+#: Variance of curvature over a face relative to that against its best plane, fitted to surfaces of known height.
 UNEVEN = 1.6
-#: What is added at a vertex, in variances of curvature against the best planes of the faces around it, as measured.
+#: What is added at a vertex, in variances of curvature against the best planes of the faces around it, fitted as well.
 AT_VERTEX = 7.0
-#: Variance of heights over a face of area 1 whose slopes vary by the variance 1.
+#: Variance of heights over a face of area 1 whose slopes vary by the variance 1, fitted as well.
 DETAIL = 0.03
 #: Factor of the variance of noise up to which slopes are not taken for detail: the noise is an estimate, and large
 #: faces are where there is no detail.
