@@ -140,7 +140,7 @@ def test_pixels_that_too_few_lights_reach_leave_the_mask(medallion):
         ({"images": np.ones((12, 4))}, "images must have the shape"),
         ({"images": [np.ones((4, 4))] * 11 + [np.ones((4, 5))]}, "image 11 is 4×5×1 but image 0 is 4×4×1"),
         ({"images": []}, "there are no images"),
-        ({"images": "images.png"}, "a list of files"),
+        ({"images": "images.png"}, "no such file or folder"),
         ({"images": ["missing.png"] * 12}, "there is no such file"),
         ({"images": np.ones((2, 4, 4)), "lights": LIGHTS[:2]}, "at least three images"),
         ({"images": np.zeros((12, 4, 4))}, "no pixel is lit"),
