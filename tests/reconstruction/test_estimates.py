@@ -41,12 +41,15 @@ def comb(side):
 
 
 def peak_of(work):
-    """Return the bytes that work uses at most in addition to what is in use before."""
+    """Return the bytes that work uses at most in addition to what is in use before.
+
+    Pages of libraries, which the system may have dropped and read again, do not count.
+    """
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
-    before = _status("VmRSS")
+    before, files = _status("VmRSS"), _status("RssFile")
     work()
-    return _status("VmHWM") - before
+    return _status("VmHWM") - before - max(_status("RssFile") - files, 0)
 
 
 def _status(name):

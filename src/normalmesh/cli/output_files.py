@@ -48,11 +48,12 @@ def _reject_files_among_tiles(task: Task, settings: Settings) -> None:
     """Raise an error if a file would be written to a folder of 3D Tiles, which has only them."""
     from normalmesh.files.tileset import TILESET
 
-    folders = {output.parent.resolve(): output.parent for output in task.outputs if output.name == TILESET}
+    tilesets = [output.parent for output in task.outputs if output.name == TILESET]
+    folders = {Path(os.path.realpath(folder)): folder for folder in tilesets}
     if settings.lod is not None:  # 3D Tiles are refused
         return
     for target in _all_targets(task, settings):
-        inside = [folders[each] for each in target.resolve().parents if each in folders]
+        inside = [folders[each] for each in Path(os.path.realpath(target)).parents if each in folders]
         if inside and target.name != TILESET:
             raise click.UsageError(
                 f"{path_text(target)} is in {path_text(inside[0])}, a folder for 3D Tiles only: choose another place"
