@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -29,7 +30,7 @@ from normalmesh.jumps.seams import seams_of
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.cut_mesh import CutMesh
 from normalmesh.mesh.jumps import Jumps
-from normalmesh.mesh.origin import Integration
+from normalmesh.mesh.origin import Decimation, Integration, Remeshing
 from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
@@ -175,48 +176,60 @@ def integrate_with(
         if prior is not None and jumps.lines:
             prior = prior.apart(pixel_parts(normal_map.mask, jumps.lines))
     _require_memory(cut.mesh)
-    vertex_system = None
-    if options.formulation == "vertices":
-        vertex_system = partial(
-            CotangentSystem.of, parameters=options.parameters, metric=options.metric, clamp=options.clamp
-        )
-    solver = MeshSolver(clean, vertex_system, jumps.placement, prior, repeats)
+    solver = MeshSolver(clean, _vertex_system(options), jumps.placement, prior, repeats)
     with monitor.stage("solve", _SOLVE):
         noises = _component_noises(noise, whole, normal_map)
         solved = SolvedMesh.of(mesh, cut, solver, noises[:, 0])
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
     warn_of_doubts(solver.error, solver.bent)
-    final = solved.mesh.to_screen()
+    report = Integration(noise.usual.degrees, solver.method, solver.error, rounds, monitor.seconds, monitor.cpu_seconds)
+    surface = _lifted(solved, normal_map, options, jumps, noises, report, getattr(mesh, "report", None))
+    monitor.finish(len(surface.vertices))
+    logger.info("depths of %d vertices by %s: %.2f s", len(surface.vertices), solver.method, monitor.elapsed)
+    return surface
+
+
+def _vertex_system(options: IntegrationOptions) -> Callable[..., CotangentSystem] | None:
+    """Return what makes the system of the vertices, or None if that of the faces is asked for."""
+    if options.formulation != "vertices":
+        return None
+    return partial(CotangentSystem.of, parameters=options.parameters, metric=options.metric, clamp=options.clamp)
+
+
+def _lifted(
+    solved: SolvedMesh,
+    normal_map: NormalMap,
+    options: IntegrationOptions,
+    jumps: Jumps,
+    noises: Float,
+    integration: Integration,
+    decimation: Decimation | Remeshing | None,
+) -> Surface:
+    """Return the surface of a solved mesh at its documented level, with the records that travel with it.
+
+    ``noises`` (C, 2) are degrees and correlation of the noise of the components.
+    """
+    solver, final = solved.solver, solved.mesh.to_screen()
     solver.find_fixed(final)
     unknown = solved.unknown - _gauge(solved, final, options.distance)[solved.component]
     check_range(unknown, normal_map.camera)
-    found = None
+    found, repeats = None, solver.repeats
     if options.cuts:
         found = find_discontinuities(jumps, final, unknown, normal_map.camera, solved.component, solver.fixed)
     measured = normal_map if repeats is None else without_slope(normal_map, repeats.mean_slope)
-    surface = Surface.from_unknown(
+    heights = height_noise_of(final, unknown, measured, solved.component, noises, options.formulation, solver)
+    return Surface.from_unknown(
         final,
         unknown,
         normal_map.camera,
         normal_map.shape,
         options.units,
-        integration=Integration(
-            noise.usual.degrees,
-            solver.method,
-            solver.error,
-            rounds,
-            monitor.seconds,
-            monitor.cpu_seconds,
-            height_noise_of(final, unknown, measured, solved.component, noises, options.formulation, solver),
-        ),
-        decimation=getattr(mesh, "report", None),
+        integration=replace(integration, height_noise=heights),
+        decimation=decimation,
         discontinuities=found,
         coverage=Coverage.of(final, normal_map.mask),
         repeats=repeats,
     )
-    monitor.finish(len(surface.vertices))
-    logger.info("depths of %d vertices by %s: %.2f s", len(surface.vertices), solver.method, monitor.elapsed)
-    return surface
 
 
 def check_repeating(options: IntegrationOptions) -> None:
