@@ -1,5 +1,6 @@
 """Configure pytest and hypothesis, and define the fixtures that several folders of tests use."""
 
+import os
 import signal
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import settings
 
 # There is no deadline, because the first call of a kernel compiles it.
-settings.register_profile("normalmesh", deadline=None, max_examples=60)
+# In CI every run tries the same examples; elsewhere each run looks at new ones.
+settings.register_profile("normalmesh", deadline=None, max_examples=60, derandomize="CI" in os.environ)
 settings.load_profile("normalmesh")
 
 # A shell starts background jobs with SIGINT ignored, and the processes that tests start would inherit that.
