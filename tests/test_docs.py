@@ -20,6 +20,9 @@ ROOMS = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exist
 #: Code blocks; blocks marked ``py`` instead of ``python`` need data that is not available here.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+#: Characters of code that a browser 1280 pixels wide shows in a line of the site; the rest must be scrolled to.
+COLUMNS = 88
+
 
 def blocks(page, language):
     text = page.read_text("utf-8")
@@ -64,7 +67,7 @@ def test_python_blocks_run_in_order(page, folder, capsys):
 def commands():
     for page in PAGES:
         for line, block in blocks(page, "sh"):
-            for command in block.splitlines():
+            for command in block.replace("\\\n", "").splitlines():
                 if command.startswith("normalmesh "):
                     yield pytest.param(command, id=f"{page.name}:{line}: {command.split('#')[0].strip()}")
 
@@ -74,6 +77,14 @@ def test_commands_have_the_options_shown(command):
     _, name, *words = shlex.split(command, comments=True)
     options = {spelling for option in command_line.commands[name].params for spelling in option.opts}
     assert {word.split("=")[0] for word in words if re.match("--?[a-z]", word)} <= options
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+def test_code_fits_the_column_of_the_site(page):
+    lines = [
+        line for language in ("python", "py", "sh") for _, code in blocks(page, language) for line in code.splitlines()
+    ]
+    assert [line for line in lines if len(line) > COLUMNS] == []
 
 
 def test_the_api_page_has_all_public_names():
