@@ -1,5 +1,6 @@
 """Test the pages: Python blocks run, commands have the options shown, and everything that the pages name exists."""
 
+import doctest
 import re
 import shlex
 import warnings
@@ -62,6 +63,17 @@ def test_python_blocks_run_in_order(page, folder, capsys):
         warnings.simplefilter("ignore", normalmesh.NormalMeshWarning)  # some pages show what causes warnings
         for line, code in blocks(page, "python"):
             exec(compile("\n" * line + code, str(page), "exec"), names)
+
+
+def test_examples_of_docstrings_run(folder):
+    names = {"nm": normalmesh, "np": np}
+    ran = 0
+    for name in normalmesh.__all__:
+        for test in doctest.DocTestFinder().find(getattr(normalmesh, name), name, module=False, globs=names):
+            found = doctest.DocTestRunner().run(test)
+            assert found.failed == 0, test.name
+            ran += found.attempted
+    assert ran > 10
 
 
 def commands():
