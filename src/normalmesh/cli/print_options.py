@@ -31,7 +31,7 @@ def print_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--solid",
             type=length,
             metavar="LENGTH",
-            help="Write a watertight solid for printing. LENGTH is that of the base under the lowest point: 3mm, 12px. "
+            help="Write a watertight solid for printing. LENGTH is the thickness of its base: 3mm, 12px. "
             "Formats: STL (default), 3MF, PLY, OBJ, GLB.",
         ),
         click.option(
