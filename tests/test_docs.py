@@ -22,7 +22,7 @@ ROOMS = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exist
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Characters of code that a browser 1280 pixels wide shows in a line of the site; the rest must be scrolled to.
-COLUMNS = 88
+COLUMNS = 84
 
 
 def blocks(page, language):
