@@ -21,7 +21,7 @@ ROOMS = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exist
 #: Code blocks; blocks marked ``py`` instead of ``python`` need data that is not available here.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-#: Characters of code that a browser 1280 pixels wide shows in a line of the site; the rest must be scrolled to.
+#: Characters of code in a line of the site that are about as wide as its column; the rest must be scrolled to.
 COLUMNS = 84
 
 
