@@ -1,6 +1,7 @@
 """Rules for the code itself, which make it easy to find one's way: see ARCHITECTURE.md."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -48,6 +49,14 @@ def test_tests_mirror_the_rooms():
     rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
     folders = {path.name for path in (ROOT / "tests").iterdir() if list(path.glob("test_*.py"))}
     assert folders - {"robustness", "integrations"} == rooms
+
+
+def test_architecture_names_the_rooms_and_modules():
+    section = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("## Rooms\n")[2].partition("## Rules\n")[0]
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert {room for room in rooms if f"| `{room}` |" not in section} == set()
+    modules = {path.stem for path in PACKAGE.rglob("*") if path.is_dir() or path.suffix == ".py"}
+    assert set(re.findall(r"`(\w+)`", section)) - modules == set()
 
 
 def test_no_test_imports_another():

@@ -1,5 +1,6 @@
 """Test the pages: Python blocks run, commands have the options shown, and everything that the pages name exists."""
 
+import doctest
 import re
 import shlex
 import warnings
@@ -19,6 +20,9 @@ PACKAGE = ROOT / "src" / "normalmesh"
 ROOMS = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
 #: Code blocks; blocks marked ``py`` instead of ``python`` need data that is not available here.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+#: Characters of code in a line of the site that are about as wide as its column; the rest must be scrolled to.
+COLUMNS = 84
 
 
 def blocks(page, language):
@@ -61,10 +65,21 @@ def test_python_blocks_run_in_order(page, folder, capsys):
             exec(compile("\n" * line + code, str(page), "exec"), names)
 
 
+def test_examples_of_docstrings_run(folder):
+    names = {"nm": normalmesh, "np": np}
+    ran = 0
+    for name in normalmesh.__all__:
+        for test in doctest.DocTestFinder().find(getattr(normalmesh, name), name, module=False, globs=names):
+            found = doctest.DocTestRunner().run(test)
+            assert found.failed == 0, test.name
+            ran += found.attempted
+    assert ran > 10
+
+
 def commands():
     for page in PAGES:
         for line, block in blocks(page, "sh"):
-            for command in block.splitlines():
+            for command in block.replace("\\\n", "").splitlines():
                 if command.startswith("normalmesh "):
                     yield pytest.param(command, id=f"{page.name}:{line}: {command.split('#')[0].strip()}")
 
@@ -74,6 +89,14 @@ def test_commands_have_the_options_shown(command):
     _, name, *words = shlex.split(command, comments=True)
     options = {spelling for option in command_line.commands[name].params for spelling in option.opts}
     assert {word.split("=")[0] for word in words if re.match("--?[a-z]", word)} <= options
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+def test_code_fits_the_column_of_the_site(page):
+    lines = [
+        line for language in ("python", "py", "sh") for _, code in blocks(page, language) for line in code.splitlines()
+    ]
+    assert [line for line in lines if len(line) > COLUMNS] == []
 
 
 def test_the_api_page_has_all_public_names():

@@ -30,7 +30,9 @@ SHARE = click.FloatRange(0, 1, max_open=True)
 )
 @click.option("--mask", type=click.Path(path_type=Path), help="Mask image of the foreground; default: all pixels.")
 @click.option("--intensities", type=click.Path(path_type=Path), help="Text file with 1 or 3 numbers per light.")
-@click.option("--darkest", type=SHARE, default=0.0, help="Share of the values of a pixel to ignore as shadows, 0.3.")
+@click.option(
+    "--darkest", type=SHARE, default=0.0, help="Share of the values of a pixel to ignore as shadows, such as 0.3."
+)
 @click.option("--brightest", type=SHARE, default=0.0, help="Share of the values to ignore as highlights, such as 0.1.")
 @click.option("--saturation", type=Positive(), help="Value from which on photographs are clipped, as stored.")
 @click.option("--convention", default="opengl", show_default=True, help="Axes of the lights, as of a normal map.")

@@ -31,13 +31,13 @@ def print_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--solid",
             type=length,
             metavar="LENGTH",
-            help="Write a watertight solid for printing, with a base so thick under the lowest point: 3mm, 12px. "
+            help="Write a watertight solid for printing. LENGTH is the thickness of its base: 3mm, 12px. "
             "Formats: STL (default), 3MF, PLY, OBJ, GLB.",
         ),
         click.option(
             "--flatten",
             type=click.Choice(["plane", "quadratic"]),
-            help="Take the tilt, or also the bend, of the whole away from the heights.",
+            help="Remove the tilt of the whole surface, or tilt and bend.",
         ),
     ):
         command = option(command)

@@ -37,7 +37,7 @@ def alpha_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(["auto", "mask", "ignore"]),
         default="auto",
         show_default=True,
-        help="Take an alpha channel as mask: if it looks like one, always, or never.",
+        help="Whether an alpha channel is the mask: if it looks like one, always, or never.",
     )(command)
 
 

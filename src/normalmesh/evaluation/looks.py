@@ -103,6 +103,7 @@ def measure_looks(surface: Surface, normal_map: NormalMapLike, pixels: ArrayLike
     Returns
     -------
     Looks
+        Figures that are better the lower they are, except ``height``.
 
     Raises
     ------

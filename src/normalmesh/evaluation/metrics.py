@@ -149,6 +149,7 @@ def evaluate(
     Returns
     -------
     Evaluation
+        Errors, their maps, and the share of the foreground that the result covers. ``print`` it for a summary.
 
     Warns
     -----

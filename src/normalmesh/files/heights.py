@@ -45,10 +45,20 @@ def from_heights(
         :meth:`Surface.save_depth`, else :class:`Orthographic` with pixels of side 1. Give ``Orthographic(0.25)`` if
         heights are in mm and pixels 0.25 mm wide.
 
+    Returns
+    -------
+    NormalMap
+        Background where heights are unknown, or outside the mask.
+
     Raises
     ------
     NormalMeshError
         No heights (rows, columns), or distances that are not positive.
+
+    Examples
+    --------
+    >>> z = np.hypot(*np.mgrid[-20:20, -20:20])  # heights in pixels
+    >>> normal_map = nm.from_heights(z)
     """
     if isinstance(heights, str | PathLike):
         path = checked_path(heights, "heights")

@@ -102,6 +102,7 @@ def read_normal_map(
     Returns
     -------
     NormalMap
+        Unit normals, mask, camera, and the repairs that were necessary.
 
     Raises
     ------
@@ -114,6 +115,11 @@ def read_normal_map(
         Normals were estimated from a relightable image; floats were taken as [0, 1]; an alpha channel was ignored; the
         data contradict the convention, or leave it open; normals were repaired; the principal point of the camera looks
         swapped, or lies outside the image.
+
+    Examples
+    --------
+    >>> normal_map = nm.read_normal_map("normals.png", mask="mask.png", camera="K.txt")
+    >>> normal_map = nm.read_normal_map("normals.png", convention="directx")  # doctest: +SKIP
     """
     from normalmesh.normals.diagnosis import diagnose
 

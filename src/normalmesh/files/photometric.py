@@ -102,6 +102,7 @@ def photometric_stereo(
     Returns
     -------
     PhotometricStereo
+        Normal map, albedo and residual.
 
     Raises
     ------
@@ -114,6 +115,11 @@ def photometric_stereo(
         Pixels that fewer than three independent lights reach have left the mask; lights are nearly in one plane, or
         fit far better in another order; images do not fit a matt surface under these lights, have a gamma curve, an
         added constant or clipped values; the normals contradict the axes of the lights; lights have no photograph.
+
+    Examples
+    --------
+    >>> found = nm.photometric_stereo("photographs/*.png", "light_directions.txt", "mask.png")
+    >>> surface = nm.reconstruct(found.normal_map)
     """
     if camera is not None:
         checked_camera(camera)

@@ -58,7 +58,7 @@ class RTI:
     header: RTIHeader
 
     def texture(self) -> NDArray[np.uint8]:
-        """Return the albedo as colours (H, W, 3) for `Surface.save`, the brightest half per cent of it white."""
+        """Return the albedo as colours (H, W, 3) for :meth:`Surface.save`, the brightest half per cent of it white."""
         return to_bytes(scaled_to_white(self.albedo))
 
     def __repr__(self) -> str:
@@ -83,6 +83,7 @@ def read_rti(path: str | PathLike[str], *, max_pixels: float | None = None) -> R
     Returns
     -------
     RTI
+        Normals, albedo, residual and header.
 
     Raises
     ------

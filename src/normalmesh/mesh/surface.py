@@ -357,6 +357,13 @@ class Surface:
         ------
         NormalMeshError
             A point is not on the surface, or the noise is not known.
+
+        Examples
+        --------
+        >>> surface = nm.reconstruct("normals.png", compression=0.9)
+        >>> step = surface.height_difference((40.5, 52.5), (60.5, 52.5))
+        >>> print("higher by", step)  # doctest: +ELLIPSIS
+        higher by ... ± ... px
         """
         from normalmesh.integration.uncertainty import difference_of_heights
 
@@ -379,9 +386,9 @@ class Surface:
         The scene of a GLB file is in metres and centred, see ``scale`` and ``centred``; normalmesh reads it in the
         coordinates of the surface again.
 
-        All but STL carry normals and texture coordinates, which readers interpolate linearly in space. Behind a pinhole
-        colours are therefore off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels within a face, for an edge of L pixels
-        between the depths d₁ and d₂; the normal texture accounts for this.
+        All but STL carry normals and texture coordinates, which readers interpolate linearly in space. If the camera
+        is perspective, colours are therefore off by up to ``L·|d₁ − d₂| / 2(d₁ + d₂)`` pixels within a face, for an
+        edge of L pixels between the depths d₁ and d₂; the normal texture accounts for this.
 
         A path that ends with a separator, or that is a folder without suffix, is for 3D Tiles 1.1, for surfaces too
         large for one file: ``tileset.json`` and GLB tiles of up to about 100 000 faces, with levels of detail that fit
@@ -471,7 +478,7 @@ class Surface:
         Raises
         ------
         NormalMeshError
-            The camera is a pinhole, the surface repeats, or it is flattened already.
+            The camera is perspective, the surface repeats, or it is flattened already.
         """
         self.check_arrays()
         return flattened(self, shape)
@@ -485,8 +492,8 @@ class Surface:
         """Close the surface by walls and a flat base, for 3D printing.
 
         The base is perpendicular to the optical axis, behind the lowest point. Walls run to it along the viewing rays:
-        straight back, or behind a pinhole ever further apart, so that they never meet. Where the depth jumps, a wall
-        joins both sides of the cut: each component of the mask becomes one piece.
+        straight back, or ever further apart if the camera is perspective, so that they never meet. Where the depth
+        jumps, a wall joins both sides of the cut: each component of the mask becomes one piece.
 
         Parameters
         ----------
@@ -506,6 +513,11 @@ class Surface:
         ------
         NormalMeshError
             A length is invalid, or in millimetres while the size of the surface is unknown.
+
+        Examples
+        --------
+        >>> surface = nm.reconstruct("normals.png")
+        >>> surface.solid("3mm", width="80mm").save("coin.stl")
         """
         from normalmesh.mesh.solid import solid_of
 

@@ -64,8 +64,8 @@ class Diagnosis:
     candidates
         The conventions that the data do not exclude, best first. Only one if ``axes`` is not None.
     confidence
-        0 where something stays open, that is, where ``axes`` is None. Else how unanimous the evidence is against the
-        closest rival: (for − against) / (for + against) of its weighted votes, at least 0.5; 1 = no vote against.
+        0 if ``axes`` is None. Otherwise how unanimous the evidence is against the closest rival: (for − against) /
+        (for + against) of its weighted votes, at least 0.5; 1: no vote against.
     excluded
         Conventions that contradict the data so clearly that using one of them causes a warning.
     curl
@@ -160,6 +160,7 @@ def diagnose(normals: NormalMap | ArrayLike, mask: ArrayLike | None = None, came
     Returns
     -------
     Diagnosis
+        The convention, the candidates, and the evidence. ``print`` it for a summary.
 
     Notes
     -----

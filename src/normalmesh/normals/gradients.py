@@ -37,6 +37,11 @@ def from_gradients(
         The axes of x, y and z, if they are others. ``"directx"``: y down, as for q = ∂z/∂row, such as the first result
         of :func:`numpy.gradient`. ``"opencv"``: y down and z away from the viewer, for gradients of a depth.
 
+    Returns
+    -------
+    NormalMap
+        Background where p or q is unknown, or outside the mask.
+
     Raises
     ------
     NormalMeshError
@@ -44,7 +49,9 @@ def from_gradients(
 
     Examples
     --------
-    Of heights z in pixels: ``q, p = np.gradient(z)`` and ``from_gradients(p, q, convention="directx")``.
+    >>> z = np.hypot(*np.mgrid[-20:20, -20:20])  # heights in pixels
+    >>> q, p = np.gradient(z)  # along rows, which go down, and along columns
+    >>> normal_map = nm.from_gradients(p, q, convention="directx")
     """
     axes, view = Convention.parse(convention), Orthographic() if camera is None else checked_camera(camera)
     if axes.order[2] != 2:

@@ -16,7 +16,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Orthographic(ParallelCamera):
-    """Parallel rays. The unknown is the height z; a point is ``(s·u, −s·v, z)``.
+    """An orthographic camera: parallel rays. The unknown is the height z; a point is ``(s·u, −s·v, z)``.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ MIN_FOV = 1e-3
 
 @dataclass(frozen=True)
 class Perspective(CentralCamera):
-    """A pinhole. The unknown is the logarithm of the depth; a point is ``exp(z)·r(u, v)``.
+    """A perspective camera (pinhole). The unknown z is the logarithm of the depth; a point is ``exp(z)·r(u, v)``.
 
     Parameters
     ----------

@@ -29,12 +29,15 @@ def plot_wireframe(surface: Surface, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
+    surface
+        The surface to draw.
     ax
         Axes to draw on; default: a new figure. Needs matplotlib: ``pip install normalmesh[plots]``.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
     """
     ax = _axes(surface, ax)
     from matplotlib.collections import LineCollection
@@ -54,12 +57,15 @@ def plot_density(surface: Surface, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
+    surface
+        The surface to draw.
     ax
         Axes to draw on; default: a new figure. Needs matplotlib: ``pip install normalmesh[plots]``.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
     """
     ax = _axes(surface, ax)
     from matplotlib.colors import LogNorm
@@ -89,6 +95,8 @@ def plot_error(
 
     Parameters
     ----------
+    surface
+        The surface to draw.
     normal_map
         The map that the surface was reconstructed from, or another map of the same shape.
     ax
@@ -101,6 +109,7 @@ def plot_error(
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the plot.
     """
     checked_instance(surface, Surface, "surface")
     if align is not None and depth is None:

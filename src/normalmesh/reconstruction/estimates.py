@@ -233,9 +233,9 @@ def estimate_memory(
         the image and of its foreground, which is then taken to be one solid part: thin parts, holes and many
         components need more.
     vertices, threshold, compression
-        Where to stop: one of them, as for :func:`reconstruct`, with the same default,
+        Where to stop: one of them, as for :func:`reconstruct`. Default: that of :func:`reconstruct`.
     max_angle, max_error
-        or one or two of these, as for :func:`reconstruct_within`.
+        Instead of these, one or both bounds of :func:`reconstruct_within`.
     start, discontinuities
         Options of :func:`decimate` and :func:`integrate`.
 

@@ -38,6 +38,7 @@ class FittedPrior:
     depth : (H, W) float64
         ``scale · given + shift``, NaN where it is unknown or an outlier.
     scale, shift : float
+        What was fitted: factor and constant, in the unit of the surface.
     outliers : int
         Number of depths that were left out because they contradict the normals and the depths around them.
     """
@@ -68,6 +69,7 @@ def fit_prior(
         (H, W) as :meth:`Surface.depth_map` defines it, NaN where unknown. Perspective: distances in any unit, which is
         that of the surface, too. Orthographic: heights in any unit and from any level.
     normal_map
+        The normal map of the same view.
     shift
         Whether perspective distances lack a constant, too, as those of affine-invariant networks do. Surfaces at a
         nearly constant distance do not tell it: then there is a warning, and no shift.
@@ -77,6 +79,7 @@ def fit_prior(
     Returns
     -------
     FittedPrior
+        Depths for the ``prior`` of :func:`reconstruct`, with the scale and shift that were fitted.
 
     Raises
     ------

@@ -90,6 +90,7 @@ def from_network(
     Returns
     -------
     NetworkOutput
+        The normal map with its camera, and the depth.
 
     Raises
     ------

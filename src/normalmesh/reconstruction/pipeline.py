@@ -123,6 +123,17 @@ def reconstruct(
     NormalMeshError
         An option is invalid, or the reconstruction needs more memory than there is. Both are found before work begins,
         except that the content decides how many vertices a threshold leaves.
+
+    Examples
+    --------
+    >>> surface = nm.reconstruct("normals.png")  # or an array, a tensor, an image
+    >>> surface.save("surface.glb")
+
+    With a mask and pixels of 0.05 mm, to 500 vertices:
+
+    >>> camera = nm.Orthographic(pixel_size=0.05)
+    >>> normal_map = nm.read_normal_map("normals.png", mask="mask.png", camera=camera)
+    >>> surface = nm.reconstruct(normal_map, vertices=500, units="mm")
     """
     rule = StoppingRule(vertices, threshold, compression)
     normal_map = as_normal_map(normal_map)

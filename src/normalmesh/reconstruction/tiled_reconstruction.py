@@ -103,6 +103,7 @@ def reconstruct_tiled(
     Returns
     -------
     Surface
+        As from :func:`reconstruct`, but :meth:`Surface.uncertainty` needs its ``noise``.
 
     Raises
     ------
