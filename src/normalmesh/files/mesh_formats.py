@@ -6,10 +6,10 @@ A new format is one new entry of :data:`MESH_FORMATS`, with functions for what i
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import Files
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, surface_extras
+from normalmesh.files.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, read_description, surface_extras
 from normalmesh.files.glb_placement import Placement, Scale, without_placement
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
@@ -295,7 +295,7 @@ def _centred(
 
 
 def _check_glb(content: bytes) -> None:
-    _check_gltf(content[20 : 20 + struct.unpack_from("<I", content, 12)[0]], len(content))
+    _check_gltf(read_description(io.BytesIO(content)), len(content))
 
 
 def _check_gltf(description: bytes, file_size: int | None = None) -> None:
