@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import normalmesh as nm
-from invocation import invoke, succeed, write_medallion
+from invocation import invoke, messages, succeed, write_medallion
 from normalmesh.cli import pages
 from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console
@@ -71,7 +71,8 @@ def test_comparison_with_the_normal_map(made, tmp_path, name):
 
 
 def test_the_pixel_size_of_a_surface_in_millimetres(made, tmp_path):
-    assert invoke("report", made / "s.png", "--normals", made / "map.png", "-o", tmp_path / "p.html").stderr == ""
+    result = succeed("report", made / "s.png", "--normals", made / "map.png", "-o", tmp_path / "p.html")
+    assert messages(result) == ""
     assert float(figure((tmp_path / "p.html").read_text("utf-8"), "Mean angular error").rstrip("°")) < 20
     with pytest.warns(nm.NormalMeshWarning, match=r"s.glb covers only .* check --camera, and --pixel-size"):
         succeed("report", made / "s.glb", "--normals", made / "map.png", "-o", tmp_path / "g.html")

@@ -14,12 +14,11 @@ import imagecodecs
 import numpy as np
 import pytest
 
+from invocation import COMPILING
 from normalmesh import cli
 from normalmesh.evaluation.synthetic.analytic import sphere
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
-#: Printed by the first command that compiles a kernel.
-COMPILING = "compiling kernels, first run only\n"
 
 
 def transcripts(text: str) -> list[tuple[str, str]]:
