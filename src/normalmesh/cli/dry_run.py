@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_formats
-from normalmesh.cli.printing import PrintedTable
+from normalmesh.cli.printing import PrintedTable, json_text
 from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.run_summary import LONGEST_NAME
 from normalmesh.cli.settings import Settings
@@ -44,7 +43,7 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
             console.alert(f"normalmesh: {error_text(error, None if table is None else task.source)}")
             lines, content = [], {"input": str(task.source), "error": error_text(error)}
         if as_json:
-            console.output(json.dumps(content))
+            console.output(json_text(content))
         elif lines and table is not None:
             table.print_row(_cells(content))
         elif lines:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normalmesh.cli.print_options import print_figures, print_lines
-from normalmesh.cli.printing import PrintedTable
+from normalmesh.cli.printing import PrintedTable, json_text
 from normalmesh.errors import count_text, path_text
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class RunSummary:
         order += ["strength", *self.print_figures]
         content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
-        return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
+        return json_text({name: content[name] for name in (*order, "seconds", "warnings", "error")})
 
     def lines(self) -> list[str]:
         """Return the text for a single input."""
