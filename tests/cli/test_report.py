@@ -105,6 +105,8 @@ def test_large_results_are_thinned_and_the_page_says_so(made, monkeypatch, tmp_p
         (("missing.glb",), "no such file"),
         ((".",), "is no folder of 3D Tiles"),
         (("s.glb", "-o", "s.glb"), "this file is read, too"),
+        (("both.npz", "--mask", "missing.png"), "missing.png: there is no such file"),
+        (("both.npz", "--convention", "opengll"), "opengll"),
         (("s.glb", "--texture", "map.png"), "--texture requires --normals"),
         (("s.png", "--normals", "other.png"), "give the map that it was reconstructed from"),
         (("s.glb", "--camera", "K.txt", "--pixel-size", "2"), "give only one of"),
@@ -112,6 +114,7 @@ def test_large_results_are_thinned_and_the_page_says_so(made, monkeypatch, tmp_p
     ids=str,
 )
 def test_refused(made, tmp_path, monkeypatch, arguments, message):
+    np.savez(tmp_path / "both.npz", normals=np.tile([0.0, 0.0, 1.0], (8, 8, 1)), depth=np.ones((8, 8)))
     for name in ("s.glb", "s.png", "map.png"):
         (tmp_path / name).write_bytes((made / name).read_bytes())
     write_medallion(tmp_path / "other.png", 40)

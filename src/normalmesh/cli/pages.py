@@ -117,11 +117,24 @@ def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> Norm
         try:
             return reading.normal_map(file, view)
         except NormalMeshError as error:
+            if _holds_normals(file):
+                raise
             try:
                 return read_depth_map(file)
             except NormalMeshError:
                 raise error from None
     return read_depth_map(file)
+
+
+def _holds_normals(file: Path) -> bool:
+    """Check whether a file has the channels of normals, whatever is wrong with them or with the options."""
+    from normalmesh.files.normal_maps import read_stored
+
+    try:
+        read_stored(file)
+    except NormalMeshError:
+        return False
+    return True
 
 
 def _height_surface(file: Path, heights: NDArray[np.float64], view: CameraChoice) -> Surface:
