@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from click.testing import CliRunner, Result
 
@@ -13,6 +14,8 @@ from normalmesh.files.encoding import encode_normals
 
 #: Side of the medallion, in pixels.
 SIZE = 96
+#: Printed by the first command that compiles a kernel: which one that is depends on what ran before.
+COMPILING = "compiling kernels, first run only\n"
 
 
 def invoke(*arguments: object) -> Result:
@@ -25,6 +28,11 @@ def succeed(*arguments: object) -> Result:
     result = invoke(*arguments)
     assert result.exit_code == 0, (result.output, result.exception)
     return result
+
+
+def messages(result: Result | CompletedProcess[str]) -> str:
+    """Return what a command printed to standard error, whether kernels were compiled or not."""
+    return result.stderr.replace(COMPILING, "")
 
 
 @functools.cache

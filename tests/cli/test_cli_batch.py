@@ -1,6 +1,7 @@
 """Test ``normalmesh reconstruct`` on several inputs."""
 
 import json
+import math
 from pathlib import Path
 
 import imagecodecs
@@ -12,7 +13,7 @@ from invocation import write_medallion
 from normalmesh.cli import normalmesh
 from normalmesh.cli.console import Console
 from normalmesh.cli.inputs import tasks_of
-from normalmesh.cli.run_summary import table_of
+from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.runtime.monitor import Step
 from terminal import with_terminal
 
@@ -88,6 +89,12 @@ def test_masks_by_the_name_of_the_input(here):
         Path(f"{name}_mask.tif").write_bytes(imagecodecs.tiff_encode(mask))
     result = reconstruct("a.png", "c.png", "--mask", "{stem}_mask.tif", "--vertices", 30, "--json")
     assert [json.loads(line)["foreground"] for line in result.stdout.splitlines()] == [400, 600]
+
+
+def test_json_has_null_for_numbers_that_are_not_finite():
+    summary = RunSummary(Path("a.png"), tolerance={"reached": {"max_error": math.nan}})
+    found = json.loads(summary.as_json(), parse_constant=pytest.fail)
+    assert found["tolerance"] == {"reached": {"max_error": None}}
 
 
 def test_warnings_name_their_input(here):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from invocation import SIZE, invoke, medallion, succeed, write_medallion
+from invocation import SIZE, invoke, medallion, messages, succeed, write_medallion
 from normalmesh import ScreenMesh, read_normal_map
 from normalmesh.evaluation.synthetic import analytic
 from normalmesh.files.encoding import encode_normals
@@ -68,7 +68,7 @@ def test_another_convention_is_recommended(axes, name, tmp_path):
     assert f"recommended  read it with --convention {name}: the data show it, and speak against opengl" in result.stdout
     assert f"read as {name}: " in result.stdout
     assert "back-facing" not in result.stdout
-    assert result.stderr == ""
+    assert messages(result) == ""
     found = figures(path)["convention"]
     assert found["contradicted"]
     assert found["found"] == found["read_as"]
@@ -104,7 +104,7 @@ def test_bad_files_do_not_stop_the_others(tmp_path):
     result = invoke("inspect", bad[0], good, bad[1], good)
     assert result.exit_code == 1
     assert labels(result.stdout).count("recommended") == 2
-    errors = result.stderr.splitlines()
+    errors = messages(result).splitlines()
     assert [error.split(": ")[:3] for error in errors] == [["normalmesh", "error", str(path)] for path in bad]
     lines = invoke("inspect", *bad, good, "--json").stdout.splitlines()
     found = [json.loads(line) for line in lines]
@@ -116,9 +116,9 @@ def test_warnings_name_the_file_if_there_are_several(tmp_path):
     image = np.full((8, 8, 3), (128, 128, 255), np.uint8)
     image[2, 2] = (128, 200, 10)
     (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
-    assert succeed("inspect", tmp_path / "n.png").stderr.startswith("normalmesh: warning: 1 normal")
+    assert messages(succeed("inspect", tmp_path / "n.png")).startswith("normalmesh: warning: 1 normal")
     both = succeed("inspect", tmp_path / "n.png", write_medallion(tmp_path / "m.png"))
-    assert both.stderr.startswith(f"normalmesh: warning: {tmp_path / 'n.png'}: 1 normal")
+    assert messages(both).startswith(f"normalmesh: warning: {tmp_path / 'n.png'}: 1 normal")
     assert len(figures(tmp_path / "n.png")["warnings"]) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import normalmesh
 from invocation import medallion as truth
-from invocation import write_medallion
+from invocation import messages, write_medallion
 from surfaces import flap
 
 
@@ -119,7 +119,7 @@ def test_quiet_prints_nothing(medallion, tmp_path):
 
 def test_estimate_comes_first_and_progress_needs_a_terminal(medallion, tmp_path):
     result = run("reconstruct", medallion, "-o", tmp_path / "a.ply", "--threshold", 30)
-    notices = [line for line in result.stderr.splitlines() if not line.startswith("compiling")]
+    notices = messages(result).splitlines()
     assert len(notices) == 1
     assert notices[0].startswith("needs        about ")
     assert "%" not in result.stderr
@@ -166,4 +166,4 @@ def test_warnings_are_one_line(tmp_path):
     (tmp_path / "n.png").write_bytes(imagecodecs.png_encode(image))
     result = run("inspect", tmp_path / "n.png")
     assert result.returncode == 0
-    assert result.stderr.startswith("normalmesh: warning: 1 normal")
+    assert messages(result).startswith("normalmesh: warning: 1 normal")

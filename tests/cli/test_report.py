@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 import normalmesh as nm
-from invocation import invoke, succeed, write_medallion
+from invocation import invoke, messages, succeed, write_medallion
 from normalmesh.cli import pages
 from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.files.tileset import write_tileset
 from normalmesh.report import page
-
-READING = {"mask": None, "alpha": "auto", "convention": "opengl"}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,8 @@ def test_comparison_with_the_normal_map(made, tmp_path, name):
 
 
 def test_the_pixel_size_of_a_surface_in_millimetres(made, tmp_path):
-    assert invoke("report", made / "s.png", "--normals", made / "map.png", "-o", tmp_path / "p.html").stderr == ""
+    result = succeed("report", made / "s.png", "--normals", made / "map.png", "-o", tmp_path / "p.html")
+    assert messages(result) == ""
     assert float(figure((tmp_path / "p.html").read_text("utf-8"), "Mean angular error").rstrip("°")) < 20
     with pytest.warns(nm.NormalMeshWarning, match=r"s.glb covers only .* check --camera, and --pixel-size"):
         succeed("report", made / "s.glb", "--normals", made / "map.png", "-o", tmp_path / "g.html")
@@ -83,19 +83,19 @@ def test_a_normal_map_is_reconstructed_and_the_report_is_beside_it(made, tmp_pat
     monkeypatch.chdir(tmp_path)
     assert succeed("report", "n.png").stdout == "wrote        n.html\n"
     assert "Mean angular error" in Path("n.html").read_text("utf-8")
-    assert pages.page_of(Path("n.html"), READING, CameraChoice(), Console()) == Path("n.html").read_bytes()
+    assert pages.page_of(Path("n.html"), MapReading(), CameraChoice(), Console()) == Path("n.html").read_bytes()
 
 
 def test_large_results_are_thinned_and_the_page_says_so(made, monkeypatch, tmp_path):
     monkeypatch.setattr(page, "MAX_FACES", 60)
-    thinned = pages.page_of(made / "s.ply", READING, CameraChoice(), Console()).decode()
+    thinned = pages.page_of(made / "s.ply", MapReading(), CameraChoice(), Console()).decode()
     assert re.search(r"The viewer shows \d\d of 1\d\d faces", thinned)
     with pytest.warns(nm.NormalMeshWarning, match="heights, .* are shown"):
-        pages.page_of(made / "s.png", READING, CameraChoice(), Console())
+        pages.page_of(made / "s.png", MapReading(), CameraChoice(), Console())
     surface = nm.reconstruct(nm.read_normal_map(made / "map.png"), vertices=200)
     write_tileset(surface, tmp_path / "tiles", max_faces=40)
     with pytest.warns(nm.NormalMeshWarning, match="coarser level"):
-        pages.page_of(tmp_path / "tiles", READING, CameraChoice(), Console())
+        pages.page_of(tmp_path / "tiles", MapReading(), CameraChoice(), Console())
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,8 @@ def test_large_results_are_thinned_and_the_page_says_so(made, monkeypatch, tmp_p
         (("missing.glb",), "no such file"),
         ((".",), "is no folder of 3D Tiles"),
         (("s.glb", "-o", "s.glb"), "this file is read, too"),
+        (("both.npz", "--mask", "missing.png"), "missing.png: there is no such file"),
+        (("both.npz", "--convention", "opengll"), "opengll"),
         (("s.glb", "--texture", "map.png"), "--texture requires --normals"),
         (("s.png", "--normals", "other.png"), "give the map that it was reconstructed from"),
         (("s.glb", "--camera", "K.txt", "--pixel-size", "2"), "give only one of"),
@@ -112,6 +114,7 @@ def test_large_results_are_thinned_and_the_page_says_so(made, monkeypatch, tmp_p
     ids=str,
 )
 def test_refused(made, tmp_path, monkeypatch, arguments, message):
+    np.savez(tmp_path / "both.npz", normals=np.tile([0.0, 0.0, 1.0], (8, 8, 1)), depth=np.ones((8, 8)))
     for name in ("s.glb", "s.png", "map.png"):
         (tmp_path / name).write_bytes((made / name).read_bytes())
     write_medallion(tmp_path / "other.png", 40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import re
 import shlex
 import sys
@@ -14,12 +15,12 @@ import imagecodecs
 import numpy as np
 import pytest
 
+from invocation import COMPILING
 from normalmesh import cli
 from normalmesh.evaluation.synthetic.analytic import sphere
+from normalmesh.runtime import progress_bar
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
-#: Printed by the first command that compiles a kernel.
-COMPILING = "compiling kernels, first run only\n"
 
 
 def transcripts(text: str) -> list[tuple[str, str]]:
@@ -44,6 +45,8 @@ def matches(shown: str, printed: str) -> bool:
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
     """Return what the command line prints to either stream, and its exit status."""
     monkeypatch.setattr(sys, "argv", ["normalmesh", *arguments])
+    # A slow machine prints no line of progress, either.
+    monkeypatch.setattr(progress_bar, "LINE_INTERVAL", math.inf)
     stream = io.StringIO()
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream), warnings.catch_warnings():
         warnings.simplefilter("default")

@@ -26,7 +26,7 @@ from normalmesh.decimation.polylines import (
     straighten,
 )
 from normalmesh.decimation.quadrics import Pixels
-from normalmesh.decimation.rounds import RESERVE, decimate_levels_with
+from normalmesh.decimation.rounds import RESERVE, decimate_levels
 from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.jumps.finding import find_jumps
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
@@ -284,7 +284,7 @@ def test_coarser_levels_keep_the_lines():
     corners = np.concatenate([each.path for each in jumps.lines])
     levels = [1200, 500, 200]
     for vertices, mesh in zip(
-        levels, decimate_levels_with(normal_map, levels, DecimationOptions(), lines=jumps.lines), strict=True
+        levels, decimate_levels(normal_map, levels, DecimationOptions(), lines=jumps.lines), strict=True
     ):
         assert_valid(mesh, normal_map)
         assert len(CutMesh.along(mesh, mesh.seams).origin) == vertices - math.ceil(RESERVE * vertices)
@@ -326,5 +326,5 @@ def test_meshes_too_coarse_for_any_line(vertices):
 
 def test_coarser_levels_drop_lines():
     _, normal_map = flap()
-    levels = decimate_levels_with(normal_map, [300, 6, 3], DecimationOptions(), lines=find_jumps(normal_map).lines)
+    levels = decimate_levels(normal_map, [300, 6, 3], DecimationOptions(), lines=find_jumps(normal_map).lines)
     assert [len(mesh.seams) > 0 for mesh in levels] == [True, False, False]

@@ -18,7 +18,6 @@ from normalmesh import (
     integrate,
     pixel_faces,
 )
-from normalmesh.evaluation.metrics import pixel_components
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.integration.cotangent import CotangentSystem
@@ -28,6 +27,7 @@ from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, Prior
 from normalmesh.integration.prior_faces import face_labels
 from normalmesh.jumps.finding import jumps_along
 from normalmesh.jumps.jump_pixels import PixelsInMemory
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.solvers import multigrid, sparse_system
 from surfaces import centres, flap, grid_mesh, plane_map, rmse, sphere, wave_height, waves
 
@@ -181,8 +181,7 @@ def test_each_component_of_a_porous_mask_keeps_its_own_points(given):
     """The decimated mesh leaves one pixel in eight uncovered, and covers pixels of other components."""
     noise = ndimage.gaussian_filter(np.random.default_rng(0).random((96, 96)), 0.7)
     normal_map, height = waves((96, 96), mask=noise > np.quantile(noise, 0.55), steepness=0.6)
-    labels = pixel_components(normal_map.mask)
-    count = int(labels.max())
+    labels, count = component_labels(normal_map.mask)
     offset = np.random.default_rng(1).uniform(-100, 100, count + 1)
     truth = height + offset[labels]
     prior = np.where(normal_map.mask, truth, np.nan)

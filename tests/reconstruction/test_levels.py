@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError, decimate, evaluate, reconstruct, reconstruct_levels
+from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.rounds import decimate_levels
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from surfaces import waves
@@ -15,24 +16,24 @@ def normal_map():
 
 
 def test_meshes_are_valid_and_have_the_requested_vertices(normal_map):
-    meshes = list(decimate_levels(normal_map, [600, 200, 60]))
+    meshes = list(decimate_levels(normal_map, [600, 200, 60], DecimationOptions()))
     assert [len(mesh.vertices) for mesh in meshes] == [600, 200, 60]
     assert all(mesh.check().ok and mesh.report.target_met for mesh in meshes)
 
 
 def test_the_first_level_equals_decimate_and_later_ones_do_not_change_it(normal_map):
-    meshes = list(decimate_levels(normal_map, [300, 100]))
+    meshes = list(decimate_levels(normal_map, [300, 100], DecimationOptions()))
     alone = decimate(normal_map, vertices=300)
     assert np.array_equal(meshes[0].vertices, alone.vertices)
     assert np.array_equal(meshes[0].faces, alone.faces)
 
 
 def test_options_reach_the_decimation(normal_map):
-    (mesh,) = decimate_levels(normal_map, [200], flips=False, moves=False)
+    (mesh,) = decimate_levels(normal_map, [200], DecimationOptions(flips=False, moves=False))
     assert mesh.report.flips == mesh.report.moves == 0
     locked = np.zeros(normal_map.shape, bool)
     locked[40, 40:44] = True
-    for mesh in decimate_levels(normal_map, [300, 100], locked=locked):
+    for mesh in decimate_levels(normal_map, [300, 100], DecimationOptions(locked=locked)):
         assert {(float(u), float(v)) for u in range(40, 45) for v in (40, 41)} <= {tuple(x) for x in mesh.vertices}
 
 
@@ -47,7 +48,7 @@ def test_surfaces_are_nearly_as_accurate_as_separate_reconstructions(normal_map)
 def test_outlines_do_not_drift():
     """The outline of the coarsest level follows the mask, not the level before."""
     normal_map, _ = waves((64, 64))
-    *_, last = decimate_levels(normal_map, [800, 200, 50, 12])
+    *_, last = decimate_levels(normal_map, [800, 200, 50, 12], DecimationOptions())
     corners = np.arange(3 * len(last.faces)).reshape(-1, 3)[last.opposite.reshape(-1, 3) < 0]
     faces, sides = np.divmod(corners, 3)
     outline = last.vertices[np.concatenate([last.faces[faces, (sides + k) % 3] for k in (1, 2)])]
@@ -66,4 +67,4 @@ def test_progress_never_decreases_and_ends_once(normal_map):
 @pytest.mark.parametrize("vertices", [[], [100, 100], [50, 100], [100, 2], [100, "1%"]], ids=str)
 def test_levels_must_be_decreasing(vertices, normal_map):
     with pytest.raises(NormalMeshError, match="vertices"):
-        list(decimate_levels(normal_map, vertices))
+        reconstruct_levels(normal_map, vertices)

@@ -17,8 +17,8 @@ from normalmesh import (
     reconstruct,
     reconstruct_tiled,
 )
+from normalmesh.integration.depth_levels import mean_levels, with_prior_levels
 from normalmesh.integration.integration_options import IntegrationOptions
-from normalmesh.integration.mesh_integration import mean_levels, with_prior_levels
 from normalmesh.jumps.finding import jumps_along
 from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.jumps.seams import seams_of

@@ -14,7 +14,7 @@ from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_targets, write_outputs
 from normalmesh.cli.output_options import check_strength
 from normalmesh.cli.print_options import check_camera, finished, solids_of
-from normalmesh.cli.printing import PrintedTable
+from normalmesh.cli.printing import PrintedTable, field_text
 from normalmesh.cli.run_summary import RunSummary, table_of
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.tile_options import open_normal_map
@@ -30,7 +30,7 @@ def run(tasks: Sequence[Task], settings: Settings, console: Console, as_json: bo
     table = table_of([task.source for task in tasks]) if len(tasks) > 1 else None
     batch = _Batch(settings, console, as_json, table)
     given = (f"{name} {path_text(str(value))}" for name, value in settings.given.items())
-    console.detail("settings     " + ", ".join(given))
+    console.detail(field_text("settings", ", ".join(given)))
     failed = missed = 0
     with progress_line_removed(console), compilation_announced(console):
         for number, task in enumerate(tasks):
@@ -76,7 +76,7 @@ class _Batch:
         """Print the summary of a task."""
         stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary.seconds.items())
         if stages:
-            self.console.detail(f"seconds      {stages}")
+            self.console.detail(field_text("seconds", stages))
         if self.as_json:
             self.console.output(summary.as_json())
         elif summary.error is None and self.table is not None:
@@ -104,7 +104,7 @@ class _Batch:
             check_texture(task.texture, normal_map.shape)
         summary.seconds["read"] = time.perf_counter() - began
         notify = console.detail if self.several else console.notice
-        notify(f"needs        {settings.needs_text(normal_map)}")
+        notify(field_text("needs", settings.needs_text(normal_map)))
         with nullcontext() if tiling is None else tiling.work_kept(task.output, console):
             surfaces = settings.surfaces(normal_map, task.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)

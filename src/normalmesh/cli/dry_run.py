@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text, print_traceback
 from normalmesh.cli.inputs import Task
 from normalmesh.cli.output_files import check_formats
-from normalmesh.cli.printing import PrintedTable
+from normalmesh.cli.printing import PrintedTable, field_text, json_text
 from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.run_summary import LONGEST_NAME
 from normalmesh.cli.settings import Settings
@@ -44,7 +43,7 @@ def estimate_all(tasks: Sequence[Task], settings: Settings, console: Console, as
             console.alert(f"normalmesh: {error_text(error, None if table is None else task.source)}")
             lines, content = [], {"input": str(task.source), "error": error_text(error)}
         if as_json:
-            console.output(json.dumps(content))
+            console.output(json_text(content))
         elif lines and table is not None:
             table.print_row(_cells(content))
         elif lines:
@@ -95,10 +94,10 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, Any]
     available = available_memory()
     share = f"{bound}{100 * count / foreground.size:.1f} % foreground ({count})"
     lines = [
-        f"size         {columns} × {rows} pixels, {share}{'' if known else HEADER_ONLY}",
-        f"vertices     {bound or _certainty(settings)}{', '.join(map(str, counts))}",
-        f"needs        {bound}{needs_text(estimate)}",
-        f"available    {'unknown' if available is None else bytes_text(available)}",
+        field_text("size", f"{columns} × {rows} pixels, {share}{'' if known else HEADER_ONLY}"),
+        field_text("vertices", f"{bound or _certainty(settings)}{', '.join(map(str, counts))}"),
+        field_text("needs", f"{bound}{needs_text(estimate)}"),
+        field_text("available", "unknown" if available is None else bytes_text(available)),
     ]
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
     content |= {
@@ -140,11 +139,11 @@ def _tiled(
     text = "unknown memory" if available is None else f"{bytes_text(available)} of memory"
     share = f"{bound}{100 * count / foreground.size:.1f} % foreground ({count})"
     lines = [
-        f"size         {columns} × {rows} pixels, {share}{'' if known else HEADER_ONLY}",
-        f"tiles        {estimate.tiles} of {tiling.side} × {tiling.side} pixels",
-        f"vertices     {bound or _certainty(settings)}{estimate.vertices}",
-        f"needs        {bound}{tiling.needs_text(estimate, settings.memory_limit, settings.threads)}",
-        f"available    {text}, {bytes_text(free)} on disk",
+        field_text("size", f"{columns} × {rows} pixels, {share}{'' if known else HEADER_ONLY}"),
+        field_text("tiles", f"{estimate.tiles} of {tiling.side} × {tiling.side} pixels"),
+        field_text("vertices", f"{bound or _certainty(settings)}{estimate.vertices}"),
+        field_text("needs", f"{bound}{tiling.needs_text(estimate, settings.memory_limit, settings.threads)}"),
+        field_text("available", f"{text}, {bytes_text(free)} on disk"),
     ]
     content = {"input": str(task.source), "output": str(task.output), "size": [columns, rows], "foreground": count}
     content |= {

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import CameraChoice, camera_as_dict, image_size
+from normalmesh.cli.camera_options import camera_as_dict, image_size
 from normalmesh.cli.console import Console, compilation_announced
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.number_types import number_or_percentage
 from normalmesh.cli.printing import print_field, print_json
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, path_text
 
 if TYPE_CHECKING:
-    from normalmesh.files.alpha import Alpha
     from normalmesh.normals.normal_map import NormalMap
 
 
@@ -63,12 +63,6 @@ def rectangle(value: str) -> tuple[int, int, int, int] | None:
 def edit(
     source: Path,
     target: Path,
-    mask: str | None,
-    alpha: Alpha,
-    camera: str | None,
-    focal_px: float | None,
-    fov: float | None,
-    convention: str,
     to: str,
     fill: bool,
     crop: str | None,
@@ -78,6 +72,7 @@ def edit(
     bits: str | None,
     matrix: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Write the normal map IN to OUT in another format or convention; fill, crop, rotate and resize it, in this order.
 
@@ -85,15 +80,14 @@ def edit(
     """
     from normalmesh.files.atomic import check_targets
 
-    view = CameraChoice(camera, focal_px, fov)
+    reading = MapReading(**options)
+    view = reading.view()
     if margin and crop is None:
         raise click.UsageError("--margin requires --crop")
     kept = None if crop is None else rectangle(crop)
-    check_targets([target] if matrix is None else [matrix, target], [source, mask, camera])
+    check_targets([target] if matrix is None else [matrix, target], [source, reading.mask, reading.camera])
     with compilation_announced(Console()):
-        from normalmesh.files.normal_maps import read_normal_map
-
-        found = read_normal_map(source, mask, view.argument(source), convention, alpha=alpha)
+        found = reading.normal_map(source, view)
         found = found.filled() if fill else found
         if kept is not None:
             _check_inside(kept, found.shape, str(crop))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.model_options import rendered
 from normalmesh.cli.number_types import Positive
 from normalmesh.cli.printing import print_field, print_json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from normalmesh.evaluation.cases import Case
     from normalmesh.evaluation.looks import Looks
     from normalmesh.evaluation.metrics import Evaluation
-    from normalmesh.files.alpha import Alpha
+    from normalmesh.normals.normal_map import NormalMap
 
 #: What was aligned, for people.
 ALIGNED_BY = {
@@ -66,12 +66,6 @@ MIN_TRUTH_COVERAGE = 0.9
 def evaluate(
     result: Path,
     normals: Path,
-    mask: str | None,
-    alpha: Alpha,
-    camera: str | None,
-    focal_px: float | None,
-    fov: float | None,
-    convention: str,
     truth: Path | None,
     away: bool,
     truth_model: str | None,
@@ -82,6 +76,7 @@ def evaluate(
     error_map: Path | None,
     scale: float | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Compare RESULT, a mesh file or a depth map, with ground truth.
 
@@ -89,7 +84,8 @@ def evaluate(
     to NORMALS. A mesh must be in the camera frame of NORMALS, as reconstruct writes it. The height (orthographic) or
     scale (perspective) of each component, which normals do not determine, is aligned first; see --align.
     """
-    view = CameraChoice(camera, focal_px, fov, pixel_size).or_stored(result)
+    reading = MapReading(**options)
+    view = reading.view(pixel_size).or_stored(result)
     units = units or (None if pixel_size is None else "mm")
     if truth is not None and truth_model is not None:
         raise click.UsageError("give only one of --truth, --truth-model")
@@ -103,13 +99,13 @@ def evaluate(
         from normalmesh.files.encoding import checked_suffix
 
         checked_suffix(error_map, (".png",), "pictures")
-        check_targets([error_map], [result, normals, mask, camera, truth, truth_model])
+        check_targets([error_map], [result, normals, reading.mask, reading.camera, truth, truth_model])
     console = Console()
     with progress_line_removed(console), compilation_announced(console):
         from normalmesh.evaluation.metrics import evaluate as compare
 
         with console.working("reading"):
-            case = _case(normals, (mask, alpha), view, convention, units)
+            case = _case(reading.normal_map(normals, view), units)
             case = _with_truth(case, truth, -1.0 if away else 1.0, truth_model, placed, console)
         with console.working("comparing"):
             found = compare(result, case, align=align)
@@ -132,18 +128,10 @@ def _require(option: str, given: bool, required: str, value: object) -> None:
         raise click.UsageError(f"{option} requires {required}")
 
 
-def _case(
-    normals: Path,
-    masked: tuple[str | None, Alpha],
-    view: CameraChoice,
-    convention: str,
-    units: str | None,
-) -> Case:
+def _case(normal_map: NormalMap, units: str | None) -> Case:
     """Return the normal map as a case without true depth."""
     from normalmesh.evaluation.cases import Case
-    from normalmesh.files.normal_maps import read_normal_map
 
-    normal_map = read_normal_map(normals, masked[0], view.argument(normals), convention, alpha=masked[1])
     return Case("truth", normal_map, units=units or normal_map.camera.default_units)
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import CameraChoice, camera_as_dict
+from normalmesh.cli.camera_options import camera_as_dict
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.error_handling import error_text, print_traceback
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.printing import print_field, print_json, print_text
 from normalmesh.cli.resource_estimate import needs_text
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
-    from normalmesh.files.alpha import Alpha
     from normalmesh.files.inspection import Inspection
     from normalmesh.reconstruction.estimates import Estimate
 
@@ -29,13 +29,8 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 def inspect(
     normals: tuple[Path, ...],
-    mask: str | None,
-    alpha: Alpha,
-    camera: str | None,
-    focal_px: float | None,
-    fov: float | None,
-    convention: str,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Describe the files NORMALS, and recommend the convention to read them with.
 
@@ -44,13 +39,15 @@ def inspect(
     from normalmesh.files.inspection import inspect_file
 
     failed = False
-    view = CameraChoice(camera, focal_px, fov)
-    console = Console()
+    reading, console = MapReading(**options), Console()
+    view = reading.view()
     with progress_line_removed(console), compilation_announced(console):
         for position, path in enumerate(normals):
             try:
                 with console.working(f"inspecting {path_text(path.name)}"):
-                    found = inspect_file(path, mask, view.argument(path), convention, alpha=alpha)
+                    found = inspect_file(
+                        path, reading.mask, view.argument(path), reading.convention, alpha=reading.alpha
+                    )
             except Exception as error:
                 failed = True
                 print_traceback(error)

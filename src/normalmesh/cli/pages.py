@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, compilation_announced, each_warning
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ PAGES = (".html", ".htm")
 MIN_COVERED = 0.5
 
 
-def page_of(file: Path, reading: dict[str, Any], view: CameraChoice, console: Console) -> bytes:
+def page_of(file: Path, reading: MapReading, view: CameraChoice, console: Console) -> bytes:
     """Return the page of a mesh, heights, a folder of 3D Tiles, a report, or a normal map, which is reconstructed.
 
-    ``reading`` are the options of `reading_options` by name, ``view`` those of them that choose the camera.
+    ``view`` is the camera that the options choose.
     """
     messages: list[str] = []
     with each_warning(messages.append, shown=True), compilation_announced(console):
@@ -107,28 +108,33 @@ def _model(file: Path) -> TriangleModel | None:
     return TriangleModel.of(file) if file.suffix.lower() in MESH_SUFFIXES else None
 
 
-def read_map(file: Path, reading: dict[str, Any], view: CameraChoice) -> NormalMap:
-    """Return a normal map, read with the options of a command."""
-    from normalmesh.files.normal_maps import read_normal_map
-
-    camera = view.argument(file)
-    return read_normal_map(file, reading["mask"], camera, reading["convention"], alpha=reading["alpha"])
-
-
-def _map_or_heights(file: Path, reading: dict[str, Any], view: CameraChoice) -> NormalMap | NDArray[np.float64]:
+def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> NormalMap | NDArray[np.float64]:
     """Return the normal map of a file, or its heights (H, W) if it has one number for each pixel."""
     from normalmesh.files.depth_maps import read_depth_map
     from normalmesh.files.height_png import read_height_range
 
     if read_height_range(file) is None:
         try:
-            return read_map(file, reading, view)
+            return reading.normal_map(file, view)
         except NormalMeshError as error:
+            if _holds_normals(file):
+                raise
             try:
                 return read_depth_map(file)
             except NormalMeshError:
                 raise error from None
     return read_depth_map(file)
+
+
+def _holds_normals(file: Path) -> bool:
+    """Check whether a file has the channels of normals, whatever is wrong with them or with the options."""
+    from normalmesh.files.normal_maps import read_stored
+
+    try:
+        read_stored(file)
+    except NormalMeshError:
+        return False
+    return True
 
 
 def _height_surface(file: Path, heights: NDArray[np.float64], view: CameraChoice) -> Surface:
@@ -153,14 +159,14 @@ def _height_surface(file: Path, heights: NDArray[np.float64], view: CameraChoice
 
 
 def _reconstructed(
-    file: Path, normal_map: NormalMap, reading: dict[str, Any], messages: list[str], console: Console
+    file: Path, normal_map: NormalMap, reading: MapReading, messages: list[str], console: Console
 ) -> bytes:
     import normalmesh as nm
     from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
     from normalmesh.report.page import surface_page
 
     surface = nm.reconstruct(normal_map, progress=console.progress)
-    settings = {"compression": DEFAULT_COMPRESSION, **reading}
+    settings = {"compression": DEFAULT_COMPRESSION, **vars(reading)}
     given = {name: value for name, value in settings.items() if value is not None}
     return surface_page(surface, normal_map, source=file, settings=given, warnings=messages)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from normalmesh.cli.printing import field_text
 from normalmesh.errors import NormalMeshError
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def print_lines(surface: Surface, solids: Sequence[Solid]) -> list[str]:
     """Return what was taken away and the finest solid as lines of text."""
     lines = []
     if surface.flattening is not None:
-        lines.append(f"flattened    {surface.flattening}")
+        lines.append(field_text("flattened", str(surface.flattening)))
     if solids:
-        lines.append(f"solid        {solids[0]}; watertight")
+        lines.append(field_text("solid", f"{solids[0]}; watertight"))
     return lines

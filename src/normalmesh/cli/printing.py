@@ -110,8 +110,13 @@ def print_markdown(text: str) -> None:
 
 
 def print_json(figures: dict[str, Any]) -> None:
-    """Print a JSON object on one line. Numbers that are not finite become null."""
-    click.echo(json.dumps(_serialisable(figures), allow_nan=False))
+    """Print a JSON object on one line, see :func:`json_text`."""
+    click.echo(json_text(figures))
+
+
+def json_text(figures: dict[str, Any]) -> str:
+    """Return a JSON object on one line. Numbers that are not finite become null."""
+    return json.dumps(_serialisable(figures), allow_nan=False)
 
 
 def _serialisable(value: Any) -> Any:

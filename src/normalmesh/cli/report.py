@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, progress_line_removed
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.number_types import Positive
-from normalmesh.cli.pages import PAGES, compared_page, page_of, read_map
+from normalmesh.cli.pages import PAGES, compared_page, page_of
 from normalmesh.cli.printing import print_field
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import path_text
@@ -30,7 +30,7 @@ def report(
     normals: Path | None,
     pixel_size: float | None,
     texture: Path | None,
-    **reading: Any,
+    **options: Any,
 ) -> None:
     """Write an HTML report of FILE, which any browser opens offline: what reconstruct writes, or a normal map.
 
@@ -44,15 +44,16 @@ def report(
         raise click.UsageError(f"{path_text(file)} is a report already: normalmesh view shows it")
     if texture is not None and normals is None:
         raise click.UsageError("--texture requires --normals")
-    view = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"], pixel_size)
+    reading = MapReading(**options)
+    view = reading.view(pixel_size)
     output = output or _beside(file)
-    check_targets([output], [file, normals, texture, reading["mask"], reading["camera"]])
+    check_targets([output], [file, normals, texture, reading.mask, reading.camera])
     console = Console()
     with progress_line_removed(console):
         if normals is None:
             page = page_of(file, reading, view, console)
         else:
-            page = compared_page(file, read_map(normals, reading, view.or_stored(file)), texture, console)
+            page = compared_page(file, reading.normal_map(normals, view.or_stored(file)), texture, console)
     write_atomically({output: page})
     print_field("wrote", path_text(output))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normalmesh.cli.print_options import print_figures, print_lines
-from normalmesh.cli.printing import PrintedTable
+from normalmesh.cli.printing import PrintedTable, field_text, json_text
 from normalmesh.errors import count_text, path_text
 
 if TYPE_CHECKING:
@@ -106,34 +105,36 @@ class RunSummary:
         order += ["strength", *self.print_figures]
         content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
-        return json.dumps({name: content[name] for name in (*order, "seconds", "warnings", "error")})
+        return json_text({name: content[name] for name in (*order, "seconds", "warnings", "error")})
 
     def lines(self) -> list[str]:
         """Return the text for a single input."""
         counts = ", ".join(str(level["vertices"]) for level in self.levels)
         wanted = ", ".join(str(level["requested"]) for level in self.levels)
         asked = "" if wanted == counts or self.levels[0]["requested"] is None else f", {wanted} asked for"
-        lines = [f"vertices     {counts} for {count_text(self.foreground or 0, 'pixel')}{asked}"]
+        lines = [field_text("vertices", f"{counts} for {count_text(self.foreground or 0, 'pixel')}{asked}")]
         if any(level["mae"] is not None for level in self.levels):
             angles = ", ".join(map(_angle, self.levels))
-            lines.append(f"angle        {angles} to the normals (mean)")
+            lines.append(field_text("angle", f"{angles} to the normals (mean)"))
         if any(level["coverage"] is not None for level in self.levels):
             covered, spilled = (_shares(name, self.levels) for name in ("covered", "spilled"))
-            lines.append(f"coverage     {covered} of the foreground, {spilled} outside it")
+            lines.append(field_text("coverage", f"{covered} of the foreground, {spilled} outside it"))
         if self.levels and all(level["uncertainty"] is not None for level in self.levels):
-            lines.append(f"heights      {_deviations(self.levels)}")
+            lines.append(field_text("heights", _deviations(self.levels)))
         if self.jumps_text is not None:
             hint = (
                 "; --jumps FILE shows them, --continuous switches them off"
                 if self.jumps and self.jumps["lines"]
                 else ""
             )
-            lines.append(f"jumps        {self.jumps_text}{hint}")
+            lines.append(field_text("jumps", f"{self.jumps_text}{hint}"))
         if self.repeats is not None:
-            lines.append(f"repeats      {self.repeats}")
+            lines.append(field_text("repeats", self.repeats))
         if self.strength != 1:
-            lines.append(f"strength     heights multiplied by {self.strength:g} in all files: no measurement")
-        return [*lines, *self.print_lines, *(f"wrote        {path_text(path)}" for path in self.outputs)]
+            lines.append(
+                field_text("strength", f"heights multiplied by {self.strength:g} in all files: no measurement")
+            )
+        return [*lines, *self.print_lines, *(field_text("wrote", path_text(path)) for path in self.outputs)]
 
     def cells(self) -> list[str]:
         """Return the row of one of several inputs in the table of `table_of`."""

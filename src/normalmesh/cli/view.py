@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console, progress_line_removed
+from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.number_types import Positive
 from normalmesh.cli.pages import page_of
 from normalmesh.cli.shared_options import max_pixels_option, reading_options
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @max_pixels_option
 @click.option("--pixel-size", type=Positive(), help="Size of a pixel of heights that have none, in their unit.")
 @click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
-def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **reading: Any) -> None:
+def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **options: Any) -> None:
     """Show FILE in the browser: what reconstruct writes, or a normal map, which is reconstructed first.
 
     FILE is a mesh (PLY, OBJ, GLB, STL, 3MF, …), heights (TIFF, EXR, NPY, PNG), a folder of 3D Tiles, a report
@@ -33,11 +33,11 @@ def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **re
     """
     from normalmesh.report.page_server import PageServer
 
-    choice = CameraChoice(reading["camera"], reading["focal_px"], reading["fov"], pixel_size)
-    console = Console()
+    reading, console = MapReading(**options), Console()
+    view = reading.view(pixel_size)
     # Open the port first, so that a port in use is reported before the reconstruction.
     with progress_line_removed(console), PageServer(port) as server:
-        server.page = page_of(file, reading, choice, console)
+        server.page = page_of(file, reading, view, console)
         _serve(server, console, no_browser)
 
 

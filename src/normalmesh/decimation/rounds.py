@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from normalmesh.arguments import checked_instance, checked_int
 from normalmesh.decimation.collapse import Collapsed, collapse
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
-from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.move import move
@@ -168,43 +167,20 @@ def decimate_with(
 
 def decimate_levels(
     normal_map: NormalMap,
-    vertices: Sequence[int],
-    *,
-    progress: Progress = None,
-    **options: Unpack[DecimationKeywords],
+    targets: Sequence[int],
+    options: DecimationOptions,
+    on_progress: OnProgress | None = None,
+    lines: tuple[JumpLine, ...] = (),
 ) -> Iterator[DecimatedMesh]:
-    """Decimate to several vertex counts, finest first; each mesh continues from the one before.
+    """Decimate to several numbers of vertices, finest first; each mesh continues from the one before.
 
-    Parameters
-    ----------
-    normal_map
-    vertices
-        Decreasing numbers of vertices.
-    progress, **options
-        As for :func:`decimate`.
+    Arguments have been checked, ``targets`` by :func:`checked_levels`.
 
     Yields
     ------
     DecimatedMesh
         The first is the same as from :func:`decimate`. The seconds of a report count from the beginning.
     """
-    targets, chosen = checked_levels(vertices), DecimationOptions(**options)
-
-    def meshes() -> Iterator[DecimatedMesh]:
-        with progress_shown(progress) as on_progress:
-            yield from decimate_levels_with(normal_map, targets, chosen, on_progress)
-
-    return meshes()
-
-
-def decimate_levels_with(
-    normal_map: NormalMap,
-    targets: list[int],
-    options: DecimationOptions,
-    on_progress: OnProgress | None = None,
-    lines: tuple[JumpLine, ...] = (),
-) -> Iterator[DecimatedMesh]:
-    """Decimate as :func:`decimate_levels` does, with arguments that have been checked."""
     rules = [StoppingRule(vertices=target) for target in targets]
     decimator = _begun(normal_map, rules[0], options, on_progress, lines, levels=len(targets))
     for rule in rules:

@@ -55,16 +55,15 @@ class KeptCorners:
         repeats: Repeats | None = None,
     ) -> KeptCorners:
         """Return the corners that ``locked``, as :func:`normalmesh.decimate` takes it, lines and repeats keep."""
+        shape = normal_map.shape[0] + 1, normal_map.shape[1] + 1
         on_lines = None
         if lines:
-            on_lines = np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_)
+            on_lines = np.zeros(shape, np.bool_)
             for line in lines:
                 on_lines[line.path[:, 1], line.path[:, 0]] = True
         corners = None if locked is None else _locked_corners(locked, normal_map)
         if repeats is not None:
-            corners = (
-                np.zeros((normal_map.shape[0] + 1, normal_map.shape[1] + 1), np.bool_) if corners is None else corners
-            )
+            corners = np.zeros(shape, np.bool_) if corners is None else corners
             u, v = repeats.side_ends(normal_map.mask).T
             corners[v, u] = True
         return cls(corners, on_lines)

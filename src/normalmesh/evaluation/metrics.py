@@ -24,6 +24,7 @@ from normalmesh.files.mesh_formats import MESH_SUFFIXES
 from normalmesh.files.mesh_libraries import surface_of
 from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
 
@@ -174,7 +175,7 @@ def evaluate(
             raise NormalMeshError("counted leaves no pixel of the foreground to compare")
         counts &= inside
     rmse, made, error = np.nan, np.nan, np.full(normal_map.shape, np.nan)
-    component = pixel_components(normal_map.mask) if each_component else np.zeros(normal_map.shape, np.int32)
+    component = component_labels(normal_map.mask)[0] if each_component else np.zeros(normal_map.shape, np.int32)
     gauge, both = _depth_gauge(found.depth, truth, counts, component, align)
     if gauge is not None:
         error[both] = gauge.squares()
@@ -373,14 +374,6 @@ def surface_seen(model: TriangleModel, camera: Camera, shape: tuple[int, int]) -
         return surface_of((model.vertices, model.faces), camera, shape)
     except NormalMeshError:
         return None
-
-
-def pixel_components(mask: Mask) -> NDArray[np.int32]:
-    """Return the labels (H, W) of the 4-connected components of a mask, from 1; 0 outside."""
-    from scipy import ndimage
-
-    labels: NDArray[np.int32] = ndimage.label(mask, output=np.int32)[0]
-    return labels
 
 
 def _checked(values: ArrayLike, shape: tuple[int, int], name: str, kinds: str = "fiu") -> NDArray[Any]:

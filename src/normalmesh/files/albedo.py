@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.files.encoding import checked_suffix, encode_png
+from normalmesh.files.encoding import checked_suffix, encode_npy, encode_png
 
 #: Share of the pixels that are darker than white in a picture of the albedo.
 WHITE = 0.995
@@ -36,8 +35,7 @@ def encode_albedo(path: Path, albedo: NDArray[np.float32]) -> bytes:
     PNG: sRGB with 8 bits and three channels, scaled to white, for textures. NPY: float32 as it is.
     """
     if checked_suffix(path, ALBEDO_SUFFIXES, "albedo") == ".npy":
-        np.save(file := io.BytesIO(), albedo)
-        return file.getvalue()
+        return encode_npy(albedo)
     shares = scaled_to_white(albedo)
     curved = np.where(shares <= 0.0031308, 12.92 * shares, 1.055 * shares ** (1 / 2.4) - 0.055)
     return encode_png(to_bytes(np.dstack([curved] * 3) if curved.ndim == 2 else curved))

@@ -26,12 +26,12 @@ def encode_normals(
     """Encode the channels (H, W, 3) of a normal map in the format of the path's suffix.
 
     PNG: 16 or 8 bit with the mask as alpha. EXR and TIFF: floats of 32 bit with alpha, or fewer bits. NPY: float32,
-    zero outside the mask. ``bits`` is one of :data:`NORMALS_BITS`, by default the first one of the format.
+    zero outside the mask. ``bits`` is one of :data:`NORMAL_FORMATS`, by default the first one of the format.
     """
     suffix = checked_suffix(path, NORMALS_SUFFIXES, "normals")
-    bits = checked_bits(path, bits, NORMALS_BITS[suffix])
+    encode, possible = NORMAL_FORMATS[suffix]
     channels = np.where(mask[..., None], normals, 0).astype(np.float32)
-    return _NORMAL_ENCODERS[suffix](channels, mask, path, bits)
+    return encode(channels, mask, path, checked_bits(path, bits, possible))
 
 
 def checked_bits(path: Path, bits: object, possible: tuple[int, ...]) -> int:
@@ -89,6 +89,11 @@ def encode_png(image: NDArray[np.unsignedinteger]) -> bytes:
     return bytes(imagecodecs.png_encode(np.ascontiguousarray(image)))
 
 
+def encode_npy(array: Floats) -> bytes:
+    """Encode an array as NPY."""
+    return _written(lambda file: np.save(file, array))
+
+
 def _integers(normals: Float32, mask: NDArray[np.bool_], bits: int) -> NDArray[np.unsignedinteger]:
     """Return normals (H, W, 3) and mask as channels (H, W, 4) of unsigned integers."""
     most = 2**bits - 1
@@ -114,7 +119,7 @@ def _normals_tiff(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: i
 
 
 def _normals_npy(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
-    return _npy(normals)
+    return encode_npy(normals)
 
 
 def _depth_exr(depth: Floats, path: Path) -> bytes:
@@ -126,11 +131,7 @@ def _depth_tiff(depth: Floats, path: Path) -> bytes:
 
 
 def _depth_npy(depth: Floats, path: Path) -> bytes:
-    return _npy(depth)
-
-
-def _npy(array: Floats) -> bytes:
-    return _written(lambda file: np.save(file, array))
+    return encode_npy(depth)
 
 
 def _tiff(array: NDArray[np.generic], alpha: bool = False) -> bytes:
@@ -165,12 +166,13 @@ def _exr(path: Path, channels: dict[str, Floats]) -> bytes:
         return file.read_bytes()
 
 
-_NORMAL_ENCODERS: dict[str, Callable[[Float32, NDArray[np.bool_], Path, int], bytes]] = {
-    ".png": _normals_png,
-    ".exr": _normals_exr,
-    ".tif": _normals_tiff,
-    ".tiff": _normals_tiff,
-    ".npy": _normals_npy,
+#: Formats of normals by suffix: how they are encoded, and the possible bits of a channel, the usual number first.
+NORMAL_FORMATS: dict[str, tuple[Callable[[Float32, NDArray[np.bool_], Path, int], bytes], tuple[int, ...]]] = {
+    ".png": (_normals_png, (16, 8)),
+    ".exr": (_normals_exr, (32, 16)),
+    ".tif": (_normals_tiff, (32, 16, 8)),
+    ".tiff": (_normals_tiff, (32, 16, 8)),
+    ".npy": (_normals_npy, (32,)),
 }
 _DEPTH_ENCODERS: dict[str, Callable[[Floats, Path], bytes]] = {
     ".exr": _depth_exr,
@@ -180,7 +182,5 @@ _DEPTH_ENCODERS: dict[str, Callable[[Floats, Path], bytes]] = {
 }
 #: Suffixes of TIFF files, and of files of normals and of depths that can be written.
 TIFF_SUFFIXES = (".tif", ".tiff")
-NORMALS_SUFFIXES = tuple(_NORMAL_ENCODERS)
-#: Bits of a channel of normals by suffix, the usual number first.
-NORMALS_BITS = {".png": (16, 8), ".exr": (32, 16), ".tif": (32, 16, 8), ".tiff": (32, 16, 8), ".npy": (32,)}
+NORMALS_SUFFIXES = tuple(NORMAL_FORMATS)
 DEPTH_SUFFIXES = (*_DEPTH_ENCODERS, ".png")

@@ -1,10 +1,10 @@
-"""Writing GLB, the binary form of glTF 2.0: concatenated arrays and images, and a description in JSON."""
+"""GLB, the binary form of glTF 2.0: a description in JSON, and concatenated arrays and images."""
 
 from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ GENERATOR = "normalmesh"
 GREY = 0.8
 ROUGHNESS = 0.8
 
+#: Header of the file and of its first chunk: magic, version, length of all, length and type of the description.
+_HEAD = struct.Struct("<4sIII4s")
 _FLOAT, _UNSIGNED = 5126, 5125
 _ARRAY_BUFFER, _ELEMENT_ARRAY_BUFFER = 34962, 34963
 _LINEAR, _TRILINEAR, _CLAMP = 9729, 9987, 33071
@@ -27,6 +29,19 @@ _TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
 def surface_extras(surface: Surface) -> dict[str, Any]:
     """Return what the extras of a mesh say about its numbers: their unit, and the factor of an exaggerated relief."""
     return {"units": surface.units} | ({} if surface.strength == 1 else {"strength": surface.strength})
+
+
+def glb_bytes(tree: dict[str, Any], *rest: bytes) -> bytes:
+    """Return the bytes of a file from its description, and what follows it."""
+    description = _padded(json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode(), b" ")
+    head = _HEAD.pack(b"glTF", 2, _HEAD.size + len(description) + sum(map(len, rest)), len(description), b"JSON")
+    return b"".join([head, description, *rest])
+
+
+def read_description(file: BinaryIO) -> bytes:
+    """Return the description in JSON with which a file begins; what follows it is left to be read."""
+    length = _HEAD.unpack(file.read(_HEAD.size))[3]
+    return file.read(length)
 
 
 class GlbFile:
@@ -85,11 +100,8 @@ class GlbFile:
             sampler = {"magFilter": _LINEAR, "minFilter": _TRILINEAR, "wrapS": _CLAMP, "wrapT": _CLAMP}
             textures = [{"source": number, "sampler": 0} for number in range(len(self._images))]
             tree |= {"images": self._images, "textures": textures, "samplers": [sampler]}
-        description = _padded(json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode(), b" ")
         blob = b"".join(self._chunks)
-        length = 12 + 8 + len(description) + 8 + len(blob)
-        head = struct.pack("<4sIII4s", b"glTF", 2, length, len(description), b"JSON")
-        return b"".join([head, description, struct.pack("<I4s", len(blob), b"BIN\0"), blob])
+        return glb_bytes(tree, struct.pack("<I4s", len(blob), b"BIN\0"), blob)
 
     def _accessor(
         self, array: NDArray[np.generic], component: int, target: int, width: int, bounds: dict[str, Any]

@@ -6,8 +6,8 @@ reader applies, and says so in its extras, so that the surface can be read back 
 
 from __future__ import annotations
 
+import io
 import json
-import struct
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_bool, checked_positive
 from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.files.glb import GENERATOR
+from normalmesh.files.glb import GENERATOR, glb_bytes, read_description
 from normalmesh.mesh.lengths import MILLIMETRES
 
 Float: TypeAlias = NDArray[np.float64]
@@ -72,8 +72,8 @@ class Placement:
 
 def without_placement(content: bytes) -> bytes:
     """Return a GLB file with the nodes that this program placed as they were: positions are those of the surface."""
-    length = struct.unpack_from("<I", content, 12)[0]
-    tree = json.loads(content[20 : 20 + length])
+    file = io.BytesIO(content)
+    tree = json.loads(read_description(file))
     if tree.get("asset", {}).get("generator") != GENERATOR:
         return content
     for node in tree.get("nodes", []):
@@ -84,8 +84,4 @@ def without_placement(content: bytes) -> bytes:
                 raise ValueError("the origin of a node is not three numbers")
             node.pop("scale", None)
             node["translation"] = origin.tolist()
-    description = json.dumps(tree).encode()
-    description += b" " * (-len(description) % 4)
-    rest = content[20 + length :]
-    head = struct.pack("<4sIII4s", b"glTF", 2, 20 + len(description) + len(rest), len(description), b"JSON")
-    return b"".join([head, description, rest])
+    return glb_bytes(tree, file.read())

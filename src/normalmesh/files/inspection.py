@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.decimation.mask_counts import MaskCounts
+from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.files.alpha import Alpha, checked_alpha
 from normalmesh.files.background import Colour
@@ -35,9 +36,6 @@ from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
-
-#: Pixels for each vertex of a surface at the default compression.
-PIXELS_PER_VERTEX = 50
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Inspection:
     closure_error
         Pixels, see :func:`normalmesh.normals.noise.closure_error`.
     height_deviation
-        Standard deviation of heights, in pixels, to be expected of a surface with one vertex for 50 pixels; see
+        Standard deviation of heights, in pixels, to be expected of a surface with the default compression; see
         :func:`normalmesh.integration.expected_uncertainty.expected_uncertainty`.
     warnings
         What reading the file warned about.
@@ -198,6 +196,7 @@ def inspect_file(
             raise unusable(path, str(error)) from error
     del decoded  # as large as the map itself
     noise = component_noise(normal_map)
+    vertices = StoppingRule().expected_vertices(normal_map.foreground)
     return Inspection(
         path=path,
         format=name,
@@ -215,7 +214,7 @@ def inspect_file(
         noise=noise.usual.degrees,
         largest_noise=noise.largest.degrees,
         closure_error=closure_error(normal_map, noise),
-        height_deviation=expected_uncertainty(normal_map, noise.usual, normal_map.foreground // PIXELS_PER_VERTEX),
+        height_deviation=expected_uncertainty(normal_map, noise.usual, vertices),
         warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
     )
 

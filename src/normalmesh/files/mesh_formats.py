@@ -6,10 +6,10 @@ A new format is one new entry of :data:`MESH_FORMATS`, with functions for what i
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import Files
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, surface_extras
+from normalmesh.files.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, read_description, surface_extras
 from normalmesh.files.glb_placement import Placement, Scale, without_placement
 from normalmesh.files.normal_texture import normal_texture, reduced_shape, tangent_frames
 from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface_tolerance, warn_of_rounding
@@ -130,7 +130,7 @@ def formats_with(property_name: str) -> str:
 def _ply_of_surface(surface: Surface, path: Path, image: Image | None, options: SaveOptions) -> Files:
     """Encode PLY. Texture coordinates are the vertex properties s and t: names that Blender and MeshLab know."""
     colours = None if image is None else _colours_at_vertices(surface, np.asarray(image))
-    mesh = _trimesh(surface, vertex_colors=colours)
+    mesh = _trimesh(surface, vertex_colors=colours, vertex_normals=surface.vertex_normals)
     coordinates = surface.texture_coordinates.astype(np.float32)
     mesh.vertex_attributes.update(s=coordinates[:, 0], t=coordinates[:, 1])
     files = _ply(mesh, path, surface_tolerance(surface), normals=True)
@@ -199,7 +199,8 @@ def _obj_of_surface(surface: Surface, path: Path, image: Image | None, options: 
 
     grey = [round(255 * (GREY if image is None else 1.0))] * 3
     material = SimpleMaterial(image=image, diffuse=grey, ambient=grey, specular=[0, 0, 0], glossiness=0.0)
-    mesh = _trimesh(surface, visual=TextureVisuals(uv=surface.texture_coordinates, material=material))
+    visual = TextureVisuals(uv=surface.texture_coordinates, material=material)
+    mesh = _trimesh(surface, visual=visual, vertex_normals=surface.vertex_normals)
     files = _obj(mesh, path, surface_tolerance(surface), normals=True)
     if surface.strength != 1:
         files[path] = b"# relief multiplied by %r\n" % surface.strength + files[path]
@@ -295,7 +296,7 @@ def _centred(
 
 
 def _check_glb(content: bytes) -> None:
-    _check_gltf(content[20 : 20 + struct.unpack_from("<I", content, 12)[0]], len(content))
+    _check_gltf(read_description(io.BytesIO(content)), len(content))
 
 
 def _check_gltf(description: bytes, file_size: int | None = None) -> None:
@@ -311,7 +312,6 @@ def _trimesh(surface: Surface, **options: Any) -> Trimesh:
     from trimesh import Trimesh
 
     mesh = Trimesh(surface.vertices, surface.faces, process=False, validate=False, **options)
-    mesh.vertex_normals = surface.vertex_normals  # type: ignore[method-assign]
     mesh.units = surface.units
     return mesh
 

@@ -123,16 +123,17 @@ def read_normal_map(
     """
     from normalmesh.normals.diagnosis import diagnose
 
-    name = checked_path(path) if isinstance(path, str | PathLike) else NAME
+    is_file = isinstance(path, str | PathLike)
+    name = checked_path(path) if is_file else NAME
     if variable is not None and not isinstance(variable, str):
         raise NormalMeshError(f"variable must be the name of an array or a layer, not {repr_for_error(variable)}")
     alpha = checked_alpha(alpha)
     automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
     stated = None if automatic else Convention.parse(convention)
-    camera = own_camera(name) if camera is None and name is not NAME else camera
+    camera = own_camera(name) if camera is None and is_file else camera
     ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels):
-        stored = read_stored(name, variable) if name is not NAME else _stored_in_memory(path, variable)
+        stored = read_stored(name, variable) if is_file else _stored_in_memory(path, variable)
         shape, inside = stored.shape, chosen_mask(name, stored, mask, alpha)
         decoded = decode(name, stored, inside)
         del stored

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import json
-import struct
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from normalmesh.files.clashes import note_input
 from normalmesh.files.formats import reading, unusable
+from normalmesh.files.glb import read_description
 from normalmesh.files.mesh_reading import read_parts
 from normalmesh.files.tileset import TILESET, is_tileset_folder
 
@@ -69,6 +69,5 @@ def _content(folder: Path, tile: dict[str, Any]) -> Path:
 def _face_count(folder: Path, tile: dict[str, Any]) -> int:
     """Return the number of faces of a tile, from the description in its file."""
     with _content(folder, tile).open("rb") as file:
-        length = struct.unpack("<12xI4x", file.read(20))[0]
-        tree = json.loads(file.read(length))
+        tree = json.loads(read_description(file))
     return int(tree["accessors"][tree["meshes"][0]["primitives"][0]["indices"]]["count"]) // 3

@@ -17,6 +17,7 @@ from normalmesh.decimation.rounds import RESERVE
 from normalmesh.decimation.start_mesh import REMEDY
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.integration.cotangent import CotangentSystem
+from normalmesh.integration.depth_levels import mean_levels, with_prior_levels
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.height_noise import height_noise_of
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -369,36 +370,3 @@ def _gauge(solved: SolvedMesh, mesh: ScreenMesh, distance: float) -> Float:
     if solver.fixed is None or solver.levels is None:
         return shift
     return with_prior_levels(shift, solver.levels, solved.component[mesh.faces[solver.fixed, 0]])
-
-
-def with_prior_levels(shift: Float, levels: Float, fixed: NDArray[np.integer]) -> Float:
-    """Return shifts (C,) that give components that a prior fixes (K,) their levels (C,) back."""
-    shift = shift.copy()
-    shift[fixed] = -levels[fixed]
-    return shift
-
-
-def mean_levels(
-    unknown: Float, component: NDArray[np.integer], mesh: ScreenMesh, camera: Camera, distance: float
-) -> Float:
-    """Return the mean (C,) of the unknown (N,) over each component, relative to what it should be.
-
-    ``component`` (N,) is that of each vertex before the mesh was cut. Means are over the area on the screen.
-    """
-    count = int(component.max()) + 1
-    of_face = component[mesh.faces[:, 0]]
-    areas = mesh.areas
-    area = np.bincount(of_face, areas, count)
-    # A vertex without faces is a component without area; its value becomes the mean itself.
-    bare = area == 0
-
-    def means(values: Float) -> Float:
-        corners = sum(values[mesh.faces[:, k]] for k in range(3))
-        return np.bincount(of_face, areas * corners / 3, count) / np.where(bare, 1.0, area)
-
-    # Logarithms are centred first, so that their exponentials stay in range.
-    shift = means(unknown)
-    if camera.is_central:
-        centred = camera.depth_of_unknown(unknown - shift[component])
-        shift += camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
-    return shift

@@ -9,7 +9,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.errors import NormalMeshError
+from normalmesh.errors import NormalMeshError, count_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
 from normalmesh.mesh.lengths import PIXELS, Length
@@ -91,10 +91,8 @@ class Solid:
 
     def __str__(self) -> str:
         size = " × ".join(f"{length:.4g}" for length in self.extent)
-        parts = len(self.volumes)
-        return f"{size} {self.units}, volume {self.volume:.4g} {self.units}³, " + (
-            "1 piece" if parts == 1 else f"{parts} separate pieces"
-        )
+        pieces = count_text(len(self.volumes), "piece", "separate pieces")
+        return f"{size} {self.units}, volume {self.volume:.4g} {self.units}³, {pieces}"
 
     def __repr__(self) -> str:
         return f"Solid({len(self.vertices)} vertices, {len(self.faces)} faces, {self})"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh.components import components
+from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 
@@ -64,7 +65,7 @@ class Columns:
         mesh, camera = surface.mesh, surface.camera
         if problems := mesh.check().problems:
             raise NormalMeshError(f"a solid needs a surface that is valid on the screen: {', '.join(problems)}")
-        edges = _boundary_edges(mesh)
+        edges = edge_ends(mesh, np.flatnonzero(mesh.opposite < 0)).astype(np.int64)
         point = _points(mesh.vertices, edges)
         twin = _twins(point[edges])
         following = _next_vertices(edges, twin, len(mesh.vertices))
@@ -75,7 +76,7 @@ class Columns:
         close = max(CLOSE * camera.pixel_length, 4 * rounding)
         level = _manifold_levels(level, column, following, edges, twin, close)
         screen = np.empty((column.max() + 1, 2))
-        screen[column] = _parted(mesh, point, column, edges)
+        screen[column] = _parted(mesh, point, column)
         return cls(mesh.faces, column, level, screen, edges, twin)
 
     def closed(self, base: float) -> tuple[Float, Float, NDArray[np.int32]]:
@@ -119,13 +120,6 @@ def _steps(low: Indices, high: Indices) -> tuple[Indices, Indices]:
     pair = np.repeat(np.arange(len(counts)), counts)
     before = np.cumsum(counts) - counts
     return pair, np.arange(len(pair)) - before[pair] + low[pair] + 1
-
-
-def _boundary_edges(mesh: ScreenMesh) -> Indices:
-    """Return the vertices (E, 2) of the edges with one face, in the direction of that face."""
-    corners = np.flatnonzero(mesh.opposite < 0)
-    face, k = corners // 3, corners % 3
-    return np.stack([mesh.faces[face, (k + 1) % 3], mesh.faces[face, (k + 2) % 3]], axis=1).astype(np.int64)
 
 
 def _points(screen: Float, edges: Indices) -> Indices:
@@ -255,7 +249,7 @@ def _second_valley(levels: Float, ring: Indices, is_open: bool) -> tuple[int, in
     return int(ring[valley]), int(ring[beside])
 
 
-def _parted(mesh: ScreenMesh, point: Indices, column: Indices, edges: Indices) -> Float:
+def _parted(mesh: ScreenMesh, point: Indices, column: Indices) -> Float:
     """Return the positions (N, 2) of the vertices, with those of different columns in the same point moved apart."""
     screen = mesh.vertices.copy()
     pairs = np.unique(np.stack([point, column], axis=1), axis=0)

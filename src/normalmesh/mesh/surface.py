@@ -177,11 +177,11 @@ class Surface:
             shape,
             units,
             mesh.components,
-            integration,
-            decimation,
-            discontinuities,
-            coverage,
-            repeats,
+            integration=integration,
+            decimation=decimation,
+            discontinuities=discontinuities,
+            coverage=coverage,
+            repeats=repeats,
         )
 
     def check_arrays(self) -> None:

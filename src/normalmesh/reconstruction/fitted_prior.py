@@ -91,7 +91,7 @@ def fit_prior(
     if given.shape != normal_map.shape:
         raise NormalMeshError(f"depth is {shape_text(given.shape)} but normals are {shape_text(normal_map.shape)}")
     jumps = find_jumps(normal_map) if jumps is None else checked_instance(jumps, Jumps, "jumps")
-    surface = integrate_pixels(normal_map, jumps=jumps) if jumps.lines else integrate_pixels(normal_map)
+    surface = integrate_pixels(normal_map, jumps=jumps)
     known = np.isfinite(given) & normal_map.mask
     if np.count_nonzero(known) < 3:
         raise NormalMeshError("depth holds fewer than three finite numbers on the foreground")

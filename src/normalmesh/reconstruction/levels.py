@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
-from normalmesh.decimation.rounds import checked_levels, decimate_levels_with
+from normalmesh.decimation.rounds import checked_levels, decimate_levels
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.mesh.jumps import Jumps
@@ -79,7 +79,7 @@ def reconstruct_levels(
         monitor.advance(estimate.jump_seconds)
         hold_memory(estimate.kept_jump_bytes if known.lines else 0)
         part = monitor.part(estimate.decimation_seconds)
-        meshes = list(decimate_levels_with(smooth, targets, options.decimation, part, known.lines))
+        meshes = list(decimate_levels(smooth, targets, options.decimation, part, known.lines))
         integrating = replace(options.integration, noise=noise)
         surfaces = [
             integrate_with(mesh, normal_map, integrating, monitor.part(estimate.integration_seconds(target)), known)

@@ -18,7 +18,7 @@ from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import RULES
 from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.evaluation.depth_gauge import DepthGauge
-from normalmesh.evaluation.metrics import mean_angle, pixel_components
+from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.integration.levelling import without_slope
 from normalmesh.mesh.cut_mesh import edge_ends, slits
@@ -26,6 +26,7 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Decimation, Tolerance
 from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.surface import Surface
+from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
@@ -192,7 +193,7 @@ class _Reference:
 
     @classmethod
     def of(cls, surface: Surface, normal_map: NormalMap) -> _Reference:
-        return cls(pixel_components(normal_map.mask), surface.depth_map(), _loose_parts(surface))
+        return cls(component_labels(normal_map.mask)[0], surface.depth_map(), _loose_parts(surface))
 
     def deviation(self, surface: Surface) -> float:
         """Return the RMS of the difference in depth; zero if no pixel can be compared."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.decimation.rounds import RESERVE, needs_of_shape
 from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.integration.depth_levels import mean_levels, with_prior_levels
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.mesh_integration import (
@@ -20,9 +21,7 @@ from normalmesh.integration.mesh_integration import (
     ROUNDS_AFTER_CUTS,
     ROUNDS_PER_SOLVE,
     check_range,
-    mean_levels,
     warn_of_doubts,
-    with_prior_levels,
 )
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.jumps import Jumps
