@@ -135,6 +135,27 @@ def test_files_that_cannot_be_used(tmp_path, content, message):
         read_normal_map(path)
 
 
+def test_orders_instead_of_numbers_of_terms(tmp_path, lopsided):
+    path = write_hsh(tmp_path / "coin.rti", photographed(lopsided.normals, LIGHTS), LIGHTS, 9)
+    expected = read_rti(path).normals
+    path.write_bytes(path.read_bytes().replace(b"\n9 2 1", b"\n2 2 1"))
+    found = read_rti(path)
+    assert found.header.terms == 9
+    np.testing.assert_array_equal(found.normals, expected)
+
+
+def test_constant_coefficients_have_any_bias(tmp_path):
+    """Programs that divide by a range of zero write the smallest integer as the bias."""
+    pixels = bytes([9, 9, 9, 9, 9, 200]) * 12 + b"\xff" * 36
+    head = HEAD.replace(b"1 1 1 1 1 1\n0 0 0 0 0 0", b"0 0 0 0 0 1\n%d 0 0 0 0 0")
+    normals = []
+    for bias in (0, -(2**31)):
+        (tmp_path / "flat.ptm").write_bytes(head % bias + pixels)
+        normals.append(read_rti(tmp_path / "flat.ptm").normals)
+    np.testing.assert_array_equal(*normals)
+    assert normals[0][..., 2].min() > 0.99
+
+
 def test_motion_vectors_and_truncated_planes_are_refused(tmp_path, lopsided):
     path = write_ptm(tmp_path / "coin.ptm", photographed(lopsided.normals, LIGHTS), LIGHTS, "JPEG_LRGB")
     whole = path.read_bytes()
