@@ -1,5 +1,6 @@
 """Photometric stereo: exact renders of exact normals give the normals back."""
 
+import unicodedata
 import warnings
 
 import imagecodecs
@@ -309,6 +310,21 @@ class TestNames:
             found = photometric_stereo(images, lights, medallion.mask)
             assert angles(found.normal_map, medallion).max() < 1e-3
 
+    @pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
+    def test_names_with_accents(self, photos, medallion, encoding):
+        """As Windows writes them, and as macOS stores them."""
+        lights = self.named(photos, reversed(range(12)), "C:\\Musée\\Médaille{}.CR2")
+        lights.write_bytes(lights.read_text().encode(encoding))
+        for file in list(photos.iterdir()):
+            file.rename(file.with_name(unicodedata.normalize("NFD", file.name.replace("Coin", "Médaille"))))
+        (photos / "._Médaille1.png").write_bytes(b"\0\5\x16\7")
+        assert angles(photometric_stereo(photos, lights, medallion.mask).normal_map, medallion).max() < 1e-3
+
+    def test_hidden_files_are_no_photographs(self, photos, medallion):
+        (photos / "._Coin1.png").write_bytes(b"\0\5\x16\7")
+        found = photometric_stereo(photos, photos.parent / "lights.txt", medallion.mask)
+        assert angles(found.normal_map, medallion).max() < 1e-3
+
     def test_names_that_do_not_match(self, photos, medallion):
         files = [photos / f"Coin{k}.png" for k in range(1, 13)]
         with pytest.raises(NormalMeshError, match=r"no light for 2 of 12 photographs, such as .*Coin11\.png"):
@@ -322,11 +338,19 @@ class TestNames:
             photometric_stereo([*files, photos / "Coin3.tif"], self.named(photos, range(12)), medallion.mask)
         with pytest.raises(NormalMeshError, match="matches no image"):
             photometric_stereo(str(photos / "*.jpg"), LIGHTS)
+        with pytest.raises(NormalMeshError, match=r"several lights for 'coin4\.CR2'; leave one line for each"):
+            photometric_stereo(files, self.named(photos, [*range(12), 3]), medallion.mask)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("0 0\n", "line 1 must have three numbers"), ("0 0 1\n0 x 1\n", "line 2"), ("0 nan 1\n", "line 1"), ("#\n", "no")],
+    [
+        ("0 0\n", "line 1 must have three numbers"),
+        ("0,1 0,2 0,9\n", "three numbers with decimal points"),
+        ("0 0 1\n0 x 1\n", "line 2"),
+        ("0 nan 1\n", "line 1"),
+        ("#\n", "no"),
+    ],
 )
 def test_light_files_that_cannot_be_used(tmp_path, text, message):
     file = tmp_path / "lights.txt"
