@@ -21,6 +21,8 @@ RIGHT = 0.01
 IMPROVED = 0.65
 #: Ratio of sums of squares up to which two orders fit equally well.
 ALIKE = 1.2
+#: Share of the lights that a common mistake moves; if so many of the moves are certain, all are.
+ENOUGH = 0.3
 #: Angle in degrees up to which lights may change places unnoticed: directions are seldom known better.
 CLOSE = 15.0
 #: Number of times that intensities and a surface are fitted in turn.
@@ -44,14 +46,14 @@ def doubts_about_order(
     if np.sqrt(before.max()) <= RIGHT:
         return
     mistakes = _common_mistakes(count, natural)
-    order = _certain(gram, lights, _best_order(gram, lights, mistakes))
+    order = _suspected_order(gram, lights, mistakes)
     moved = order != np.arange(count)
     after = _scaled_residuals(gram, lights[order])
     if moved.any() and after[moved].sum() < IMPROVED**2 * before[moved].sum():
-        known = [name for name, mistake in mistakes.items() if np.array_equal(mistake, order)]
+        known = _name(order, mistakes)
         yield (
             "photographs and lights seem to be in different orders: with "
-            f"{f'the lights {known[0]}' if known else _described(order)}, the residual is "
+            f"{f'the lights {known}' if known else _described(order)}, the residual is "
             f"{100 * np.sqrt(after.mean()):.1f} % of the brightness instead of {100 * np.sqrt(before.mean()):.1f} %; "
             "check the order of the images"
         )
@@ -65,19 +67,42 @@ def _common_mistakes(count: int, natural: Sequence[int] | None) -> dict[str, NDA
     return {**numbers, "in reverse": places[::-1], **{f"shifted by {k}": np.roll(places, k) for k in range(1, count)}}
 
 
+def _name(order: NDArray[np.intp], mistakes: dict[str, NDArray[np.intp]]) -> str | None:
+    """Return the name of the mistake that an order undoes, if it is a common one."""
+    return next((name for name, mistake in mistakes.items() if np.array_equal(mistake, order)), None)
+
+
+def _suspected_order(
+    gram: NDArray[np.float64], lights: NDArray[np.float64], mistakes: dict[str, NDArray[np.intp]]
+) -> NDArray[np.intp]:
+    """Return the best order as a whole if it undoes a common mistake, else what is certain of it."""
+    best = _best_order(gram, lights, mistakes)
+    certain = _certain(gram, lights, best)
+    whole = _name(best, mistakes) is not None and _moves(certain) >= ENOUGH * _moves(best)
+    return best if whole else certain
+
+
 def _best_order(
     gram: NDArray[np.float64], lights: NDArray[np.float64], mistakes: dict[str, NDArray[np.intp]]
 ) -> NDArray[np.intp]:
-    """Return the order with the smallest residual that is found; a common mistake if it is nearly as good."""
+    """Return the order with the smallest residual that is found; a common mistake if it is nearly as good.
+
+    Of others that are nearly as good, as those of symmetric lights are, the one that moves the fewest lights is taken.
+    """
 
     def squares(order: NDArray[np.intp]) -> float:
         return float(_residuals(gram, lights[order]).sum())
 
     starts = [np.arange(len(lights)), *sorted(mistakes.values(), key=squares)[:2]]
-    best = min((_improved(gram, lights, start) for start in starts), key=squares)
-    # Lights that are symmetric fit in several orders.
-    alike = [order for order in mistakes.values() if squares(order) <= ALIKE * squares(best)]
-    return alike[0] if alike else best
+    found = [_improved(gram, lights, start) for start in starts]
+    limit = ALIKE * min(map(squares, found))
+    named = [order for order in mistakes.values() if squares(order) <= limit]
+    alike = [order for order in found if squares(order) <= limit]
+    return named[0] if named else min(alike, key=_moves)
+
+
+def _moves(order: NDArray[np.intp]) -> int:
+    return int(np.count_nonzero(order != np.arange(len(order))))
 
 
 def _gram(grey: NDArray[np.float64]) -> NDArray[np.float64] | None:
