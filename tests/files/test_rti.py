@@ -62,6 +62,13 @@ def test_slopes_of_a_ball(tmp_path):
     assert np.median(nine.residual[truth.mask]) < np.median(polynomial.residual[truth.mask])
 
 
+def test_the_format_states_the_axes(tmp_path):
+    """Even where the data do not, as those of a plane."""
+    plane = np.broadcast_to([0.28, 0.0, 0.96], (32, 32, 3))
+    path = write_ptm(tmp_path / "plane.ptm", photographed(plane, LIGHTS), LIGHTS)
+    assert inspect_file(path).recommendation == "read it as it is: PTM files state their axes, opengl"
+
+
 def test_fit_against_a_naive_one():
     generator = np.random.default_rng(0)
     lights, values = virtual_lights(), generator.random((3, 5, 64))
