@@ -10,6 +10,7 @@ import pytest
 from normalmesh import NormalMeshError, NormalMeshWarning, photometric_stereo, read_lights
 from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.evaluation.synthetic.medallion import Medallion
+from rti_files import dome
 
 #: Eight lights 35° from the viewing direction and four at 15°.
 SLANTS, TURNS = np.radians([35] * 8 + [15] * 4), np.radians([*range(0, 360, 45), *range(20, 380, 90)])
@@ -220,6 +221,13 @@ class TestDoubts:
         message, error = self.doubt(images + 0.2)
         assert error > 10
         assert "a constant seems to be added" in message
+
+    def test_ambient_light_in_shadows(self):
+        """It shows where light falls from all sides, although most pixels are turned away from some light."""
+        cap, low = sphere(64).normal_map.window(slice(12, 52), slice(12, 52)), dome(24, 20)
+        shaded = np.maximum(shading(cap.normals, low), 0)
+        assert self.doubt(shaded, low, cap)[0] == ""
+        assert "a constant seems to be added" in self.doubt(shaded + 0.05, low, cap)[0]
 
     @pytest.mark.parametrize(("limit", "dtype"), [(1.0, np.float64), (4095, np.uint16)])
     def test_clipped_values(self, images, limit, dtype):

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.files.matt_surface import least_shaded
+
 #: The least number of photographs and of pixels to judge by.
 PHOTOGRAPHS, PIXELS = 5, 50
 #: Residual of a photograph, as a share of the brightness, up to which it has its own light.
@@ -27,8 +29,6 @@ ENOUGH = 0.3
 CLOSE = 15.0
 #: Number of times that intensities and a surface are fitted in turn.
 TURNS = 5
-#: Share of the pixels that are judged: those that are least in shadow.
-LIT = 0.5
 
 
 def doubts_about_order(
@@ -90,11 +90,13 @@ def _best_order(
     Of others that are nearly as good, as those of symmetric lights are, the one that moves the fewest lights is taken.
     """
 
+    basis = np.linalg.qr(lights)[0]
+
     def squares(order: NDArray[np.intp]) -> float:
-        return float(_residuals(gram, lights[order]).sum())
+        return max(float(np.trace(gram) - ((gram @ basis[order]) * basis[order]).sum()), 0.0)
 
     starts = [np.arange(len(lights)), *sorted(mistakes.values(), key=squares)[:2]]
-    found = [_improved(gram, lights, start) for start in starts]
+    found = [_improved(gram, basis, start) for start in starts]
     limit = ALIKE * min(map(squares, found))
     named = [order for order in mistakes.values() if squares(order) <= limit]
     alike = [order for order in found if squares(order) <= limit]
@@ -107,13 +109,11 @@ def _moves(order: NDArray[np.intp]) -> int:
 
 def _gram(grey: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return the mean product (K, K) of photographs over the pixels that are lit best, scaled to unit brightness."""
-    lengths = np.linalg.norm(grey, axis=0)
-    lit = (grey.min(axis=0) > 0) & (lengths > 0)
-    if np.count_nonzero(lit) < PIXELS:
+    lit = grey[:, grey.min(axis=0) > 0]
+    if lit.shape[1] < PIXELS:
         return None
-    scaled = grey[:, lit] / lengths[lit]
-    darkest = scaled.min(axis=0)
-    kept = scaled[:, darkest >= np.quantile(darkest, 1 - LIT)]
+    kept = least_shaded(lit)
+    kept = kept / np.linalg.norm(kept, axis=0)
     return np.asarray(kept @ kept.T / kept.shape[1])
 
 
@@ -136,12 +136,12 @@ def _scaled_residuals(gram: NDArray[np.float64], lights: NDArray[np.float64]) ->
     return _residuals(gram, lights)
 
 
-def _improved(gram: NDArray[np.float64], lights: NDArray[np.float64], start: NDArray[np.intp]) -> NDArray[np.intp]:
+def _improved(gram: NDArray[np.float64], basis: NDArray[np.float64], start: NDArray[np.intp]) -> NDArray[np.intp]:
     """Swap lights, the best pair first, as long as the sum of squares becomes smaller."""
-    # The sum of squares is a constant minus Σ gram ∘ projector, of which swaps permute rows and columns.
-    projector, order = lights @ np.linalg.pinv(lights), start.copy()
-    for _ in range(2 * len(lights)):
-        gain = _gains(gram, projector[np.ix_(order, order)])
+    # The sum of squares is a constant minus Σ gram ∘ basis basisᵀ, of which swaps permute rows and columns.
+    order = start.copy()
+    for _ in range(2 * len(basis)):
+        gain = _gains(gram, basis[order])
         first, second = np.unravel_index(np.argmax(gain), gain.shape)
         if gain[first, second] <= 1e-9:
             break
@@ -149,10 +149,13 @@ def _improved(gram: NDArray[np.float64], lights: NDArray[np.float64], start: NDA
     return order
 
 
-def _gains(gram: NDArray[np.float64], projector: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return by how much Σ gram ∘ projector grows if lights k and l swap places, for all pairs (K, K)."""
+def _gains(gram: NDArray[np.float64], basis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return by how much Σ gram ∘ projector grows if lights k and l swap places, for all pairs (K, K).
+
+    ``basis`` holds orthonormal columns (K, 3) of what the lights span; the projector is ``basis @ basis.T``.
+    """
     # Rows k and l of the projector change places in all columns but k and l; twice, since both are symmetric.
-    products = gram @ projector
+    products, projector = (gram @ basis) @ basis.T, basis @ basis.T
     own = np.diagonal(products)
     gain = 2 * (products + products.T - own[:, None] - own[None, :])
     # The columns k and l themselves are treated wrongly above.
