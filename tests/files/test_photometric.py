@@ -109,6 +109,17 @@ def test_clipped_and_missing_values_do_not_count(medallion):
     assert np.degrees(np.mean(angles(found.normal_map, medallion))) < 0.5
 
 
+@pytest.mark.parametrize(("distance", "expected"), [(3, 14), (10, 4)])
+def test_near_lights_bend_the_surface(distance, expected):
+    """The figures of docs/photographs.md, for a plane; distance in widths of the object."""
+    rows, columns = np.mgrid[:32, :32]
+    places = np.stack([columns / 31 - 0.5, 0.5 - rows / 31, np.zeros((32, 32))], axis=-1)
+    to_light = dome(16, 25)[:, None, None] * distance - places
+    images = to_light[..., 2] / np.linalg.norm(to_light, axis=-1) ** 3
+    normals = photometric_stereo(images, dome(16, 25)).normal_map.normals
+    assert np.degrees(np.arccos(normals[..., 2])).mean() == pytest.approx(expected, rel=0.15)
+
+
 def test_blocks_do_not_show(medallion, monkeypatch):
     images = np.maximum(shading(medallion.normals), 0)
     whole = photometric_stereo(images, LIGHTS, medallion.mask, darkest=0.2)

@@ -62,6 +62,16 @@ def test_slopes_of_a_ball(tmp_path):
     assert np.median(nine.residual[truth.mask]) < np.median(polynomial.residual[truth.mask])
 
 
+def test_a_gamma_curve_flattens_slopes(tmp_path):
+    """The figures of docs/photographs.md."""
+    plane = np.broadcast_to([0.5, 0.0, np.sqrt(0.75)], (8, 8, 3))
+    taken = photographed(plane, LIGHTS) ** (1 / 2.2)
+    paths = [write_hsh(tmp_path / f"{terms}.rti", taken, LIGHTS, terms) for terms in (4, 9)]
+    for path in [write_ptm(tmp_path / "plane.ptm", taken, LIGHTS), *paths]:
+        slope = np.degrees(np.arccos(read_rti(path).normals[4, 4, 2]))
+        assert 20 < slope < 24
+
+
 def test_the_format_states_the_axes(tmp_path):
     """Even where the data do not, as those of a plane."""
     plane = np.broadcast_to([0.28, 0.0, 0.96], (32, 32, 3))
