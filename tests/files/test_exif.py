@@ -43,6 +43,13 @@ def test_a_photograph_that_was_made_smaller(tmp_path):
     assert Perspective.from_exif(path, (120, 80)).fx == pytest.approx(250)
 
 
+@pytest.mark.parametrize("size", [{"COLUMNS": 120, "ROWS": 80}, {}])
+def test_a_resolution_of_a_larger_original(size, tmp_path):
+    """Programs that make a photograph smaller keep the resolution; the field of view stays."""
+    path = photograph(tmp_path / "a.jpg", FOCAL_LENGTH=50.0, EQUIVALENT=75, RESOLUTION=500.0, UNIT=3, **size)
+    assert Perspective.from_exif(path).fx == pytest.approx(250)
+
+
 def test_what_does_not_tell_a_focal_length(tmp_path):
     for path, text in (
         (photograph(tmp_path / "none.jpg"), "no focal length"),

@@ -69,6 +69,22 @@ def test_common_mistakes_are_named(kind):
     assert "lights in other places" in doubt(values, LIGHTS[np.random.default_rng(5).permutation(16)])
 
 
+@pytest.mark.parametrize("normals", [BALL, COIN], ids=["ball", "coin"])
+def test_mistakes_are_named_where_some_lights_are_close(normals):
+    """In the middle of a long list in reverse, neighbours change places, which nothing tells apart."""
+    lights = dome(40, 30)
+    assert "with the lights in reverse" in doubt(seen(normals, lights, "noise"), lights[::-1])
+
+
+def test_of_symmetric_orders_the_simplest_is_named():
+    turns = np.arange(8) * np.pi / 4
+    ring = np.stack([0.6 * np.cos(turns), 0.6 * np.sin(turns), np.full(8, 0.8)], axis=1)
+    lights = np.concatenate([ring, [[0, 0, 1]]])
+    places = np.arange(9)
+    places[[1, 5]] = places[[5, 1]]
+    assert "the lights 2 and 6 swapped" in doubt(seen(BALL, lights, "noise"), lights[places])
+
+
 def test_too_little_to_judge_by():
     assert doubt(seen(BALL, LIGHTS[:4]), LIGHTS[3::-1]) == ""
     assert doubt(seen(BALL, LIGHTS)[:, :20], LIGHTS[::-1]) == ""
@@ -78,12 +94,13 @@ def test_gains_of_swaps_against_swaps():
     generator = np.random.default_rng(0)
     values = generator.random((7, 30))
     gram, lights = values @ values.T, generator.normal(size=(7, 3))
-    projector = lights @ np.linalg.pinv(lights)
+    basis = np.linalg.qr(lights)[0]
+    projector = basis @ basis.T
     for first, second in [(0, 1), (2, 6), (3, 3)]:
         order = np.arange(7)
         order[[first, second]] = order[[second, first]]
         swapped = projector[np.ix_(order, order)]
-        assert _gains(gram, projector)[first, second] == pytest.approx((gram * (swapped - projector)).sum(), abs=1e-9)
+        assert _gains(gram, basis)[first, second] == pytest.approx((gram * (swapped - projector)).sum(), abs=1e-9)
     left = values - projector @ values
     shares = (left**2).sum(axis=1) * 7**2 / ((values**2).sum() * 4)
     np.testing.assert_allclose(_residuals(gram, lights), shares)

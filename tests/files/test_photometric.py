@@ -1,5 +1,6 @@
 """Photometric stereo: exact renders of exact normals give the normals back."""
 
+import unicodedata
 import warnings
 
 import imagecodecs
@@ -9,6 +10,7 @@ import pytest
 from normalmesh import NormalMeshError, NormalMeshWarning, photometric_stereo, read_lights
 from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.evaluation.synthetic.medallion import Medallion
+from rti_files import dome
 
 #: Eight lights 35° from the viewing direction and four at 15°.
 SLANTS, TURNS = np.radians([35] * 8 + [15] * 4), np.radians([*range(0, 360, 45), *range(20, 380, 90)])
@@ -105,6 +107,17 @@ def test_clipped_and_missing_values_do_not_count(medallion):
         warnings.simplefilter("ignore", NormalMeshWarning)  # where too many images are clipped
         found = photometric_stereo(eight_bit, LIGHTS, medallion.mask)
     assert np.degrees(np.mean(angles(found.normal_map, medallion))) < 0.5
+
+
+@pytest.mark.parametrize(("distance", "expected"), [(3, 14), (10, 4)])
+def test_near_lights_bend_the_surface(distance, expected):
+    """The figures of docs/photographs.md, for a plane; distance in widths of the object."""
+    rows, columns = np.mgrid[:32, :32]
+    places = np.stack([columns / 31 - 0.5, 0.5 - rows / 31, np.zeros((32, 32))], axis=-1)
+    to_light = dome(16, 25)[:, None, None] * distance - places
+    images = to_light[..., 2] / np.linalg.norm(to_light, axis=-1) ** 3
+    normals = photometric_stereo(images, dome(16, 25)).normal_map.normals
+    assert np.degrees(np.arccos(normals[..., 2])).mean() == pytest.approx(expected, rel=0.15)
 
 
 def test_blocks_do_not_show(medallion, monkeypatch):
@@ -220,6 +233,13 @@ class TestDoubts:
         assert error > 10
         assert "a constant seems to be added" in message
 
+    def test_ambient_light_in_shadows(self):
+        """It shows where light falls from all sides, although most pixels are turned away from some light."""
+        cap, low = sphere(64).normal_map.window(slice(12, 52), slice(12, 52)), dome(24, 20)
+        shaded = np.maximum(shading(cap.normals, low), 0)
+        assert self.doubt(shaded, low, cap)[0] == ""
+        assert "a constant seems to be added" in self.doubt(shaded + 0.05, low, cap)[0]
+
     @pytest.mark.parametrize(("limit", "dtype"), [(1.0, np.float64), (4095, np.uint16)])
     def test_clipped_values(self, images, limit, dtype):
         stored = np.minimum(1.5 * images / images.max() * limit, limit).astype(dtype)
@@ -309,6 +329,21 @@ class TestNames:
             found = photometric_stereo(images, lights, medallion.mask)
             assert angles(found.normal_map, medallion).max() < 1e-3
 
+    @pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
+    def test_names_with_accents(self, photos, medallion, encoding):
+        """As Windows writes them, and as macOS stores them."""
+        lights = self.named(photos, reversed(range(12)), "C:\\Musée\\Médaille{}.CR2")
+        lights.write_bytes(lights.read_text().encode(encoding))
+        for file in list(photos.iterdir()):
+            file.rename(file.with_name(unicodedata.normalize("NFD", file.name.replace("Coin", "Médaille"))))
+        (photos / "._Médaille1.png").write_bytes(b"\0\5\x16\7")
+        assert angles(photometric_stereo(photos, lights, medallion.mask).normal_map, medallion).max() < 1e-3
+
+    def test_hidden_files_are_no_photographs(self, photos, medallion):
+        (photos / "._Coin1.png").write_bytes(b"\0\5\x16\7")
+        found = photometric_stereo(photos, photos.parent / "lights.txt", medallion.mask)
+        assert angles(found.normal_map, medallion).max() < 1e-3
+
     def test_names_that_do_not_match(self, photos, medallion):
         files = [photos / f"Coin{k}.png" for k in range(1, 13)]
         with pytest.raises(NormalMeshError, match=r"no light for 2 of 12 photographs, such as .*Coin11\.png"):
@@ -322,11 +357,19 @@ class TestNames:
             photometric_stereo([*files, photos / "Coin3.tif"], self.named(photos, range(12)), medallion.mask)
         with pytest.raises(NormalMeshError, match="matches no image"):
             photometric_stereo(str(photos / "*.jpg"), LIGHTS)
+        with pytest.raises(NormalMeshError, match=r"several lights for 'coin4\.CR2'; leave one line for each"):
+            photometric_stereo(files, self.named(photos, [*range(12), 3]), medallion.mask)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("0 0\n", "line 1 must have three numbers"), ("0 0 1\n0 x 1\n", "line 2"), ("0 nan 1\n", "line 1"), ("#\n", "no")],
+    [
+        ("0 0\n", "line 1 must have three numbers"),
+        ("0,1 0,2 0,9\n", "three numbers with decimal points"),
+        ("0 0 1\n0 x 1\n", "line 2"),
+        ("0 nan 1\n", "line 1"),
+        ("#\n", "no"),
+    ],
 )
 def test_light_files_that_cannot_be_used(tmp_path, text, message):
     file = tmp_path / "lights.txt"

@@ -62,6 +62,23 @@ def test_slopes_of_a_ball(tmp_path):
     assert np.median(nine.residual[truth.mask]) < np.median(polynomial.residual[truth.mask])
 
 
+def test_a_gamma_curve_flattens_slopes(tmp_path):
+    """The figures of docs/photographs.md."""
+    plane = np.broadcast_to([0.5, 0.0, np.sqrt(0.75)], (8, 8, 3))
+    taken = photographed(plane, LIGHTS) ** (1 / 2.2)
+    paths = [write_hsh(tmp_path / f"{terms}.rti", taken, LIGHTS, terms) for terms in (4, 9)]
+    for path in [write_ptm(tmp_path / "plane.ptm", taken, LIGHTS), *paths]:
+        slope = np.degrees(np.arccos(read_rti(path).normals[4, 4, 2]))
+        assert 20 < slope < 24
+
+
+def test_the_format_states_the_axes(tmp_path):
+    """Even where the data do not, as those of a plane."""
+    plane = np.broadcast_to([0.28, 0.0, 0.96], (32, 32, 3))
+    path = write_ptm(tmp_path / "plane.ptm", photographed(plane, LIGHTS), LIGHTS)
+    assert inspect_file(path).recommendation == "read it as it is: PTM files state their axes, opengl"
+
+
 def test_fit_against_a_naive_one():
     generator = np.random.default_rng(0)
     lights, values = virtual_lights(), generator.random((3, 5, 64))
@@ -133,6 +150,27 @@ def test_files_that_cannot_be_used(tmp_path, content, message):
     warned = pytest.warns(NormalMeshWarning) if "foreground" in message else nullcontext()
     with warned, pytest.raises(NormalMeshError, match=message):
         read_normal_map(path)
+
+
+def test_orders_instead_of_numbers_of_terms(tmp_path, lopsided):
+    path = write_hsh(tmp_path / "coin.rti", photographed(lopsided.normals, LIGHTS), LIGHTS, 9)
+    expected = read_rti(path).normals
+    path.write_bytes(path.read_bytes().replace(b"\n9 2 1", b"\n2 2 1"))
+    found = read_rti(path)
+    assert found.header.terms == 9
+    np.testing.assert_array_equal(found.normals, expected)
+
+
+def test_constant_coefficients_have_any_bias(tmp_path):
+    """Programs that divide by a range of zero write the smallest integer as the bias."""
+    pixels = bytes([9, 9, 9, 9, 9, 200]) * 12 + b"\xff" * 36
+    head = HEAD.replace(b"1 1 1 1 1 1\n0 0 0 0 0 0", b"0 0 0 0 0 1\n%d 0 0 0 0 0")
+    normals = []
+    for bias in (0, -(2**31)):
+        (tmp_path / "flat.ptm").write_bytes(head % bias + pixels)
+        normals.append(read_rti(tmp_path / "flat.ptm").normals)
+    np.testing.assert_array_equal(*normals)
+    assert normals[0][..., 2].min() > 0.99
 
 
 def test_motion_vectors_and_truncated_planes_are_refused(tmp_path, lopsided):

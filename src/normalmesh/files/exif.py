@@ -22,6 +22,9 @@ COLUMNS, ROWS = (0xA002, "PixelXDimension"), (0xA003, "PixelYDimension")
 UNIT_LENGTHS = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}
 #: Diagonal of a frame of 35 mm film in mm, to which equivalent focal lengths refer.
 FILM_DIAGONAL = math.hypot(36, 24)
+#: Largest ratio of the focal lengths by the sensor and by the equivalent. Programs that make photographs smaller often
+#: keep the sensor's resolution in pixels of the original; in-camera formats change the equivalent by less.
+CONTRADICTION = 1.3
 #: Largest difference of the aspect ratios of a photograph and of a map of the same view, relative.
 SAME_ASPECT = 0.01
 
@@ -55,7 +58,8 @@ class ExifLens:
     def focal_px(self, shape: tuple[int, int]) -> float:
         """Return the focal length in pixels for the same view with other rows and columns.
 
-        The resolution of the sensor is preferred: equivalents are rounded to a millimetre, which is up to 2 %.
+        The resolution of the sensor is preferred: equivalents are rounded to a millimetre, which is up to 2 %. If both
+        contradict each other, the equivalent counts.
         """
         (short, long), (stored_short, stored_long) = sorted(shape), sorted(self.shape)
         if abs(long * stored_short - short * stored_long) > SAME_ASPECT * long * stored_short:
@@ -63,12 +67,15 @@ class ExifLens:
                 f"the photograph had {self.shape[1]} × {self.shape[0]} pixels, but the map has {shape[1]} × {shape[0]}:"
                 " it is cropped, and the EXIF focal length does not tell by how much; give the focal length in pixels"
             )
-        if self.focal_length is not None and self.pixels_per_mm is not None:
-            return self.focal_length * self.pixels_per_mm * long / stored_long
-        if self.equivalent is None:
+        if not self.is_enough:
             known = "nothing" if self.focal_length is None else f"only {self.focal_length:g} mm, not the sensor's size"
             raise NormalMeshError(f"EXIF data tell {known}; give the focal length in pixels, or the field of view")
-        return self.equivalent * math.hypot(*shape) / FILM_DIAGONAL
+        by_sensor = (self.focal_length or 0) * (self.pixels_per_mm or 0) * long / stored_long
+        if self.equivalent is None:
+            return by_sensor
+        by_equivalent = self.equivalent * math.hypot(*shape) / FILM_DIAGONAL
+        agree = by_equivalent / CONTRADICTION < by_sensor < by_equivalent * CONTRADICTION
+        return by_sensor if agree else by_equivalent
 
     def __str__(self) -> str:
         lens = "" if self.focal_length is None else f"{self.focal_length:g} mm"

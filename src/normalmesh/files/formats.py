@@ -132,8 +132,11 @@ def reading(path: Path, what: str) -> Iterator[None]:
         raise unusable(path, f"cannot be read as {what}; it is damaged or incomplete ({reason})") from error
 
 
-def read_text(path: Path, expected: str) -> str:
-    """Return the text of a file, or raise an error that names what was expected."""
+def read_text(path: Path, expected: str, *, latin: bool = False) -> str:
+    """Return the text of a file, or raise an error that names what was expected.
+
+    ``latin`` allows Latin-1, in which programs on Windows write names, where a file is not UTF-8.
+    """
     if file_format(path) is not None:
         raise unusable(path, f"is no text: expected {expected}")
     if path.stat().st_size > MAX_TEXT_SIZE:
@@ -141,6 +144,8 @@ def read_text(path: Path, expected: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
+        if latin and "\0" not in (text := path.read_text(encoding="latin-1")):
+            return text
         raise unusable(path, f"is no text in UTF-8: expected {expected}") from None
     except OSError as error:
         raise unusable(path, f"cannot be read: {error.strerror or error}") from error

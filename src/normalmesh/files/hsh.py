@@ -20,8 +20,8 @@ from normalmesh.files.rti_model import RTIHeader, RTIModel, check_coefficients, 
 
 #: Kinds of files by the number on the first line that is no comment.
 KINDS = {1: "PTM", 2: "spherical harmonics", 4: "an adaptive basis"}
-#: Numbers of terms that are read: harmonics of the orders 1, 2 and 3.
-TERMS = (4, 9, 16)
+#: Numbers of terms that are read, by their order, which some files give instead.
+TERMS = {1: 4, 2: 9, 3: 16}
 #: Maximum length of the header in bytes.
 MAX_HEADER = 1 << 16
 
@@ -63,6 +63,7 @@ def harmonics(directions: NDArray[np.float64], terms: int) -> NDArray[np.float64
         columns += [math.sqrt(2.5) * (1 - 6 * c + 6 * c * c)]
         columns += [math.sqrt(30) * first * s * np.sin(azimuth), twice * np.sin(2 * azimuth)]
     if terms > 9:
+        # The fitter of RTIBuilder has s² instead of s³ here. Normals of its files, read in this way, are as good.
         thrice, twice = 2 * math.sqrt(35) * s**3, -math.sqrt(210) * first * s * s
         once = 2 * math.sqrt(21) * s * second
         columns += [thrice * np.cos(3 * azimuth), twice * np.cos(2 * azimuth), once * np.cos(azimuth)]
@@ -78,7 +79,8 @@ def _header(path: Path, contents: mmap) -> tuple[RTIHeader, int]:
     if kind != 3:
         what = KINDS.get(kind, f"kind {kind}")
         raise unusable(path, f"is an RTI file of {what}, not of hemispherical harmonics (3); save it as HSH or PTM")
-    if terms not in TERMS or bands != 3 or basis != 2 or size != 1:
+    terms = TERMS.get(terms, terms)
+    if terms not in TERMS.values() or bands != 3 or basis != 2 or size != 1:
         raise unusable(
             path,
             f"has {terms} terms of {size} bytes in {bands} channels, basis {basis}; expected 4, 9 or 16 terms of one "

@@ -27,6 +27,7 @@ from normalmesh.files.normal_maps import (
     read_stored,
     to_project,
 )
+from normalmesh.files.rti import RTI_FORMATS
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.normals.camera import Camera
@@ -145,9 +146,11 @@ class Inspection:
         return f"read it with --convention {seen.name}: {why}{self._objection()}"
 
     def _undecided(self) -> str:
-        """Return advice on the convention: the common one that fits, else the choice."""
+        """Return advice on the convention: that of the format, the common one that fits, or the choice."""
         left = [Convention.parse(axes).name for axes in self.diagnosis.candidates]
         common = [name for name in left if name in NAMED]
+        if self.format in RTI_FORMATS and "opengl" in left:
+            return f"read it as it is: {self.format} files state their axes, opengl"
         if len(common) == 1:
             others = ", ".join(name for name in left if name not in common)
             why = f"the only common one that fits; {others} would, too"

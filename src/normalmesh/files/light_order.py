@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.files.matt_surface import least_shaded
+
 #: The least number of photographs and of pixels to judge by.
 PHOTOGRAPHS, PIXELS = 5, 50
 #: Residual of a photograph, as a share of the brightness, up to which it has its own light.
@@ -21,12 +23,12 @@ RIGHT = 0.01
 IMPROVED = 0.65
 #: Ratio of sums of squares up to which two orders fit equally well.
 ALIKE = 1.2
+#: Share of the lights that a common mistake moves; if so many of the moves are certain, all are.
+ENOUGH = 0.3
 #: Angle in degrees up to which lights may change places unnoticed: directions are seldom known better.
 CLOSE = 15.0
 #: Number of times that intensities and a surface are fitted in turn.
 TURNS = 5
-#: Share of the pixels that are judged: those that are least in shadow.
-LIT = 0.5
 
 
 def doubts_about_order(
@@ -44,14 +46,14 @@ def doubts_about_order(
     if np.sqrt(before.max()) <= RIGHT:
         return
     mistakes = _common_mistakes(count, natural)
-    order = _certain(gram, lights, _best_order(gram, lights, mistakes))
+    order = _suspected_order(gram, lights, mistakes)
     moved = order != np.arange(count)
     after = _scaled_residuals(gram, lights[order])
     if moved.any() and after[moved].sum() < IMPROVED**2 * before[moved].sum():
-        known = [name for name, mistake in mistakes.items() if np.array_equal(mistake, order)]
+        known = _name(order, mistakes)
         yield (
             "photographs and lights seem to be in different orders: with "
-            f"{f'the lights {known[0]}' if known else _described(order)}, the residual is "
+            f"{f'the lights {known}' if known else _described(order)}, the residual is "
             f"{100 * np.sqrt(after.mean()):.1f} % of the brightness instead of {100 * np.sqrt(before.mean()):.1f} %; "
             "check the order of the images"
         )
@@ -65,30 +67,53 @@ def _common_mistakes(count: int, natural: Sequence[int] | None) -> dict[str, NDA
     return {**numbers, "in reverse": places[::-1], **{f"shifted by {k}": np.roll(places, k) for k in range(1, count)}}
 
 
+def _name(order: NDArray[np.intp], mistakes: dict[str, NDArray[np.intp]]) -> str | None:
+    """Return the name of the mistake that an order undoes, if it is a common one."""
+    return next((name for name, mistake in mistakes.items() if np.array_equal(mistake, order)), None)
+
+
+def _suspected_order(
+    gram: NDArray[np.float64], lights: NDArray[np.float64], mistakes: dict[str, NDArray[np.intp]]
+) -> NDArray[np.intp]:
+    """Return the best order as a whole if it undoes a common mistake, else what is certain of it."""
+    best = _best_order(gram, lights, mistakes)
+    certain = _certain(gram, lights, best)
+    whole = _name(best, mistakes) is not None and _moves(certain) >= ENOUGH * _moves(best)
+    return best if whole else certain
+
+
 def _best_order(
     gram: NDArray[np.float64], lights: NDArray[np.float64], mistakes: dict[str, NDArray[np.intp]]
 ) -> NDArray[np.intp]:
-    """Return the order with the smallest residual that is found; a common mistake if it is nearly as good."""
+    """Return the order with the smallest residual that is found; a common mistake if it is nearly as good.
+
+    Of others that are nearly as good, as those of symmetric lights are, the one that moves the fewest lights is taken.
+    """
+
+    basis = np.linalg.qr(lights)[0]
 
     def squares(order: NDArray[np.intp]) -> float:
-        return float(_residuals(gram, lights[order]).sum())
+        return max(float(np.trace(gram) - ((gram @ basis[order]) * basis[order]).sum()), 0.0)
 
     starts = [np.arange(len(lights)), *sorted(mistakes.values(), key=squares)[:2]]
-    best = min((_improved(gram, lights, start) for start in starts), key=squares)
-    # Lights that are symmetric fit in several orders.
-    alike = [order for order in mistakes.values() if squares(order) <= ALIKE * squares(best)]
-    return alike[0] if alike else best
+    found = [_improved(gram, basis, start) for start in starts]
+    limit = ALIKE * min(map(squares, found))
+    named = [order for order in mistakes.values() if squares(order) <= limit]
+    alike = [order for order in found if squares(order) <= limit]
+    return named[0] if named else min(alike, key=_moves)
+
+
+def _moves(order: NDArray[np.intp]) -> int:
+    return int(np.count_nonzero(order != np.arange(len(order))))
 
 
 def _gram(grey: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return the mean product (K, K) of photographs over the pixels that are lit best, scaled to unit brightness."""
-    lengths = np.linalg.norm(grey, axis=0)
-    lit = (grey.min(axis=0) > 0) & (lengths > 0)
-    if np.count_nonzero(lit) < PIXELS:
+    lit = grey[:, grey.min(axis=0) > 0]
+    if lit.shape[1] < PIXELS:
         return None
-    scaled = grey[:, lit] / lengths[lit]
-    darkest = scaled.min(axis=0)
-    kept = scaled[:, darkest >= np.quantile(darkest, 1 - LIT)]
+    kept = least_shaded(lit)
+    kept = kept / np.linalg.norm(kept, axis=0)
     return np.asarray(kept @ kept.T / kept.shape[1])
 
 
@@ -111,12 +136,12 @@ def _scaled_residuals(gram: NDArray[np.float64], lights: NDArray[np.float64]) ->
     return _residuals(gram, lights)
 
 
-def _improved(gram: NDArray[np.float64], lights: NDArray[np.float64], start: NDArray[np.intp]) -> NDArray[np.intp]:
+def _improved(gram: NDArray[np.float64], basis: NDArray[np.float64], start: NDArray[np.intp]) -> NDArray[np.intp]:
     """Swap lights, the best pair first, as long as the sum of squares becomes smaller."""
-    # The sum of squares is a constant minus Σ gram ∘ projector, of which swaps permute rows and columns.
-    projector, order = lights @ np.linalg.pinv(lights), start.copy()
-    for _ in range(2 * len(lights)):
-        gain = _gains(gram, projector[np.ix_(order, order)])
+    # The sum of squares is a constant minus Σ gram ∘ basis basisᵀ, of which swaps permute rows and columns.
+    order = start.copy()
+    for _ in range(2 * len(basis)):
+        gain = _gains(gram, basis[order])
         first, second = np.unravel_index(np.argmax(gain), gain.shape)
         if gain[first, second] <= 1e-9:
             break
@@ -124,10 +149,13 @@ def _improved(gram: NDArray[np.float64], lights: NDArray[np.float64], start: NDA
     return order
 
 
-def _gains(gram: NDArray[np.float64], projector: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return by how much Σ gram ∘ projector grows if lights k and l swap places, for all pairs (K, K)."""
+def _gains(gram: NDArray[np.float64], basis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return by how much Σ gram ∘ projector grows if lights k and l swap places, for all pairs (K, K).
+
+    ``basis`` holds orthonormal columns (K, 3) of what the lights span; the projector is ``basis @ basis.T``.
+    """
     # Rows k and l of the projector change places in all columns but k and l; twice, since both are symmetric.
-    products = gram @ projector
+    products, projector = (gram @ basis) @ basis.T, basis @ basis.T
     own = np.diagonal(products)
     gain = 2 * (products + products.T - own[:, None] - own[None, :])
     # The columns k and l themselves are treated wrongly above.

@@ -17,7 +17,7 @@ from normalmesh.files.formats import read_text, unusable
 SEPARATOR, COMMENT = r"[\s,;]+", re.compile(r"(^|\s)#.*")
 #: A line with a name and three more words.
 NAMED = re.compile(rf"(?P<name>\S.*?){SEPARATOR}(\S+?){SEPARATOR}(\S+?){SEPARATOR}(\S+?)[\s,;]*")
-EXPECTED = "three numbers: the direction x y z of a light"
+EXPECTED = "three numbers with decimal points: the direction x y z of a light"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def read_light_list(path: Path) -> LightList:
     """Read the directions of lights and the names of their photographs, or raise :class:`NormalMeshError`."""
     lines = [
         (number, text)
-        for number, line in enumerate(read_text(path, f"lines of {EXPECTED}").splitlines(), start=1)
+        for number, line in enumerate(read_text(path, f"lines of {EXPECTED}", latin=True).splitlines(), start=1)
         if (text := COMMENT.sub("", line).strip())
     ]
     count = int(lines.pop(0)[1]) if lines and re.fullmatch(r"\d{1,9}", lines[0][1]) else None
@@ -68,7 +68,11 @@ def read_light_list(path: Path) -> LightList:
         rows.append(row)
         names.append(name)
     if count is not None and count != len(rows):
-        raise unusable(path, f"says that it holds {count} lights on its first line, but has {len(rows)}")
+        raise unusable(
+            path,
+            f"says that it holds {count} lights on its first line, but has {len(rows)}; correct that number, or add "
+            "the lines that are missing",
+        )
     return LightList(np.array(rows), tuple(name for name in names if name is not None) or None)
 
 

@@ -79,6 +79,12 @@ def leave_out(usable: NDArray[np.bool_], grey: NDArray[np.float64], dark: int, b
     usable &= (place >= low) & (place < left - high)
 
 
+def least_shaded(grey: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the half of the positive values (K, P) whose darkest image is brightest, relative to the others."""
+    darkest = grey.min(axis=0) / np.linalg.norm(grey, axis=0)
+    return grey[:, darkest >= np.median(darkest)]
+
+
 def fit(
     values: NDArray[np.float64], usable: NDArray[np.bool_], lights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

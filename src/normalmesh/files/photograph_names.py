@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import re
+import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -29,7 +30,9 @@ def found_files(given: str | PathLike[str]) -> list[Path]:
         raise NormalMeshError("images is an empty text; give files, a folder or a pattern such as 'photos/*.png'")
     path = Path(given)
     if path.is_dir():
+        # macOS leaves hidden files on other disks, which have the suffixes of the photographs but hold none.
         files = [file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file()]
+        files = [file for file in files if not file.name.startswith(".")]
         what = "holds no images"
     elif glob.has_magic(str(path)) and not path.exists():
         files = [Path(file) for file in glob.glob(str(path), recursive=True)]
@@ -57,7 +60,7 @@ def matched_lights(files: Sequence[str | PathLike[str]], names: Sequence[str]) -
     Names may have other folders, in the notation of any system, and other suffixes: photographs are developed from raw
     files. Files that differ only in their suffix are told apart by it.
     """
-    whole = {_base(name): place for place, name in reversed(list(enumerate(names)))}
+    whole = {_base(name): place for place, name in enumerate(names)}
     stems = {_stem(name): place for place, name in reversed(list(enumerate(names)))}
     bases = [_base(fspath(file)) for file in files]
     found = [whole.get(base, stems.get(_stem(base))) for base in bases]
@@ -75,6 +78,8 @@ def with_lights(
     found = matched_lights(files, names)
     if found is None:
         return None
+    if (twice := _repeated([_base(name) for name in names])) is not None:
+        raise NormalMeshError(f"{source} has several lights for {names[twice]!r}; leave one line for each photograph")
     missing = [file for file, place in zip(files, found, strict=True) if place is None]
     if missing and chosen:
         raise NormalMeshError(
@@ -83,10 +88,10 @@ def with_lights(
         )
     kept = [(file, place) for file, place in zip(files, found, strict=True) if place is not None]
     places = [place for _, place in kept]
-    if len(set(places)) < len(places):
-        twice = next(place for place in places if places.count(place) > 1)
-        alike = ", ".join(path_text(file) for file, place in kept if place == twice)
-        raise NormalMeshError(f"{source}: the light of {names[twice]!r} belongs to several photographs: {alike}")
+    if (again := _repeated(places)) is not None:
+        shared = places[again]
+        alike = ", ".join(path_text(file) for file, place in kept if place == shared)
+        raise NormalMeshError(f"{source}: the light of {names[shared]!r} belongs to several photographs: {alike}")
     if unused := len(names) - len(places):
         warnings.warn(
             f"{source}: {unused} of {len(names)} lights have no photograph, and were left out",
@@ -96,8 +101,14 @@ def with_lights(
     return [file for file, _ in kept], places
 
 
+def _repeated(values: Sequence[Hashable]) -> int | None:
+    """Return the place of a value that occurs before, if there is one."""
+    return next((place for place, value in enumerate(values) if value in values[:place]), None)
+
+
 def _base(name: str) -> str:
-    return re.split(r"[\\/]", name)[-1].casefold()
+    # macOS decomposes letters with accents in the names of files.
+    return unicodedata.normalize("NFC", re.split(r"[\\/]", name)[-1]).casefold()
 
 
 def _stem(name: str) -> str:

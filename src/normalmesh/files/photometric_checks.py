@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.files.light_order import doubts_about_order
-from normalmesh.files.matt_surface import PhotographedSurface, fit, observations
+from normalmesh.files.matt_surface import PhotographedSurface, fit, least_shaded, observations
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
@@ -59,7 +59,11 @@ def doubts_about_images(given: PhotographedSurface) -> Iterator[str]:
 def _doubts_about_response(grey: NDArray[np.float64], lights: NDArray[np.float64]) -> Iterator[str]:
     """Yield a warning if values (K, P) fit far better when a gamma curve is undone, or a constant is subtracted."""
     count, pixels = grey.shape
-    if count < 4 or pixels < LEAST or (linear := _misfit(grey, lights)) <= WELL:
+    if count < 4 or pixels < LEAST:
+        return
+    # A constant brightens shadows, too, which no matt surface has.
+    grey = least_shaded(grey)
+    if (linear := _misfit(grey, lights)) <= WELL:
         return
     if (undone := _misfit((grey / grey.max()) ** GAMMA, lights)) < IMPROVED * linear:
         yield (

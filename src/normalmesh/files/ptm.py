@@ -74,7 +74,8 @@ class _Reader:
         columns, rows = (int(word) for word in self._words(2))
         scale = tuple(float(word) for word in self._words(TERMS))
         bias = tuple(float(word) for word in self._words(TERMS))
-        check_coefficients(scale, bias)
+        # The bias of a coefficient that is the same everywhere, whose scale is 0, may be any number.
+        check_coefficients(scale, tuple(np.multiply(scale, bias).tolist()))
         polynomials, _ = POLYNOMIALS[name]
         check_rti_size(self.path, (rows, columns), _pixel_bytes(polynomials))
         return RTIHeader(name, (rows, columns), TERMS, scale, bias)
