@@ -82,6 +82,17 @@ class Flattening:
         heights: Float = self.strength * (terms @ self.coefficients + self.constants[components])
         return heights
 
+    def slopes(self, x: Float, y: Float) -> tuple[Float, Float]:
+        """Return the slopes (N,) along x and y that the heights lack at positions (N,)."""
+        powers = np.array(SHAPES[self.shape])
+        along = []
+        for axis in range(2):
+            lower = powers - np.eye(2, dtype=int)[axis]
+            factors = self.strength * powers[:, axis] * self.coefficients
+            terms = ((x - self.centre[0]) ** max(i, 0) * (y - self.centre[1]) ** max(j, 0) for i, j in lower.tolist())
+            along.append(sum(factor * term for factor, term in zip(factors, terms, strict=True)))
+        return along[0], along[1]
+
     def __str__(self) -> str:
         text = f"tilt {self.tilt:.2f}°"
         if self.tilt >= 0.005:
