@@ -33,6 +33,13 @@ def test_a_tilt_is_found_under_relief():
     np.testing.assert_allclose(flat.before_flattening.vertices, surface.vertices, atol=1e-12)
 
 
+def test_a_surface_without_extent_is_refused():
+    surface, _ = tilted(np.ones((4, 4)))
+    surface.vertices[:] = 1
+    with pytest.raises(NormalMeshError, match="no area"):
+        surface.flattened("plane")
+
+
 def test_a_bend_is_found_and_its_bow_measured():
     bend = (0.02, 0.01, -0.015)
     surface, _ = tilted(np.ones((24, 32)), bend=bend)

@@ -147,12 +147,12 @@ def _fit(surface: Surface, shape: str) -> Flattening:
     """
     points = surface.vertices[surface.faces].mean(axis=1)
     area = np.abs(surface.mesh.areas)
-    if not area.sum() > 0:
+    extent = max(np.ptp(surface.vertices[:, 0]), np.ptp(surface.vertices[:, 1]))
+    if not (area.sum() > 0 and extent > 0):
         raise NormalMeshError("the surface has no area to flatten")
     component = surface.components[surface.faces[:, 0]]
     count = int(surface.components.max()) + 1
     centre = np.average(points[:, :2], axis=0, weights=area)
-    extent = max(np.ptp(surface.vertices[:, 0]), np.ptp(surface.vertices[:, 1]))
     # In units of the extent, so that all terms are of similar size.
     terms = _terms(shape, *((points[:, :2] - centre) / extent).T)
     values, weights = points[:, 2], area
