@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_choice
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.mesh.cut_mesh import slit_heights
 
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
@@ -126,8 +127,7 @@ def flattened(surface: Surface, shape: str) -> Surface:
             stacklevel=3,
         )
     x, y, z = surface.vertices.T
-    vertices = np.stack([x, y, z - found.heights(x, y, surface.components)], axis=1)
-    return replace(surface, vertices=vertices, flattening=found)
+    return _with_heights(surface, z - found.heights(x, y, surface.components), found)
 
 
 def restored(surface: Surface) -> Surface:
@@ -135,8 +135,17 @@ def restored(surface: Surface) -> Surface:
     if surface.flattening is None:
         return surface
     x, y, z = surface.vertices.T
-    heights = z + surface.flattening.heights(x, y, surface.components)
-    return replace(surface, vertices=np.stack([x, y, heights], axis=1), flattening=None)
+    return _with_heights(surface, z + surface.flattening.heights(x, y, surface.components), None)
+
+
+def _with_heights(surface: Surface, heights: Float, flattening: Flattening | None) -> Surface:
+    """Return the surface with other heights (N,); parts that jumps cut off are components that shift, too."""
+    jumps = surface.discontinuities
+    if jumps is not None:
+        screen, across = slit_heights(surface.mesh, heights)
+        jumps = replace(jumps, screen=screen, jumps=across)
+    vertices = np.column_stack([surface.vertices[:, :2], heights])
+    return replace(surface, vertices=vertices, discontinuities=jumps, flattening=flattening)
 
 
 def _fit(surface: Surface, shape: str) -> Flattening:
