@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import trimesh
 
-from normalmesh import NormalMeshError, Orthographic, Perspective, ScreenMesh, Surface, from_heights, reconstruct
+from normalmesh import (
+    NormalMeshError,
+    Orthographic,
+    Perspective,
+    ScreenMesh,
+    Surface,
+    from_gradients,
+    from_heights,
+    reconstruct,
+)
 from normalmesh.files.normal_texture import normal_texture, tangent_frames
 from normalmesh.mesh.relief import normals_of_relief
 from normalmesh.pictures.preview import _Panels
@@ -66,6 +75,14 @@ def test_a_glb_file_is_shaded_like_its_relief(tmp_path):
     expected = normal_texture(surface, normals_of_relief(surface, normal_map), frames)
     np.testing.assert_array_equal(np.asarray(image), expected)
     assert not np.array_equal(expected, normal_texture(surface, normal_map, frames))
+
+
+def test_normals_of_a_map_that_repeats_have_no_mean_slope():
+    v, u = np.mgrid[:16, :16] + 0.5
+    right, up = 0.4 * np.cos(np.pi * u / 8), 0.3 * np.sin(np.pi * v / 8)
+    surface = reconstruct(from_gradients(right + 0.01, up - 0.005), vertices=60, tileable=True).exaggerated(2)
+    found = normals_of_relief(surface, from_gradients(right + 0.01, up - 0.005)).normals
+    np.testing.assert_allclose(found, from_gradients(2 * right, 2 * up).normals, atol=2e-3)
 
 
 def test_reports_compare_what_was_measured_with_the_normals():

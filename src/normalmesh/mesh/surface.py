@@ -401,8 +401,8 @@ class Surface:
             its colours at the vertices; each 3D tile embeds its part, as JPEG unless it has alpha.
         normals
             For GLB: embedded as a normal texture, so that a coarse mesh is shaded like the full map. It must show the
-            same image, at any resolution; it is reduced to 8192 pixels if it is larger. It is flattened and exaggerated
-            like the surface.
+            same image, at any resolution; it is reduced to 8192 pixels if it is larger. What was taken
+            away from the surface, a tilt or a mean slope, is taken away from it, too, and it is exaggerated likewise.
         scale
             For GLB: metres per unit of the surface. ``"auto"``: as its unit says (mm, m, µm, …), or, if that is no
             length (px), such that the longest side of the bounding box is 1. ``"none"``: 1.
