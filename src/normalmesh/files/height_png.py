@@ -227,9 +227,10 @@ def stored_range(path: Path) -> tuple[HeightRange | None, tuple[int, int] | None
         given = {name: content[name] for name in HeightRange.__dataclass_fields__ if content.get(name) is not None}
         if "K" in given:
             given["K"] = tuple(tuple(map(float, row)) for row in given["K"])
-        sides = content.get("rows"), content.get("columns")
+        rows, columns = content.get("rows"), content.get("columns")
+        shape = (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
         try:
-            return HeightRange(**given), None if None in sides else sides
+            return HeightRange(**given), shape
         except NormalMeshError as error:
             raise unusable(source, str(error)) from error
 
