@@ -1,6 +1,7 @@
 """Heights in PNG files of 16 bit: their range is in the text and in a JSON file beside them, and is read back."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import imagecodecs
@@ -9,6 +10,7 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from invocation import succeed
 from normalmesh import (
     NormalMeshError,
     NormalMeshWarning,
@@ -96,6 +98,12 @@ def test_an_image_that_was_resized_has_no_pixel_size(tmp_path, keeps_text):
     with pytest.warns(NormalMeshWarning, match="resized or cropped"):
         assert from_heights(path).camera == Orthographic()
     assert from_heights(path, camera=Orthographic(0.25)).camera == Orthographic(0.25)
+    with pytest.warns(NormalMeshWarning) as told:
+        succeed("report", path, "-o", tmp_path / "page.html")
+    assert sum("resized or cropped" in str(each.message) for each in told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        succeed("report", path, "-o", tmp_path / "page.html", "--pixel-size", "0.25")
 
 
 def test_flat_and_empty(tmp_path):
