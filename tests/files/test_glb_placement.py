@@ -64,6 +64,12 @@ def test_bad_scales(tmp_path, scale):
     assert not (tmp_path / "s.glb").exists()
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_scenes_beyond_single_precision_are_refused(tmp_path, scale):
+    with pytest.raises(NormalMeshError, match="make it 1e-15 to 1e"):
+        surface().save(tmp_path / "s.glb", scale=scale)
+
+
 def test_damaged_notes_are_refused(tmp_path):
     surface().save(tmp_path / "s.glb")
     content = (tmp_path / "s.glb").read_bytes()

@@ -1,13 +1,16 @@
 """Heights in PNG files of 16 bit: their range is in the text and in a JSON file beside them, and is read back."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import imagecodecs
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
+from invocation import succeed
 from normalmesh import (
     NormalMeshError,
     NormalMeshWarning,
@@ -15,6 +18,7 @@ from normalmesh import (
     Perspective,
     ScreenMesh,
     Surface,
+    from_heights,
     read_depth_map,
     read_height_range,
 )
@@ -77,6 +81,29 @@ def test_the_range_survives_a_program_that_drops_text(tmp_path):
     (tmp_path / "height.json").rename(tmp_path / "other.json")
     assert read_height_range(tmp_path / "other.png") is None  # the JSON file is of another image
     assert np.nanmax(read_depth_map(tmp_path / "other.png")) == 255
+
+
+@pytest.mark.parametrize("keeps_text", [True, False])
+def test_an_image_that_was_resized_has_no_pixel_size(tmp_path, keeps_text):
+    path, _ = written(tmp_path)
+    with Image.open(path) as image:
+        text = PngInfo()
+        text.add_itxt("normalmesh", image.text["normalmesh"])
+        image.resize((40, 32), Image.Resampling.NEAREST).save(path, pnginfo=text if keeps_text else None)
+    with pytest.warns(NormalMeshWarning, match=r"32×40 pixels, .* of 16×20.*give them"):
+        about = read_height_range(path)
+    assert about.pixel_size is None
+    assert about.units == "mm"
+    assert np.nanmax(read_depth_map(path)) == about.white  # heights are still lengths
+    with pytest.warns(NormalMeshWarning, match="resized or cropped"):
+        assert from_heights(path).camera == Orthographic()
+    assert from_heights(path, camera=Orthographic(0.25)).camera == Orthographic(0.25)
+    with pytest.warns(NormalMeshWarning) as told:
+        succeed("report", path, "-o", tmp_path / "page.html")
+    assert sum("resized or cropped" in str(each.message) for each in told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        succeed("report", path, "-o", tmp_path / "page.html", "--pixel-size", "0.25")
 
 
 def test_flat_and_empty(tmp_path):

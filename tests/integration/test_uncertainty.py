@@ -189,6 +189,21 @@ def test_points_off_the_surface_are_refused(a, message):
         surface.height_difference(a, 0)
 
 
+def test_faces_that_were_turned_over_or_repeated():
+    surface = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
+    before, between = surface.uncertainty(2.0), surface.height_difference(3, 40, 2.0)
+    surface.faces[::2] = surface.faces[::2, ::-1].copy()
+    np.testing.assert_allclose(surface.uncertainty(2.0), before, rtol=1e-6)
+    found = surface.height_difference(3, 40, 2.0)
+    assert (found.noise, found.mesh) == pytest.approx((between.noise, between.mesh), rel=1e-6)
+    surface.faces[:] = surface.faces[0]  # all other vertices have no face
+    expected = ~np.isin(np.arange(len(before)), surface.faces[0])
+    np.testing.assert_array_equal(np.isinf(surface.uncertainty(2.0)), expected)
+    surface.screen[:] = 0
+    with pytest.raises(NormalMeshError, match="no area on the screen"):
+        surface.uncertainty(2.0)
+
+
 def test_surface_of_unknown_noise_asks_for_it():
     whole = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
     surface = nm.Surface(whole.vertices, whole.faces, whole.screen, whole.camera, whole.shape)

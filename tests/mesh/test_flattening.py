@@ -5,7 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from normalmesh import NormalMeshError, NormalMeshWarning, Orthographic, Perspective, Repeats, ScreenMesh, Surface
+from normalmesh import (
+    NormalMeshError,
+    NormalMeshWarning,
+    Orthographic,
+    Perspective,
+    Repeats,
+    ScreenMesh,
+    Surface,
+    from_heights,
+    reconstruct,
+)
 
 PIXEL = 0.1
 
@@ -31,6 +41,13 @@ def test_a_tilt_is_found_under_relief():
     np.testing.assert_allclose(flat.vertices[:, 2], raised, atol=2e-3)
     np.testing.assert_array_equal(flat.vertices[:, :2], surface.vertices[:, :2])
     np.testing.assert_allclose(flat.before_flattening.vertices, surface.vertices, atol=1e-12)
+
+
+def test_a_surface_without_extent_is_refused():
+    surface, _ = tilted(np.ones((4, 4)))
+    surface.vertices[:] = 1
+    with pytest.raises(NormalMeshError, match="no area"):
+        surface.flattened("plane")
 
 
 def test_a_bend_is_found_and_its_bow_measured():
@@ -79,3 +96,19 @@ def test_heights_before_flattening_are_exaggerated_with_the_rest():
     changed = surface.flattened("plane").exaggerated(2.0)
     np.testing.assert_allclose(changed.before_flattening.vertices, surface.exaggerated(2.0).vertices, atol=1e-12)
     assert str(changed.flattening) == str(surface.flattened("plane").flattening)
+
+
+def test_jumps_are_those_of_the_heights():
+    v, u = np.mgrid[:24, :24] + 0.5
+    raised = np.abs(u - 12) < 5
+    line = [np.array([[at, 0.0], [at, 24.0]]) for at in (7.0, 17.0)]
+    normal_map = from_heights(0.05 * u + 0.02 * v)
+    prior = np.where(raised, 6.0, 0.0) + 0.05 * u + 0.02 * v
+    surface = reconstruct(normal_map, compression=0.8, jumps=line, prior=prior)
+    assert surface.components.max() == 2
+    assert np.abs(surface.discontinuities.jumps) == pytest.approx(6, abs=0.5)
+    flat = surface.flattened("plane")
+    # Parts that are cut off come to lie at the same height.
+    assert np.abs(flat.discontinuities.jumps).max() < 0.5
+    np.testing.assert_allclose(flat.before_flattening.discontinuities.jumps, surface.discontinuities.jumps, atol=1e-9)
+    np.testing.assert_array_equal(flat.discontinuities.screen, surface.discontinuities.screen)

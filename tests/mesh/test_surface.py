@@ -146,9 +146,9 @@ def test_pixels_between_components_are_empty() -> None:
 
 
 def test_components_that_are_given_are_kept() -> None:
-    surface = Surface(**{**TRIANGLE, "components": [7, 7, 7]})
+    surface = Surface(**{**TRIANGLE, "components": [1, 1, 1]})
     assert surface.components.dtype == np.int32
-    assert surface.components.tolist() == [7, 7, 7]
+    assert surface.components.tolist() == [1, 1, 1]
 
 
 def test_texture_coordinates_count_from_the_bottom_left() -> None:
@@ -180,7 +180,12 @@ def test_what_depends_on_arrays_follows_them() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
-    [("faces", 3, "faces name vertices 3 to 3, but there are 3"), ("vertices", np.nan, "vertices must be finite")],
+    [
+        ("faces", 3, "faces name vertices 3 to 3, but there are 3"),
+        ("vertices", np.nan, "vertices must be finite"),
+        ("components", 3, "components must be numbers from 0 to 2, .* not 3 to 3"),
+        ("components", -1, "components must be numbers from 0 to 2"),
+    ],
 )
 def test_what_was_written_is_checked_before_it_is_used(tmp_path, name, value, message) -> None:
     surface = Surface(**TRIANGLE)
@@ -229,6 +234,7 @@ TRIANGLE = {
         ({"shape": (4, 0)}, "shape must be"),
         ({"shape": 4}, "shape must be"),
         ({"units": 3}, "units must be"),
+        ({"components": [0, 1, 9]}, "components must be numbers from 0 to 2"),
         ({"components": [0, 1]}, "components must be one number for each of the 3 vertices"),
     ],
 )

@@ -171,5 +171,8 @@ def test_fields_of_view_that_no_pinhole_has():
     for degrees in (0, 180, -5, float("nan"), "wide"):
         with pytest.raises(NormalMeshError, match="between 0 and 180"):
             Perspective.from_fov(degrees, (48, 64))
+    for degrees in (1e-9, 179.99999):
+        with pytest.raises(NormalMeshError, match=rf"from 0.001 to 179.999, not {degrees}"):
+            Perspective.from_fov(degrees, (48, 64))
     with pytest.raises(NormalMeshError, match="axis"):
         Perspective.from_fov(40, (48, 64), "sideways")

@@ -16,16 +16,18 @@ from fuzz_files import originals
 from hypothesis import strategies as st
 
 from invocation import invoke
-from normalmesh import Surface, reconstruct
+from normalmesh import Surface, from_gradients, reconstruct
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.encoding import encode_depth, encode_mask, encode_normals
+from normalmesh.files.height_png import depth_files, range_of_camera
 
 #: Files that exist, for inputs and for outputs to overwrite.
-MAPS = ("map.png", "näme of two.tif", "-dash.png", "one pixel.png")
+MAPS = ("map.png", "texture.png", "näme of two.tif", "-dash.png", "one pixel.png")
 MESHES = ("mesh.ply", "mesh.obj", "mesh.glb", "mesh.stl")
 BROKEN = ("cut.png", "empty.png", "junk.csv", "folder", "missing.png", "", "x" * 300, "*.nothing", "[")
-OTHERS = ("mask.png", "camera.txt", "prior.csv", "depth.npy")
-OUTPUTS = ("out.glb", "out.ply", "out.obj", "out.stl", "out.exr", "out.npy", "out.png", "out.xyz", "out/", "gone/a.ply")
+OTHERS = ("mask.png", "camera.txt", "prior.csv", "depth.npy", "height.png", "lights.lp")
+MESH_OUTPUTS = ("out.glb", "out.ply", "out.obj", "out.stl", "out.3mf", "out.xyz", "out/", "gone/a.ply", "{stem}.glb")
+OUTPUTS = (*MESH_OUTPUTS, "out.exr", "out.npy", "out.npz", "out.tif", "out.png", "out.jpg", "out.html")
 FILES = (*MAPS, *MESHES, *BROKEN, *OTHERS, *OUTPUTS)
 
 NUMBERS = (
@@ -76,18 +78,42 @@ class Command:
 COMMANDS = {
     "reconstruct": Command(
         "-o --mask --camera --convention --compression --vertices --threshold --max-angle --max-error --lod --focal-px "
-        "--pixel-size --distance --prior --texture --jumps --threads --memory-limit",
-        "--continuous --preview --report --dry-run --json --verbose --quiet --debug",
+        "--fov --pixel-size --distance --prior --texture --jumps --jump-lines --depth --threads --memory-limit "
+        "--flatten --solid --width --strength --scale --alpha",
+        "--continuous --preview --report --dry-run --json --verbose --quiet --debug --tile --tile-x --tile-y "
+        "--no-centre",
         (MAPS,),
     ),
-    "inspect": Command("--mask --camera --convention", "--json --debug", (MAPS, MAPS)),
+    "inspect": Command("--mask --camera --convention --fov --alpha", "--json --debug", (MAPS, MAPS)),
+    "edit": Command(
+        "--mask --camera --convention --fov --focal-px --to --crop --margin --rotate --resize --bits --matrix --alpha",
+        "--fill --json --debug",
+        (MAPS, OUTPUTS),
+    ),
+    "report": Command(
+        "--normals --mask --camera --convention --fov --pixel-size --texture",
+        "--debug",
+        ((*MESHES, "height.png", "depth.npy", "map.png"),),
+        ("-o", "out.html"),
+    ),
+    "photometric": Command(
+        "--mask --intensities --darkest --brightest --saturation --convention --albedo",
+        "--json --debug",
+        (("map.png",), ("texture.png",), ("-dash.png",)),
+        ("--lights", "lights.lp", "-o", "out.png"),
+    ),
     "evaluate": Command(
-        "--mask --camera --focal-px --convention --truth --truth-model --units --error-map --scale",
+        "--mask --camera --focal-px --fov --convention --truth --truth-model --units --error-map --scale --align "
+        "--pixel-size",
         "--away --placed --json",
-        ((*MESHES, "depth.npy"),),
+        ((*MESHES, "depth.npy", "height.png"),),
         ("--normals", "map.png"),
     ),
-    "convert": Command("--normals --size --camera --focal-px", "--json", ((*MESHES, "depth.npy"), OUTPUTS)),
+    "convert": Command(
+        "--normals --size --camera --focal-px --fov --pixel-size",
+        "--json",
+        ((*MESHES, "depth.npy", "height.png"), OUTPUTS),
+    ),
     "render": Command("--camera --focal-px -o --depth --mask --matrix", "--flat --json", (MESHES,), ("--size", "17x9")),
     "completion": Command("", "--debug", (("bash", "zsh", "fish", "csh"),)),
 }
@@ -109,8 +135,26 @@ LIKELY = {
     "--truth-model": ("mesh.ply",),
     "--error-map": ("out.png",),
     "--size": ("24", "17x9"),
-    "--depth": ("out.exr", "out.npy"),
+    "--depth": ("out.exr", "out.npy", "heights.png"),
     "--memory-limit": ("1GB", "none", "1kB"),
+    "--fov": ("40", "0", "180"),
+    "--flatten": ("plane", "quadratic"),
+    "--solid": ("3mm", "2px", "1"),
+    "--width": ("80mm", "5"),
+    "--strength": ("2", "-0.5"),
+    "--scale": ("auto", "none", "0.01", "2"),
+    "--align": ("offset", "scale", "similarity", "rigid"),
+    "--alpha": ("auto", "mask", "ignore"),
+    "--crop": ("2,2,12,12", "foreground", "0,0,20,20"),
+    "--margin": ("2",),
+    "--rotate": ("90", "180", "270"),
+    "--resize": ("0.5", "31x31", "2"),
+    "--bits": ("8", "16", "32"),
+    "--to": ("directx", "opengl", "opencv"),
+    "--matrix": ("K.txt",),
+    "--lights": ("lights.lp",),
+    "--albedo": ("out.tif", "albedo.png"),
+    "--jump-lines": ("mask.png",),
 }
 
 
@@ -150,12 +194,18 @@ def _contents() -> dict[str, bytes]:
     small = Medallion(20).normal_map
     surface = reconstruct(small, vertices=20)
     png = encode_normals(Path("map.png"), small.normals, small.mask)
+    height = depth_files(Path("height.png"), surface.depth_map(), range_of_camera(surface.camera, "mm"))
+    v, u = np.mgrid[0:20, 0:20] + 0.5
+    slopes = 0.4 * np.cos(np.pi * u / 10), 0.3 * np.sin(np.pi * v / 10)
+    texture = from_gradients(*slopes).normals
     single = encode_normals(Path("one pixel.png"), np.array([[[0.0, 0, 1]]]), np.ones((1, 1), np.bool_))
     contents = {
         "map.png": png,
         "-dash.png": png,
         "one pixel.png": single,
         "näme of two.tif": originals()["tiff"][0],
+        "texture.png": encode_normals(Path("texture.png"), texture, np.ones((20, 20), np.bool_)),
+        "lights.lp": b"3\n-dash.png 0 0.5 1\nmap.png 0.5 0 1\ntexture.png -0.5 -0.5 1\n",
         "mask.png": encode_mask(Path("mask.png"), small.mask),
         "camera.txt": b"40 0 10\n0 40 10\n0 0 1\n",
         "prior.csv": b"u,v,depth\n9,9,1\n",
@@ -164,6 +214,7 @@ def _contents() -> dict[str, bytes]:
         "empty.png": b"",
         "junk.csv": b"1,2,3\nfour\n",
     }
+    contents |= {str(path): bytes(content) for path, content in height.items()}
     return contents | _meshes(surface)
 
 
@@ -175,7 +226,7 @@ def _meshes(surface: Surface) -> dict[str, bytes]:
 
 
 def run_command(given: CommandLine) -> str:
-    """Run a command: its status must be 0, 1 or 2, an error be one line, and only the named outputs be written."""
+    """Run a command: its status must be 0 to 3, an error be one line, and only the named outputs be written."""
     contents = _contents()
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
@@ -191,7 +242,7 @@ def run_command(given: CommandLine) -> str:
         finally:
             os.chdir(before)
         assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
-        assert result.exit_code in (0, 1, 2), result.exit_code
+        assert result.exit_code in (0, 1, 2, 3), result.exit_code
         _check_message(result.exit_code, result.stderr, traced="--debug" in given.arguments)
         _check_folder(folder, contents, result.exit_code, given.arguments)
     return f"{given.arguments[0]}: {result.exit_code}"
@@ -201,7 +252,7 @@ def _check_message(status: int, stderr: str, traced: bool) -> None:
     assert "internal error" not in stderr, stderr
     assert traced or "Traceback" not in stderr, stderr
     errors = [line for line in stderr.splitlines() if line.startswith(("normalmesh: error: ", "Error: "))]
-    assert bool(errors) == (status != 0), stderr
+    assert bool(errors) == (status in (1, 2)), stderr
     assert "RuntimeWarning" not in stderr, stderr
 
 
@@ -213,8 +264,8 @@ def _check_folder(folder: Path, before: dict[str, bytes], status: int, arguments
         assert after[name].read_bytes() == content or (status != 2 and name in named), f"{name} was changed"
     new = sorted(after.keys() - before.keys())
     assert not (new and status == 2), f"{new} written despite a usage error"
-    # The names of levels, previews, reports and materials begin with that of an output or input.
+    # The names of levels, previews, reports and materials, or of their folder, begin with that of an output or input.
     stems = tuple(Path(argument).stem for argument in arguments[1:] if argument)
     for name in new:
-        assert Path(name).name.startswith(stems), f"{name} was not named"
+        assert any(part.startswith(stems) for part in Path(name).parts), f"{name} was not named"
         assert not name.endswith((".tmp", ".old")), f"{name} was left behind"

@@ -16,6 +16,8 @@ from fuzz_chain import FIELDS, Chain, cameras, masks, mostly
 from hypothesis import strategies as st
 
 import normalmesh as nm
+from normalmesh.mesh.cut_mesh import slit_heights
+from normalmesh.mesh.relief import measured_surface, normals_of_relief
 
 #: Parts of messages about internal values, which the user cannot correct.
 INTERNAL = ("the matrix", "depths of the vertices must be positive")
@@ -136,6 +138,37 @@ def _solid(
     assert solid.vertices[:, 2].min() == 0
 
 
+def _relief(normal_map: nm.NormalMap, steps: tuple[Any, ...], tileable: Any, jumps: Any, suffix: str) -> None:
+    before = nm.reconstruct(normal_map, compression=0.9, tileable=tileable, discontinuities=jumps)
+    surface = before
+    for step in steps:
+        surface = surface.flattened(step) if isinstance(step, str) else surface.exaggerated(step)
+    strength = float(np.prod([step for step in steps if not isinstance(step, str)]))
+    np.testing.assert_allclose(surface.strength, strength, rtol=1e-12)
+    scale = np.abs(before.vertices).max()
+    np.testing.assert_allclose(measured_surface(surface).vertices, before.vertices, rtol=1e-6, atol=1e-6 * scale)
+    deviations = before.uncertainty()
+    np.testing.assert_allclose(surface.uncertainty(), abs(strength) * deviations, rtol=1e-3, atol=1e-6 * scale)
+    if surface.discontinuities is not None:
+        screen, heights = slit_heights(surface.mesh, surface.camera.depth(surface.vertices))
+        np.testing.assert_array_equal(surface.discontinuities.screen, screen)
+        np.testing.assert_allclose(surface.discontinuities.jumps, heights, atol=1e-9 * scale * (1 + abs(strength)))
+    _check_map(normals_of_relief(surface, normal_map))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"surface{suffix}"
+        if suffix in (".png", ".tif", ".npy"):
+            surface.save_depth(path)
+            heights, found = surface.depth_map(), nm.read_depth_map(path)
+            assert np.array_equal(np.isfinite(heights), np.isfinite(found))
+            np.testing.assert_allclose(found, heights, atol=1e-4 * np.ptp(surface.vertices, axis=0).max())
+        else:
+            surface.save(path, normals=normal_map if suffix == ".glb" else None)
+            back = nm.Surface.from_mesh(path, surface.camera, surface.shape)
+            far = np.abs(surface.vertices).max()
+            np.testing.assert_allclose(back.vertices, surface.vertices, rtol=1e-5, atol=1e-5 * far)
+        nm.write_report(Path(folder) / "report.html", surface, normal_map)
+
+
 def _repeat(normal_map: nm.NormalMap, tileable: Any, compression: float, jumps: Any) -> None:
     surface = nm.reconstruct(normal_map, compression=compression, tileable=tileable, discontinuities=jumps)
     _check_surface(surface)
@@ -193,6 +226,7 @@ OPERATIONS: dict[str, Callable[..., None]] = {
     "gradients": _gradients,
     "network": _network,
     "solid": _solid,
+    "relief": _relief,
     "repeat": _repeat,
     "uncertain": _uncertain,
     "libraries": _libraries,
@@ -248,6 +282,14 @@ def _arguments() -> dict[str, st.SearchStrategy[dict[str, Any]]]:
                 "strength": st.none() | st.floats(-5, 5) | st.floats(),
                 "flatten": choose((None, "plane", "quadratic")),
                 "jumps": jumps,
+            }
+        ),
+        "relief": build(
+            {
+                "steps": st.lists(choose((2.0, -0.5, 1e-3, 30.0, "plane", "quadratic")), max_size=3).map(tuple),
+                "tileable": mostly(st.just(False), sides, 4),
+                "jumps": jumps,
+                "suffix": choose((".png", ".tif", ".npy", ".glb", ".ply", ".obj")),
             }
         ),
         "repeat": build({"tileable": sides, "compression": st.floats(0.5, 0.99), "jumps": jumps}),

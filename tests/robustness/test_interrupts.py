@@ -108,6 +108,12 @@ COMMANDS = {
         "reconstruct map64.png -o out.ply --lod 9%,5% --report -q",
         ["out.lod0.ply", "out.lod1.ply"],
     ),
+    "heights": ("os:fsync@2", "reconstruct map64.png -o out.png -o out.npy -q", []),
+    "second image of heights": (
+        "os:fsync@4",
+        "reconstruct map64.png -o out.png --lod 9%,5% -q",
+        ["out.lod0.json", "out.lod0.png"],
+    ),
     "inspect": ("normalmesh.files.inspection:inspect_file@1", "inspect map64.png", []),
     "convert": ("os:fsync@1", "convert mesh.ply out.ply", []),
     "bench": ("os:fsync@1", "bench accuracy --size 32 -o bench", []),

@@ -184,13 +184,10 @@ def write_outputs(
 
     Meshes of a map that stays on disk have no normals of vertices, which take the whole map.
     """
-    from normalmesh.mesh.relief import exaggerated_normals
     from normalmesh.normals.normal_map import NormalMap
 
     normal_map = opened if isinstance(opened, NormalMap) else None
     georeference = None if isinstance(opened, NormalMap) else opened.georeference
-    if settings.strength is not None and normal_map is not None:
-        normal_map = exaggerated_normals(normal_map, settings.strength)
     for output in task.outputs:
         for level, path in enumerate(_levels(output, settings)):
             if solids:

@@ -111,9 +111,9 @@ def _model(file: Path) -> TriangleModel | None:
 def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> NormalMap | NDArray[np.float64]:
     """Return the normal map of a file, or its heights (H, W) if it has one number for each pixel."""
     from normalmesh.files.depth_maps import read_depth_map
-    from normalmesh.files.height_png import read_height_range
+    from normalmesh.files.height_png import stored_range
 
-    if read_height_range(file) is None:
+    if stored_range(file)[0] is None:
         try:
             return reading.normal_map(file, view)
         except NormalMeshError as error:
@@ -139,12 +139,12 @@ def _holds_normals(file: Path) -> bool:
 
 def _height_surface(file: Path, heights: NDArray[np.float64], view: CameraChoice) -> Surface:
     """Return the surface of heights (H, W), seen by the camera of the options or of their description."""
-    from normalmesh.files.height_png import read_height_range
+    from normalmesh.files.height_png import read_height_range, stored_range
     from normalmesh.mesh.height_grid import grid_surface
     from normalmesh.normals.orthographic import Orthographic
     from normalmesh.report.page import MAX_FACES
 
-    found = read_height_range(file)
+    found = stored_range(file)[0] if view.is_given else read_height_range(file)
     units = "px" if found is None or found.units is None else found.units
     camera = None if found is None else found.camera
     if view.is_given:

@@ -13,7 +13,7 @@ from normalmesh.errors import shape_text
 from normalmesh.files.arrays import read_depth_array, read_npy
 from normalmesh.files.exr import read_exr_channel
 from normalmesh.files.formats import file_format, unknown_format, unusable
-from normalmesh.files.height_png import read_height_range, warn_of_strength
+from normalmesh.files.height_png import stored_range, warn_of_strength
 from normalmesh.files.images import IMAGE_FORMATS, read_image
 from normalmesh.files.size_limits import limited_pixels, refuse_beyond_memory
 
@@ -44,7 +44,7 @@ def read_depth_map(
     name = file_format(path)
     with limited_pixels(max_pixels):
         stored, missing = _read_stored(path, name, variable)
-        found = read_height_range(path)
+        found, _ = stored_range(path)
     if stored.ndim != 2 or stored.dtype.kind not in "iuf" or stored.size == 0:
         raise unusable(path, f"depths must be numbers (rows, columns), not {stored.dtype} {shape_text(stored.shape)}")
     refuse_beyond_memory(path, 8 * stored.size)

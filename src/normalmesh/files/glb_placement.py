@@ -25,6 +25,8 @@ Scale: TypeAlias = Literal["auto", "none"] | float
 
 #: The name of what the extras of a node say about its placement.
 NOTES = "normalmesh"
+#: Sides of a scene in metres that programs can compute with.
+SHORTEST, LONGEST = 1e-15, 1e15
 EXPECTED = "'auto', 'none' or a positive number"
 _FORMULA = "position = POSITION + origin, in units; in the scene: scale * (position - centre)"
 
@@ -43,10 +45,15 @@ class Placement:
         checked_bool(centred, "centred")
         low, high = vertices.min(axis=0), vertices.max(axis=0)
         middle = low / 2 + high / 2 if centred else np.zeros(3)
+        longest = float((high - low).max())
         if not isinstance(scale, str):
             factor = checked_positive(scale, "scale", EXPECTED)
+            if longest and not SHORTEST <= factor * longest <= LONGEST:
+                raise NormalMeshError(
+                    f"scale is {factor:g}, with which the longest side is {factor * longest:g} m; viewers compute in "
+                    f"single precision: make it {SHORTEST:g} to {LONGEST:g} m"
+                )
         elif scale == "auto":
-            longest = float((high - low).max())
             factor = MILLIMETRES[units] / 1000 if units in MILLIMETRES else 1 / (longest or 1.0)
         elif scale == "none":
             factor = 1.0

@@ -25,6 +25,7 @@ from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, sha
 from normalmesh.files.atomic import Files
 from normalmesh.files.encoding import encode_depth, encode_png
 from normalmesh.files.formats import file_format, mapped, read_text, reading, unusable
+from normalmesh.files.images import read_image_size
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
@@ -186,26 +187,50 @@ def read_height_range(path: str | PathLike[str]) -> HeightRange | None:
     ------
     NormalMeshError
         There is no such file, or a description is damaged.
+
+    Warns
+    -----
+    NormalMeshWarning
+        The image was resized or cropped since: its pixel size and camera are then unknown.
     """
     path = checked_path(path)
+    found, described = stored_range(path)
+    if found is None or (found.pixel_size is None and found.K is None):
+        return found
+    size = read_image_size(path, "PNG")
+    if described in (None, size):
+        return found
+    warnings.warn(
+        f"{path_text(path)} has {shape_text(size)} pixels, but its description is of {shape_text(described)}: it was "
+        "resized or cropped, so its pixel size and camera are not known; give them (camera=, --pixel-size)",
+        NormalMeshWarning,
+        stacklevel=2,
+    )
+    return replace(found, pixel_size=None, K=None)
+
+
+def stored_range(path: Path) -> tuple[HeightRange | None, tuple[int, int] | None]:
+    """Return the range that describes the values of a PNG, and the rows and columns of the image that it describes."""
     if file_format(path) != "PNG":
-        return None
+        return None, None
     text, source = _text(path), path
     if text is None:
         source = sidecar(path)
         text = read_text(source, "JSON") if source.is_file() and _may_describe(source) else None
     if text is None:
-        return None
+        return None, None
     content = _parsed(source, text)
     # A description from beside the file must be of this image.
     if content is None or (source != path and content.get("image") != path.name):
-        return None
+        return None, None
     with reading(source, "a description of heights"):
         given = {name: content[name] for name in HeightRange.__dataclass_fields__ if content.get(name) is not None}
         if "K" in given:
             given["K"] = tuple(tuple(map(float, row)) for row in given["K"])
+        rows, columns = content.get("rows"), content.get("columns")
+        shape = (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
         try:
-            return HeightRange(**given)
+            return HeightRange(**given), shape
         except NormalMeshError as error:
             raise unusable(source, str(error)) from error
 

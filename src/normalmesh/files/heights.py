@@ -62,8 +62,8 @@ def from_heights(
     """
     if isinstance(heights, str | PathLike):
         path = checked_path(heights, "heights")
-        values, about = read_depth_map(path), read_height_range(path)
-        view = about.camera if camera is None and about is not None else None
+        values, about = read_depth_map(path), read_height_range(path) if camera is None else None
+        view = None if about is None else about.camera
     else:
         values, view = np.array(checked_array(heights, "heights"), np.float64), None
     view = camera_from(camera) if view is None else view

@@ -28,6 +28,7 @@ from normalmesh.files.precision import centre, mesh_tolerance, rounding, surface
 from normalmesh.files.textures import JPEG
 from normalmesh.files.three_mf import THREE_MF, off_of_3mf
 from normalmesh.files.tileset import TILESET
+from normalmesh.mesh.relief import normals_of_relief
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -254,7 +255,8 @@ def _glb_of_surface(surface: Surface, path: Path, image: Image | None, options: 
         frames = tangent_frames(surface)
         handedness = np.ones((len(surface.vertices), 1))
         vertex_arrays["TANGENT"] = np.hstack([frames[0], handedness])
-        material["normalTexture"] = file.texture(normal_texture(surface, normals, frames))
+        shown = normals_of_relief(surface, normals)
+        material["normalTexture"] = file.texture(normal_texture(surface, shown, frames))
     attributes = {name: file.attribute(values) for name, values in vertex_arrays.items()}
     faces, extras = file.faces(surface.faces), surface_extras(surface)
     placement = Placement.of(surface.vertices, surface.units, options.scale, options.centred)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.mesh.cut_mesh import edge_ends, slits
+from normalmesh.mesh.cut_mesh import slit_heights
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Discontinuities
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -45,15 +45,11 @@ def find_discontinuities(
     -------
     Discontinuities
     """
-    one, other = slits(mesh)
-    depth = camera.depth_of_unknown(unknown)
-    first, second = edge_ends(mesh, one), edge_ends(mesh, other)
-    # The two sides of a slit run in opposite directions.
-    heights = (depth[second[:, ::-1]] - depth[first]).mean(axis=1)
+    screen, heights = slit_heights(mesh, camera.depth_of_unknown(unknown))
     part = mesh.components[mesh.faces[:, 0]]
     areas: Float = np.bincount(part, mesh.areas).astype(np.float64)
     undetermined = _undetermined(part, areas, component[mesh.faces[:, 0]], fixed)
-    return Discontinuities(jumps.lines, mesh.vertices[first], heights, part, undetermined, areas)
+    return Discontinuities(jumps.lines, screen, heights, part, undetermined, areas)
 
 
 def _undetermined(

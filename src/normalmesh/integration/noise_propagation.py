@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.errors import NormalMeshError
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.origin import HeightNoise
 from normalmesh.mesh.surface import Surface
@@ -78,6 +79,8 @@ class NoisePropagation:
         """Return the model of a surface; without a record, it is taken to come from the facet system."""
         mesh, depth = surface.mesh, surface.camera.depth(surface.vertices)
         slopes = hat_gradients(mesh.vertices[mesh.faces])
+        if not mesh.areas.any():
+            raise NormalMeshError("the surface has no area on the screen: nothing is known about its heights")
         own, covariance = _face_matrices(surface, depth, slopes, record is None or record.formulation == "facets")
         weighted = own @ slopes
         held, spread = slopes.transpose(0, 2, 1) @ weighted, weighted.transpose(0, 2, 1) @ covariance @ weighted
@@ -106,7 +109,7 @@ class NoisePropagation:
     def levels(self) -> Float:
         """Weights (n,) of the unknowns in what stays fixed of each floating part: its mean height, or mean depth."""
         mesh, part = self.surface.mesh, self.gauge.component
-        areas = np.bincount(mesh.faces.ravel(), np.repeat(mesh.areas, 3), len(self.depth))
+        areas = np.bincount(mesh.faces.ravel(), np.repeat(np.abs(mesh.areas), 3), len(self.depth))
         weights = areas * self.surface.camera.depth_per_unknown(self.depth)
         weights = np.bincount(self.unknown, weights, len(part)).astype(np.float64)
         total = np.bincount(part, weights)
@@ -154,7 +157,7 @@ class NoisePropagation:
 def _unknowns(surface: Surface) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the number (N,) of the unknown of each vertex, and the connected part (n,) of each unknown."""
     if surface.repeats is None:
-        return np.arange(len(surface.vertices), dtype=np.int32), surface.components
+        return np.arange(len(surface.vertices), dtype=np.int32), surface.mesh.components
     whole = surface.repeats.wrap(surface.mesh)
     first, unknown = np.unique(whole.first_twins, return_inverse=True)
     return unknown.reshape(-1).astype(np.int32), whole.components[first]
@@ -187,7 +190,7 @@ def _face_matrices(surface: Surface, depth: Float, slopes: Float, facets: bool) 
     tilt *= np.minimum(1.0, math.tan(MAX_TILT) / np.maximum(steepness, 1e-300))[:, None]
     mobility = squared / (1 + np.minimum(steepness, math.tan(MAX_TILT)) ** 2)
     products = flat + squared[:, None, None] * tilt[:, :, None] * tilt[:, None, :]
-    areas = np.maximum(mesh.areas, MIN_DOUBLE_AREA)
+    areas = np.maximum(np.abs(mesh.areas), MIN_DOUBLE_AREA)
     covariance = products / (mobility * areas)[:, None, None]
     if facets:
         lengths = np.linalg.norm(np.roll(corners, 1, axis=1) - np.roll(corners, -1, axis=1), axis=2)

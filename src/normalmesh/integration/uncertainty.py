@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array
 from normalmesh.errors import NormalMeshError, repr_for_error
-from normalmesh.integration.noise_propagation import NoisePropagation
+from normalmesh.integration.noise_propagation import MIN_DOUBLE_AREA, NoisePropagation
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.origin import HeightNoise
 from normalmesh.mesh.relief import measured_surface
@@ -230,7 +230,7 @@ class _Point:
         else:
             height, weights[corners] = float(hats @ depths), hats
         variance = float(deviation * weights[corners].sum()) ** 2
-        area = float(surface.mesh.areas[faces].mean()) if len(faces) else 1.0
+        area = max(float(np.abs(surface.mesh.areas[faces]).mean()), MIN_DOUBLE_AREA) if len(faces) else 1.0
         return cls(place, height, weights, int(corners[0]), variance, area)
 
 

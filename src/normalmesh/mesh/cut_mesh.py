@@ -92,6 +92,14 @@ def slits(mesh: ScreenMesh) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return outer[matched], outer[other[matched]]
 
 
+def slit_heights(mesh: ScreenMesh, depth: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends (S, 2, 2) of slits, and how much larger the depth (N,) is on one side than on the other (S,)."""
+    one, other = slits(mesh)
+    first, second = edge_ends(mesh, one), edge_ends(mesh, other)
+    # The two sides of a slit run in opposite directions.
+    return mesh.vertices[first], (depth[second[:, ::-1]] - depth[first]).mean(axis=1)
+
+
 def following(corner: NDArray[np.integer]) -> NDArray[np.integer]:
     """Return the next corners of the same faces."""
     following: NDArray[np.integer] = corner - corner % 3 + (corner + 1) % 3

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_choice
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
+from normalmesh.mesh.cut_mesh import slit_heights
 
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
@@ -82,6 +83,17 @@ class Flattening:
         heights: Float = self.strength * (terms @ self.coefficients + self.constants[components])
         return heights
 
+    def slopes(self, x: Float, y: Float) -> tuple[Float, Float]:
+        """Return the slopes (N,) along x and y that the heights lack at positions (N,)."""
+        powers = np.array(SHAPES[self.shape])
+        along = []
+        for axis in range(2):
+            lower = powers - np.eye(2, dtype=int)[axis]
+            factors = self.strength * powers[:, axis] * self.coefficients
+            terms = ((x - self.centre[0]) ** max(i, 0) * (y - self.centre[1]) ** max(j, 0) for i, j in lower.tolist())
+            along.append(sum(factor * term for factor, term in zip(factors, terms, strict=True)))
+        return along[0], along[1]
+
     def __str__(self) -> str:
         text = f"tilt {self.tilt:.2f}°"
         if self.tilt >= 0.005:
@@ -115,8 +127,7 @@ def flattened(surface: Surface, shape: str) -> Surface:
             stacklevel=3,
         )
     x, y, z = surface.vertices.T
-    vertices = np.stack([x, y, z - found.heights(x, y, surface.components)], axis=1)
-    return replace(surface, vertices=vertices, flattening=found)
+    return _with_heights(surface, z - found.heights(x, y, surface.components), found)
 
 
 def restored(surface: Surface) -> Surface:
@@ -124,8 +135,17 @@ def restored(surface: Surface) -> Surface:
     if surface.flattening is None:
         return surface
     x, y, z = surface.vertices.T
-    heights = z + surface.flattening.heights(x, y, surface.components)
-    return replace(surface, vertices=np.stack([x, y, heights], axis=1), flattening=None)
+    return _with_heights(surface, z + surface.flattening.heights(x, y, surface.components), None)
+
+
+def _with_heights(surface: Surface, heights: Float, flattening: Flattening | None) -> Surface:
+    """Return the surface with other heights (N,); parts that jumps cut off are components that shift, too."""
+    jumps = surface.discontinuities
+    if jumps is not None:
+        screen, across = slit_heights(surface.mesh, heights)
+        jumps = replace(jumps, screen=screen, jumps=across)
+    vertices = np.column_stack([surface.vertices[:, :2], heights])
+    return replace(surface, vertices=vertices, discontinuities=jumps, flattening=flattening)
 
 
 def _fit(surface: Surface, shape: str) -> Flattening:
@@ -136,12 +156,12 @@ def _fit(surface: Surface, shape: str) -> Flattening:
     """
     points = surface.vertices[surface.faces].mean(axis=1)
     area = np.abs(surface.mesh.areas)
-    if not area.sum() > 0:
+    extent = max(np.ptp(surface.vertices[:, 0]), np.ptp(surface.vertices[:, 1]))
+    if not (area.sum() > 0 and extent > 0):
         raise NormalMeshError("the surface has no area to flatten")
     component = surface.components[surface.faces[:, 0]]
     count = int(surface.components.max()) + 1
     centre = np.average(points[:, :2], axis=0, weights=area)
-    extent = max(np.ptp(surface.vertices[:, 0]), np.ptp(surface.vertices[:, 1]))
     # In units of the extent, so that all terms are of similar size.
     terms = _terms(shape, *((points[:, :2] - centre) / extent).T)
     values, weights = points[:, 2], area

@@ -58,12 +58,27 @@ def measured_surface(surface: Surface) -> Surface:
     return whole if whole.strength == 1 else exaggerated_surface(whole, 1 / whole.strength)
 
 
-def exaggerated_normals(normal_map: NormalMap, strength: float) -> NormalMap:
-    """Return the normals of the surface with all heights multiplied: slopes are multiplied, too."""
-    normals = np.empty_like(normal_map.normals)
+def normals_of_relief(surface: Surface, normal_map: NormalMap) -> NormalMap:
+    """Return the normals of a map, at any resolution, as the surface has them.
+
+    What was taken away, the mean slope of a map that repeats or by flattening, is taken away from them, too, and slopes
+    are exaggerated.
+    """
+    strength, flattening = surface.strength, surface.flattening
+    mean_slope = (0.0, 0.0) if surface.repeats is None else surface.repeats.mean_slope
+    if strength == 1 and flattening is None and not any(mean_slope):
+        return normal_map
+    normals, (height, width) = np.empty_like(normal_map.normals), normal_map.shape
+    u = (np.arange(width) + 0.5) * (surface.shape[1] / width)
     for rows in row_blocks(normal_map.shape):
         # The slopes along x and y are −n_x/n_z and −n_y/n_z.
-        scaled = normal_map.normals[rows].astype(np.float64) * [strength, strength, 1.0]
-        lengths = np.linalg.norm(scaled, axis=2, keepdims=True)
-        normals[rows] = scaled / np.maximum(lengths, np.finfo(np.float64).tiny)
+        changed = normal_map.normals[rows].astype(np.float64)
+        changed[..., :2] = strength * (changed[..., :2] + changed[..., 2:] * mean_slope)
+        if flattening is not None:
+            v = np.arange(rows.start, rows.stop)[:, None] + 0.5
+            screen = np.stack(np.broadcast_arrays(u, v * (surface.shape[0] / height)), axis=-1)
+            x, y, _ = np.moveaxis(surface.camera.points(screen, np.zeros(screen.shape[:2])), -1, 0)
+            changed[..., :2] += changed[..., 2:] * np.stack(flattening.slopes(x, y), axis=-1)
+        lengths = np.linalg.norm(changed, axis=2, keepdims=True)
+        normals[rows] = changed / np.maximum(lengths, np.finfo(np.float64).tiny)
     return NormalMap.cleaned(normals, normal_map.mask, normal_map.camera, normal_map.repairs)

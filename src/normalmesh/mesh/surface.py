@@ -20,6 +20,7 @@ from normalmesh.mesh.relief import checked_strength, exaggerated_surface
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface_arrays import (
+    check_components,
     check_faces,
     check_positions,
     check_units,
@@ -121,6 +122,7 @@ class Surface:
         self._check_origin()
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = copied_per_vertex(components, np.int32, len(vertices), "components")
+        check_components(components)
         arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components)
         for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
             object.__setattr__(self, name, array)
@@ -189,6 +191,7 @@ class Surface:
         check_positions(self.vertices, 3, "vertices")
         check_positions(self.screen, 2, "screen")
         check_faces(self.faces, len(self.vertices))
+        check_components(self.components)
 
     @property
     def mesh(self) -> ScreenMesh:
@@ -405,7 +408,8 @@ class Surface:
             its colours at the vertices; each 3D tile embeds its part, as JPEG unless it has alpha.
         normals
             For GLB: embedded as a normal texture, so that a coarse mesh is shaded like the full map. It must show the
-            same image, at any resolution; it is reduced to 8192 pixels if it is larger.
+            same image, at any resolution; it is reduced to 8192 pixels if it is larger. What was taken
+            away from the surface, a tilt or a mean slope, is taken away from it, too, and it is exaggerated likewise.
         scale
             For GLB: metres per unit of the surface. ``"auto"``: as its unit says (mm, m, µm, …), or, if that is no
             length (px), such that the longest side of the bounding box is 1. ``"none"``: 1.

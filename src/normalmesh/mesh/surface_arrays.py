@@ -59,3 +59,12 @@ def copied_per_vertex(given: ArrayLike, dtype: type, vertex_count: int, name: st
             f"not {array.dtype} {shape_text(array.shape)}"
         )
     return np.array(array, dtype)
+
+
+def check_components(array: NDArray[Any]) -> None:
+    """Raise an error unless an array (N,) of at least one number holds numbers of at most N components."""
+    if array.min() < 0 or array.max() >= len(array):
+        raise NormalMeshError(
+            f"components must be numbers from 0 to {len(array) - 1}, at most one for each vertex, "
+            f"not {array.min()} to {array.max()}"
+        )

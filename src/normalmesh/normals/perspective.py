@@ -139,9 +139,10 @@ class Perspective(CentralCamera):
             "longer": max(rows, columns),
         }
         extent = extents[checked_choice(axis, extents, "axis")]
-        angle = checked_positive(degrees, "degrees", expected := "a field of view between 0 and 180 degrees")
+        expected = f"a field of view between 0 and 180 degrees, from {MIN_FOV:g} to {180 - MIN_FOV:g}"
+        angle = checked_positive(degrees, "degrees", expected)
         if not MIN_FOV <= angle <= 180 - MIN_FOV:
-            raise NormalMeshError(f"degrees must be {expected}, not {angle:g}")
+            raise NormalMeshError(f"degrees must be {expected}, not {angle!r}")
         return cls.centred(extent / 2 / math.tan(math.radians(angle) / 2), (rows, columns))
 
     @classmethod

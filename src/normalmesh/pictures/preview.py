@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Canvas
 
+from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.frame import Frame, Samples
@@ -94,7 +95,7 @@ class _Panels:
 
     @cached_property
     def angles(self) -> NDArray[np.float32]:
-        return angular_errors(self.surface, self.normal_map, self.samples, self.owners)
+        return angular_errors(measured_surface(self.surface), self.normal_map, self.samples, self.owners)
 
     @cached_property
     def edges(self) -> NDArray[np.intp]:

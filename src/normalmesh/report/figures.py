@@ -14,6 +14,7 @@ from normalmesh import __version__
 from normalmesh.errors import count_text
 from normalmesh.evaluation.looks import Looks, measure_looks
 from normalmesh.integration.uncertainty import UncertaintySummary
+from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.diagnosis import Diagnosis
@@ -24,6 +25,8 @@ from normalmesh.report.shadings import AngularErrors
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: Which angles a report of a surface that was flattened or exaggerated has.
+BEFORE = "angles to the normals are those before it"
 #: Rows of a table: name and value.
 Rows = list[tuple[str, str]]
 #: Rows of a table: name, value and a line that explains the value.
@@ -101,7 +104,7 @@ class Figures:
         looks: ExplainedRows = []
         # Faces that are smaller than pixels, as those of a grid of heights, have no pixels to be compared with.
         if normal_map is not None and len(surface.faces) < normal_map.foreground:
-            looks = _about_looks(measure_looks(surface.before_flattening, normal_map))
+            looks = _about_looks(measure_looks(measured_surface(surface), normal_map))
         convention = "" if diagnosis is None else str(diagnosis)
         return cls(headline, details, stages, tuple(dict.fromkeys(texts)), convention, looks)
 
@@ -140,9 +143,9 @@ def _about_surface(surface: Surface) -> Rows:
         ("Extent", _extent(surface.vertices, surface.units)),
     ]
     if surface.flattening is not None:
-        rows.append(("Taken away by flattening", f"{surface.flattening}; angles to the normals are those before it"))
+        rows.append(("Taken away by flattening", f"{surface.flattening}; {BEFORE}"))
     if surface.strength != 1:
-        rows.append(("Strength", f"heights multiplied by {surface.strength:g}: no measurement"))
+        rows.append(("Strength", f"heights multiplied by {surface.strength:g}: no measurement; {BEFORE}"))
     if surface.decimation is not None:
         target = surface.decimation.target
         asked = "" if target is None else f", {count(target)} vertices asked for"

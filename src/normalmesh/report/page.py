@@ -20,6 +20,7 @@ from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.integration.uncertainty import UncertaintySummary
+from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.diagnosis import diagnose
 from normalmesh.normals.normal_map import NormalMap
@@ -109,7 +110,7 @@ def surface_page(
                 f"the normal map has {shape_text(normal_map.shape)} pixels but the surface has "
                 f"{shape_text(surface.shape)}: give the map that the surface was reconstructed from"
             )
-        errors, diagnosis = AngularErrors.of(surface.before_flattening, normal_map), diagnose(normal_map)
+        errors, diagnosis = AngularErrors.of(measured_surface(surface), normal_map), diagnose(normal_map)
         shadings["error"] = errors.shading()
     uncertainty = UncertaintySummary.of(surface, MOST_SHADED)
     if uncertainty is not None and uncertainty.high > 0:
