@@ -147,7 +147,7 @@ def test_the_default_resolution_is_that_of_the_command_line():
         (None, "normal_map must be a NormalMap, the path of a file, an array"),
         ({"normals": TRUTH.normals}, "normal_map must be a NormalMap"),
         ("missing.png", "missing.png: there is no such file"),
-        (np.zeros((5, 5)), r"must have the shape \(rows, columns, 3\), not 5×5; a mask is given as mask="),
+        (np.zeros((5, 5)), "not 5×5; from_heights makes a map of heights, and read_normal_map takes a mask as mask="),
         (np.zeros((1, 3, 5, 5)), r"not 1×3×5×5; give the only map of the batch, as normal_map\[0\]"),
         (np.zeros((2, 3, 5, 5)), "one map of the batch at a time"),
         (np.ones((5, 5, 3), np.int64), "int64, whose range is not known"),

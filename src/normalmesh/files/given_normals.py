@@ -48,7 +48,7 @@ def _hint(shape: tuple[int, ...]) -> str:
         return "; give the only map of the batch, as normal_map[0]"
     if len(shape) == 4:
         return "; give one map of the batch at a time"
-    return "; a mask is given as mask= to read_normal_map" if len(shape) == 2 else ""
+    return "; from_heights makes a map of heights, and read_normal_map takes a mask as mask=" if len(shape) == 2 else ""
 
 
 def _image_values(image: Image) -> NDArray[Any]:
