@@ -98,7 +98,7 @@ class TestRefused:
     def test_jpeg_without_three_channels(self, tmp_path):
         path = tmp_path / "n.jpg"
         path.write_bytes(imagecodecs.jpeg8_encode(np.full((9, 9), 99, np.uint8)))
-        with pytest.raises(NormalMeshError, match="is a grey image.*, or give it to from_heights if it holds heights"):
+        with pytest.raises(NormalMeshError, match=r"is a grey image.*, or give it to from_heights if it holds heights"):
             read_normal_map(path)
         PIL.Image.new("CMYK", (9, 9)).save(path)
         with pytest.raises(NormalMeshError, match="is a CMYK image"):
