@@ -171,6 +171,15 @@ def test_depth_files(tmp_path):
     assert evaluate(truth.height, truth.normal_map, tmp_path / "truth.npy").rmse == expected.rmse
 
 
+def test_units_of_errors():
+    normal_map, depth = bumpy_map(SHAPE, camera=CAMERAS[1]), np.random.default_rng(0).uniform(2, 3, SHAPE)
+    assert evaluate(depth, normal_map, depth).units == "units"
+    metric = integrate(decimate(normal_map, compression=0.5), normal_map, refine=0, distance=2, units="mm")
+    assert evaluate(metric, normal_map, depth, align="offset").units == "mm"
+    assert evaluate(metric, normal_map, depth).units == "units"
+    assert evaluate(Medallion(48).height, Medallion(48).normal_map).units == "px"
+
+
 def test_figures_are_shown_without_arrays():
     truth = Medallion(48)
     shown = repr(evaluate(truth.height, truth.normal_map, truth.height))

@@ -158,7 +158,8 @@ def evaluate(
     """
     checked_bool(each_component, "each_component")
     if isinstance(truth, NormalMap):
-        truth = Case("truth", truth, None if depth is None else _true_depth(depth))
+        units = _units(result, truth.camera, checked_align(align, truth.camera))
+        truth = Case("truth", truth, None if depth is None else _true_depth(depth), units=units)
     elif not isinstance(truth, Case):
         raise NormalMeshError(f"truth must be a normalmesh.NormalMap or a case, not {type(truth).__name__}")
     elif depth is not None:
@@ -197,6 +198,13 @@ def evaluate(
         looks=None if found.surface is None else looks_of(found.surface, found.owners, normal_map),
         align=align,
     )
+
+
+def _units(result: object, camera: Camera, align: str) -> str:
+    """Return the unit of errors against depths that state none: that of a surface whose size is not aligned."""
+    if isinstance(result, Surface) and result.units != "px" and align in ("offset", "rigid"):
+        return result.units
+    return camera.default_units
 
 
 def _true_depth(depth: ArrayLike | str | PathLike[str]) -> Float:
