@@ -17,7 +17,7 @@ from normalmesh.evaluation.synthetic.medallion import Medallion
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("normals", nargs="?", type=Path)
+    parser.add_argument("normals", nargs="?", type=Path, help="default: make a normal map")
     parser.add_argument("--smooth", type=int, default=5, help="rounds of Taubin's smoothing")
     parser.add_argument("-o", "--output", type=Path, default=Path("smooth.ply"))
     parser.add_argument("--size", type=int, default=256, help="side in pixels of the generated normal map")

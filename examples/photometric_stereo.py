@@ -20,7 +20,7 @@ from normalmesh.evaluation.synthetic.analytic import sphere
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("lights", nargs="?", type=Path)
+    parser.add_argument("lights", nargs="?", type=Path, help="default: render photographs")
     parser.add_argument("photographs", nargs="*", type=Path)
     parser.add_argument("--mask", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("photometric.glb"))

@@ -17,7 +17,7 @@ from normalmesh.files.encoding import encode_normals
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("normals", nargs="?", type=Path)
+    parser.add_argument("normals", nargs="?", type=Path, help="default: make a medallion")
     parser.add_argument("--width", default="40mm", help="width of the print")
     parser.add_argument("--base", default="1.5mm", help="thickness of the base under the lowest point")
     parser.add_argument("--flatten", choices=["plane", "quadratic", "none"], default="plane")

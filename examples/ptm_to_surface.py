@@ -18,7 +18,7 @@ from normalmesh.evaluation.synthetic.medallion import Medallion
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("image", nargs="?", type=Path)
+    parser.add_argument("image", nargs="?", type=Path, help="default: make a PTM of a medallion")
     parser.add_argument("--mask", type=Path)
     parser.add_argument("--compression", type=float, default=0.95)
     parser.add_argument("-o", "--output", type=Path, default=Path("relief.glb"))

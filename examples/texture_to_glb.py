@@ -20,7 +20,7 @@ from normalmesh.evaluation.synthetic.analytic import waves
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("normals", nargs="?", type=Path)
+    parser.add_argument("normals", nargs="?", type=Path, help="default: make a texture")
     parser.add_argument("--colour", type=Path, help="colour image with the same crop")
     parser.add_argument("--convention", default="directx")
     parser.add_argument("--compression", type=float, default=0.95)

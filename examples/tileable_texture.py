@@ -20,7 +20,7 @@ from normalmesh.pictures import panels
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("normals", nargs="?", type=Path)
+    parser.add_argument("normals", nargs="?", type=Path, help="default: make a wall of bricks")
     parser.add_argument("--convention", default="opengl")
     parser.add_argument("--compression", type=float, default=0.95)
     parser.add_argument("-o", "--output", type=Path, default=Path("bricks"))

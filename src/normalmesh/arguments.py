@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: Number of pixels that no memory can hold.
 MAX_PIXELS = 2**40
 
+#: Options that are given elsewhere, and where.
+ELSEWHERE = {("mask", "camera", "convention", "alpha"): "give it to read_normal_map, and the map that it returns here"}
+
 T = TypeVar("T")
 D = TypeVar("D", bound="DataclassInstance")
 
@@ -81,17 +84,28 @@ def checked_array(
 ) -> NDArray[Any]:
     """Return an array whose dtype is of one of several kinds (``dtype.kind``), or of any kind for None.
 
-    Masked floats become NaN. Other masked values cannot be represented and are an error.
+    Tensors may be on a device, and part of a graph. Masked floats become NaN. Other masked values cannot be
+    represented and are an error.
     """
+    values = without_tensor(values)
     try:
         array = np.asarray(np.ma.filled(values, np.nan) if _has_masked_floats(values) else values)
     except (TypeError, ValueError, OverflowError) as error:
         raise NormalMeshError(f"{name} must be {expected}, not {repr_for_error(values)}") from error
     masked = np.ma.is_masked(values) and array.dtype.kind != "f"
     if masked or (kinds is not None and array.dtype.kind not in kinds):
-        given = f"{'masked ' * masked}{array.dtype} {shape_text(array.shape)}"
+        given = f"{'masked ' * masked}{array.dtype} {shape_text(array.shape)}" if array.ndim else repr_for_error(values)
         raise NormalMeshError(f"{name} must be {expected}, not {given}")
     return array
+
+
+def without_tensor(given: Any) -> Any:
+    """Return the values of a tensor of PyTorch as an array, wherever it is; anything else as it is."""
+    if not (hasattr(given, "detach") and hasattr(given, "cpu")):
+        return given
+    tensor = given.detach().cpu()
+    # NumPy has no bfloat16.
+    return tensor.float().numpy() if str(getattr(tensor, "dtype", "")) == "torch.bfloat16" else tensor.numpy()
 
 
 def _has_masked_floats(values: object) -> bool:
@@ -149,5 +163,6 @@ def replaced_options(options: D, given: object, name: str) -> D:
         raise NormalMeshError(f"{name} must be a dictionary of options, not {repr_for_error(given)}")
     known = [field.name for field in fields(options)]
     if unknown := [option for option in given if option not in known]:
-        raise NormalMeshError(f"{name}: {repr_for_error(unknown[0])} is no option; there are {', '.join(known)}")
+        hint = "".join(f"; {text}" for names, text in ELSEWHERE.items() if unknown[0] in names)
+        raise NormalMeshError(f"{name}: {repr_for_error(unknown[0])} is no option; there are {', '.join(known)}{hint}")
     return replace(options, **given)

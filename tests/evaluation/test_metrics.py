@@ -167,6 +167,25 @@ def test_depth_files(tmp_path):
     for name in ("height.npy", "both.npz"):
         found = evaluate(tmp_path / name, truth.normal_map, truth.height + 1)
         assert (found.rmse, found.mae) == (expected.rmse, expected.mae)
+    np.save(tmp_path / "truth.npy", truth.height + 1)
+    assert evaluate(truth.height, truth.normal_map, tmp_path / "truth.npy").rmse == expected.rmse
+
+
+def test_units_of_errors():
+    normal_map, depth = bumpy_map(SHAPE, camera=CAMERAS[1]), np.random.default_rng(0).uniform(2, 3, SHAPE)
+    assert evaluate(depth, normal_map, depth).units == "units"
+    metric = integrate(decimate(normal_map, compression=0.5), normal_map, refine=0, distance=2, units="mm")
+    assert evaluate(metric, normal_map, depth, align="offset").units == "mm"
+    assert evaluate(metric, normal_map, depth).units == "units"
+    assert evaluate(Medallion(48).height, Medallion(48).normal_map).units == "px"
+
+
+def test_figures_are_shown_without_arrays():
+    truth = Medallion(48)
+    shown = repr(evaluate(truth.height, truth.normal_map, truth.height))
+    assert "rmse=0.0" in shown
+    assert "covered=1.0" in shown
+    assert "array" not in shown
 
 
 class TestMeshFiles:
@@ -220,6 +239,15 @@ class TestDoubts:
             evaluate(flat, self.truth.normal_map, 25.4 * self.truth.height)
         evaluate(flat, self.truth.normal_map, self.truth.height)
         evaluate(np.random.default_rng(1).normal(size=(32, 32)), self.truth.normal_map, self.truth.height)
+
+    def test_a_scale_does_not_align_the_level_of_heights(self):
+        raised, normal_map = 2 * self.truth.height + 7, self.truth.normal_map
+        with pytest.warns(NormalMeshWarning, match='a constant explains nearly all .*"similarity"'):
+            assert evaluate(raised, normal_map, self.truth.height, align="scale").rmse > 0.5
+        evaluate(2 * self.truth.height, normal_map, self.truth.height, align="scale")
+        distances = 40 + self.truth.height
+        central = NormalMap(normal_map.normals, normal_map.mask, Perspective.centred(90, (32, 32)))
+        evaluate(distances + 7, central, distances, align="scale")
 
     def test_opposite_directions_in_each_component(self):
         mask = self.truth.normal_map.mask.copy()

@@ -71,6 +71,40 @@ def test_tensors():
     np.testing.assert_array_equal(given_array(tensor.bfloat16()), tensor.bfloat16().float())
 
 
+class DeviceTensor:
+    """An array that NumPy gets only as PyTorch gives one of a graph on a device."""
+
+    def __init__(self, values, steps=()):
+        self.values, self.steps = np.asarray(values), steps
+
+    def detach(self):
+        return DeviceTensor(self.values, (*self.steps, "detach"))
+
+    def cpu(self):
+        return DeviceTensor(self.values, (*self.steps, "cpu"))
+
+    def numpy(self):
+        if set(self.steps) != {"detach", "cpu"}:
+            raise TypeError("can't convert this tensor to numpy; use .detach().cpu()")
+        return self.values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy()
+
+
+def test_every_array_may_be_a_tensor_of_a_graph_on_a_device():
+    heights, mask = Medallion(48).height, TRUTH.mask.astype(np.float32)
+    given, also_mask = DeviceTensor(heights), DeviceTensor(mask)
+    assert same(nm.read_normal_map(DeviceTensor(TRUTH.normals), also_mask), nm.read_normal_map(TRUTH.normals, mask))
+    assert same(nm.NormalMap(DeviceTensor(TRUTH.normals), also_mask), nm.NormalMap(TRUTH.normals, mask))
+    assert same(nm.from_heights(given), nm.from_heights(heights))
+    assert same(nm.from_gradients(DeviceTensor(0 * heights), given), nm.from_gradients(0 * heights, heights))
+    assert nm.evaluate(given, TRUTH, given).rmse == 0
+    np.testing.assert_array_equal(nm.fit_prior(given, TRUTH), nm.fit_prior(heights, TRUTH))
+    tilted = nm.reconstruct(TRUTH, vertices=100, prior=given)
+    np.testing.assert_array_equal(tilted.vertices, nm.reconstruct(TRUTH, vertices=100, prior=heights).vertices)
+
+
 def test_options_apply_to_arrays():
     camera = nm.Perspective.centred(100, TRUTH.shape)
     mask = TRUTH.mask.copy()
@@ -113,7 +147,7 @@ def test_the_default_resolution_is_that_of_the_command_line():
         (None, "normal_map must be a NormalMap, the path of a file, an array"),
         ({"normals": TRUTH.normals}, "normal_map must be a NormalMap"),
         ("missing.png", "missing.png: there is no such file"),
-        (np.zeros((5, 5)), r"must have the shape \(rows, columns, 3\), not 5×5; a mask is given as mask="),
+        (np.zeros((5, 5)), "not 5×5; from_heights makes a map of heights, and read_normal_map takes a mask as mask="),
         (np.zeros((1, 3, 5, 5)), r"not 1×3×5×5; give the only map of the batch, as normal_map\[0\]"),
         (np.zeros((2, 3, 5, 5)), "one map of the batch at a time"),
         (np.ones((5, 5, 3), np.int64), "int64, whose range is not known"),

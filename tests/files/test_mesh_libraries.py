@@ -99,6 +99,12 @@ def test_arrays_are_tensors(name):
     assert array.flat[0] == tensor.ravel()[0]
 
 
+def test_vertices_may_stand_out_of_the_image_a_little():
+    corners = np.array([[0.0, 0, 0], [14.001, 0, 0], [0, -9.001, 0]])
+    assert Surface.from_mesh((corners, [[0, 2, 1]])).shape == (9, 14)
+    assert Surface.from_mesh((1.1 * corners, [[0, 2, 1]])).shape == (10, 16)
+
+
 def test_other_kinds_of_meshes(tmp_path):
     open3d = library("open3d")
     surface = made()

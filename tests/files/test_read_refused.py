@@ -90,10 +90,15 @@ class TestRefused:
         ):
             read_normal_map(tmp_path / "n.png")
 
+    def test_an_array_of_heights(self, tmp_path):
+        np.save(tmp_path / "n.npy", np.zeros((5, 6)))
+        with pytest.raises(NormalMeshError, match="not 5×6; from_heights makes a map of heights"):
+            read_normal_map(tmp_path / "n.npy")
+
     def test_jpeg_without_three_channels(self, tmp_path):
         path = tmp_path / "n.jpg"
         path.write_bytes(imagecodecs.jpeg8_encode(np.full((9, 9), 99, np.uint8)))
-        with pytest.raises(NormalMeshError, match="is a grey image"):
+        with pytest.raises(NormalMeshError, match=r"is a grey image.*, or give it to from_heights if it holds heights"):
             read_normal_map(path)
         PIL.Image.new("CMYK", (9, 9)).save(path)
         with pytest.raises(NormalMeshError, match="is a CMYK image"):

@@ -72,6 +72,8 @@ class TestCrop:
         one, two = normal_map.crop((5, 10, 20, 30)), normal_map.crop(np.s_[5:25, 10:40])
         np.testing.assert_array_equal(one.normals, normal_map.normals[5:25, 10:40])
         np.testing.assert_array_equal(two.normals, one.normals)
+        from_the_end = bumpy_map(SHAPE, mask=blob()).crop(np.s_[-43:-23, 10:-20])
+        np.testing.assert_array_equal(from_the_end.normals, one.normals)
         assert one.normals.base is None or one.normals.base.size == one.normals.size
 
     @pytest.mark.parametrize(
@@ -81,6 +83,8 @@ class TestCrop:
             ((-1, 0, 5, 5), "top, left, height, width"),
             ("all", "top, left, height, width"),
             (np.s_[50:60, 0:10], "begin inside the image"),
+            (np.s_[-10:-20, 0:10], "begin inside the image"),
+            (np.s_[::2, :], "without steps"),
             ((0, 0, 3, 3), "hold no foreground"),
         ],
     )

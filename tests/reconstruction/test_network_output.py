@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import normalmesh as nm
 
@@ -110,6 +111,29 @@ class TestFittedPrior:
         assert nm.evaluate(unfitted.depth_map(), normal_map, depth, each_component=False).rmse > 0.1
         # The unit is that of the network.
         assert np.nanmedian(surface.depth_map() / depth) == pytest.approx(2.5, rel=0.03)
+
+    def test_edges_of_the_depth_separate_what_normals_do_not(self):
+        """A disc before a wall: its outline is invisible in the normals, so that it seems to contradict the wall."""
+        wall, disc = 6 + 0.3 * np.sin(COLUMNS / 9) + 0.02 * COLUMNS, np.hypot(ROWS - 32, COLUMNS - 44) < 16
+        depth = np.where(disc, wall - 3, wall)
+        normals = np.where(
+            disc[..., None],
+            nm.from_heights(wall - 3, camera=CAMERA).normals,
+            nm.from_heights(wall, camera=CAMERA).normals,
+        )
+        found = nm.from_network(moge(nm.NormalMap(normals, camera=CAMERA), 0.5 * depth - 0.4))
+        assert str(found).endswith("with depth)")
+        with pytest.warns(nm.NormalMeshWarning, match=r"[0-9]+ of 5632 depths contradict the normals.*find_jumps"):
+            found.prior(shift=True)
+        edges = ndimage.maximum_filter(found.depth, 3) - ndimage.minimum_filter(found.depth, 3) > 0.5
+        jumps = nm.find_jumps(found.normal_map, edges)
+        prior = found.prior(shift=True, jumps=jumps)
+        assert prior.shift == pytest.approx(0.4, abs=0.02)
+        assert prior.outliers < 50
+        assert "array" not in repr(prior)
+        surface = nm.reconstruct(found.normal_map, compression=0.9, prior=prior, jumps=jumps)
+        error = surface.depth_map() / (0.5 * depth) - 1
+        assert np.nanmedian(abs(error)) < 0.005
 
     def test_a_scale_alone_needs_no_fit(self, scene):
         normal_map, depth = scene

@@ -382,6 +382,18 @@ def test_unknown_options_are_listed(change):
         nm.reconstruct(NORMAL_MAP, vertices=12, **change)
 
 
+@pytest.mark.parametrize("option", ["mask", "camera", "convention", "alpha"])
+def test_options_of_reading_are_sent_there(option):
+    with pytest.raises(nm.NormalMeshError, match=f"'{option}' is no option; .*; give it to read_normal_map"):
+        nm.reconstruct(NORMAL_MAP, **{option: None})
+
+
+@pytest.mark.parametrize("given", ["depth", object()])
+def test_what_is_no_array_is_shown(given):
+    with pytest.raises(nm.NormalMeshError, match=r"depth must be an array of numbers, not ('depth'|<object)"):
+        nm.fit_prior(given, NORMAL_MAP)
+
+
 @pytest.mark.parametrize(
     "options",
     [

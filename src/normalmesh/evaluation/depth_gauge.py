@@ -52,6 +52,12 @@ class DepthGauge:
         errors = ratio[np.searchsorted(which, self.component)] * self.found - self.truth
         return errors
 
+    def lacks_level(self) -> bool:
+        """Return whether a constant, which a scale does not add, explains nearly all of the error."""
+        found, truth = self._centred(self.found), self._centred(self.truth)
+        rest = truth - float(found @ truth) / max(float(found @ found), 1e-300) * found
+        return self.is_scale and bool(np.linalg.norm(rest) < EXPLAINED * np.linalg.norm(self.squares()))
+
     def doubt(self) -> str | None:
         """Return a warning if result and truth have opposite directions or other units, else None."""
         found, truth = self._centred(self.found), self._centred(self.truth)

@@ -74,8 +74,8 @@ class Evaluation:
     foreground: int
     covered: float
     spilled: float
-    depth_error: Float
-    angles: Float
+    depth_error: Float = field(repr=False)
+    angles: Float = field(repr=False)
     units: str
     looks: Looks | None = None
     align: str = "offset"
@@ -107,7 +107,7 @@ class Evaluation:
 def evaluate(
     result: Surface | str | PathLike[str] | ArrayLike,
     truth: Case | NormalMap,
-    depth: ArrayLike | None = None,
+    depth: ArrayLike | str | PathLike[str] | None = None,
     *,
     counted: ArrayLike | None = None,
     each_component: bool = True,
@@ -126,7 +126,8 @@ def evaluate(
     truth
         A case, or a normal map whose normals are the truth.
     depth
-        True depth (H, W) if ``truth`` is a normal map, defined as in :meth:`Surface.depth_map`; NaN where unknown.
+        True depth if ``truth`` is a normal map, as an array (H, W), defined as in :meth:`Surface.depth_map`, NaN where
+        unknown; or as a file.
     counted
         Mask (H, W) of the pixels to evaluate; default: all. Pixels that the result does not cover are ignored:
         :attr:`Evaluation.depths_compared` and :attr:`Evaluation.normals_compared` are the numbers of those that count.
@@ -138,7 +139,7 @@ def evaluate(
         - ``"offset"``, the default for parallel rays: a constant is added to depths, for RMSE the mean difference, for
           MADE the median difference.
         - ``"scale"``, the default for perspective cameras: depths are multiplied, for RMSE by the least-squares scale,
-          for MADE by the median ratio.
+          for MADE by the median ratio. For other cameras, the level of heights must be known.
         - ``"rigid"``: the surface is moved and turned in space so that the squared distances between points of the same
           pixel are least. It forgives a tilt, which inaccurate lights cause.
         - ``"similarity"``: the same with a scale. The paper measures after "a non-rigid alignment" that removes the
@@ -159,7 +160,8 @@ def evaluate(
     """
     checked_bool(each_component, "each_component")
     if isinstance(truth, NormalMap):
-        truth = Case("truth", truth, None if depth is None else checked_array(depth, "depth").astype(np.float64))
+        units = _units(result, truth.camera, checked_align(align, truth.camera))
+        truth = Case("truth", truth, None if depth is None else _true_depth(depth), units=units)
     elif not isinstance(truth, Case):
         raise NormalMeshError(f"truth must be a normalmesh.NormalMap or a case, not {type(truth).__name__}")
     elif depth is not None:
@@ -190,14 +192,28 @@ def evaluate(
         mae=float(np.nanmean(angles)) if np.isfinite(angles).any() else np.nan,
         vertices=found.vertices,
         foreground=normal_map.foreground,
-        covered=np.count_nonzero(seen & normal_map.mask) / normal_map.foreground,
-        spilled=np.count_nonzero(seen & ~normal_map.mask) / normal_map.foreground,
+        covered=int(np.count_nonzero(seen & normal_map.mask)) / normal_map.foreground,
+        spilled=int(np.count_nonzero(seen & ~normal_map.mask)) / normal_map.foreground,
         depth_error=error,
         angles=angles,
         units=truth.units,
         looks=None if found.surface is None else looks_of(found.surface, found.owners, normal_map),
         align=align,
     )
+
+
+def _units(result: object, camera: Camera, align: str) -> str:
+    """Return the unit of errors against depths that state none: that of a surface whose size is not aligned."""
+    if isinstance(result, Surface) and result.units != "px" and align in ("offset", "rigid"):
+        return result.units
+    return camera.default_units
+
+
+def _true_depth(depth: ArrayLike | str | PathLike[str]) -> Float:
+    """Return a true depth (H, W), given as an array or a file."""
+    if isinstance(depth, str | PathLike):
+        return read_depth_map(checked_path(depth, "depth"))
+    return checked_array(depth, "depth").astype(np.float64)
 
 
 def checked_align(align: str | None, camera: Camera) -> str:
@@ -254,6 +270,11 @@ def _doubt(truth: Case, counts: Mask, gauge: DepthGauge | PointGauge | None) -> 
         return None
     if gauge is None:
         return f"none of the {np.count_nonzero(counts)} pixels to compare has a true depth: is it of another image?"
+    if isinstance(gauge, DepthGauge) and not truth.normal_map.camera.is_central and gauge.lacks_level():
+        return (
+            "a constant explains nearly all of the error, and normals leave it open behind this camera: "
+            'use align="offset" or "similarity" (--align)'
+        )
     return gauge.doubt()
 
 

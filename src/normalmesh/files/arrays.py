@@ -231,4 +231,8 @@ def _chosen_name(path: Path, shapes: Shapes, variable: str | None, sought: _Soug
             path, f"several arrays could be the {sought.what}: {', '.join(candidates)}; name one as variable=…"
         )
     besides = " besides the mask" if any(map(is_mask_name, shapes)) else ""
-    raise unusable(path, f"no array{besides} has the shape {sought.shape}; the file holds: {listed}")
+    heights = sought is _NORMALS and any(
+        _DEPTHS.fits(shape) for name, shape in shapes.items() if not is_mask_name(name)
+    )
+    hint = "; from_heights makes a map of heights" if heights else ""
+    raise unusable(path, f"no array{besides} has the shape {sought.shape}; the file holds: {listed}{hint}")

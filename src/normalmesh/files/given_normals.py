@@ -31,7 +31,7 @@ def given_array(given: Any) -> NDArray[Any]:
         raise NormalMeshError("normal_map stays on disk: give it to reconstruct_tiled, or read it by read_normal_map")
     if given is None or isinstance(given, int | float | bytes | dict | set):
         raise NormalMeshError(f"normal_map must be {EXPECTED}, not {repr_for_error(given)}")
-    array = checked_array(without_tensor(given), "normal_map", EXPECTED, kinds=None)
+    array = checked_array(given, "normal_map", EXPECTED, kinds=None)
     if array.dtype.kind not in "fiu":
         raise NormalMeshError(f"normal_map must be {EXPECTED}, not {array.dtype} {shape_text(array.shape)}")
     if array.ndim == 3 and array.shape[0] == 3 and array.shape[2] not in (3, 4):
@@ -43,21 +43,12 @@ def given_array(given: Any) -> NDArray[Any]:
     return array
 
 
-def without_tensor(given: Any) -> Any:
-    """Return the values of a tensor of PyTorch as an array, wherever it is; anything else as it is."""
-    if not (hasattr(given, "detach") and hasattr(given, "cpu")):
-        return given
-    tensor = given.detach().cpu()
-    # NumPy has no bfloat16.
-    return tensor.float().numpy() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor.numpy()
-
-
 def _hint(shape: tuple[int, ...]) -> str:
     if len(shape) == 4 and shape[0] == 1:
         return "; give the only map of the batch, as normal_map[0]"
     if len(shape) == 4:
         return "; give one map of the batch at a time"
-    return "; a mask is given as mask= to read_normal_map" if len(shape) == 2 else ""
+    return "; from_heights makes a map of heights, and read_normal_map takes a mask as mask=" if len(shape) == 2 else ""
 
 
 def _image_values(image: Image) -> NDArray[Any]:

@@ -39,7 +39,7 @@ def from_heights(
         (orthographic), or distance along the optical axis (perspective). NaN where unknown. Or a file of them: NPY,
         NPZ, MAT, EXR, or a grey TIFF or PNG, as :func:`read_depth_map` reads them.
     mask
-        (H, W), nonzero = foreground; default: where heights are known.
+        (H, W), nonzero = foreground; default: where heights are known, and enclosed specks of at most 16 pixels.
     camera
         A camera or a file with its matrix, as for :func:`read_normal_map`. Default: that of a PNG of
         :meth:`Surface.save_depth`, else :class:`Orthographic` with pixels of side 1. Give ``Orthographic(0.25)`` if

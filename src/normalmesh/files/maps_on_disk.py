@@ -176,7 +176,7 @@ class MapOnDisk:
     def __repr__(self) -> str:
         return (
             f"MapOnDisk({path_text(self.path)!r}, {shape_text(self.shape)}, {self.foreground} foreground pixels, "
-            f"{self.camera!r})"
+            f"{self.camera})"
         )
 
 

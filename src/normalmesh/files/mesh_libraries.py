@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     MeshLike: TypeAlias = Trimesh | TriangleMesh | PolyData | Mesh | tuple[ArrayLike, ArrayLike] | str | PathLike[str]
 
 EXPECTED = "a mesh of trimesh, Open3D, PyVista or meshio, (vertices, faces), or the path of a mesh file"
+#: Vertices at the border of an image may stand out by this much, in px: the solve moves them.
+BEYOND = 0.01
 
 
 def trimesh_of(surface: Surface) -> Trimesh:
@@ -95,7 +97,7 @@ def surface_of(
             "move it there, or give the camera that it was made with"
         )
     if shape is None:
-        columns, rows = np.maximum(np.ceil(screen.max(axis=0)), 1).astype(int).tolist()
+        columns, rows = np.maximum(np.ceil(screen.max(axis=0) - BEYOND), 1).astype(int).tolist()
         shape = checked_image_shape((rows, columns))
     if ScreenMesh(screen, faces).areas.sum() < 0:
         faces = faces[:, ::-1]

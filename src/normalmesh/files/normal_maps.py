@@ -249,13 +249,15 @@ def _stored_image(path: Path, name: str) -> StoredNormals:
     if image.colour == "grey" and is_height_png(path):
         raise unusable(path, "holds heights, not normals: normalmesh view shows them, from_heights gives their normals")
     if image.colour != "RGB" or image.values.shape[2] not in (3, 4):
-        raise unusable(path, f"is a {image.colour} image; a normal map needs three channels: save it as RGB")
+        heights = ", or give it to from_heights if it holds heights" if image.colour == "grey" else ""
+        raise unusable(path, f"is a {image.colour} image; a normal map needs three channels: save it as RGB{heights}")
     return StoredNormals(_three_channels(image.values), image.maximum, alpha=image.alpha)
 
 
 def _stored_array(path: Path, array: NDArray[np.generic], mask: NDArray[np.generic] | None) -> StoredNormals:
     if array.ndim != 3 or array.shape[2] not in (3, 4) or array.size == 0:
-        raise unusable(path, f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}")
+        heights = "; from_heights makes a map of heights" if array.ndim == 2 else ""
+        raise unusable(path, f"normals must have the shape (rows, columns, 3), not {shape_text(array.shape)}{heights}")
     maximum = None
     # The range of wider integers is seldom used: their maximum is unknown.
     if array.dtype.kind in "ui" and array.dtype.itemsize <= 2:

@@ -25,11 +25,20 @@ def cropped(normal_map: NormalMap, rectangle: object, margin: int) -> NormalMap:
     return NormalMap.cleaned(normal_map.normals[rows, columns].copy(), mask.copy(), camera)
 
 
+def _from_the_start(side: slice, length: int) -> slice:
+    """Return a slice with its negative ends counted from the start, as those of arrays are."""
+    start, stop = (
+        max(int(end) + length, 0) if isinstance(end, Integral) and end < 0 else end for end in (side.start, side.stop)
+    )
+    return slice(start, stop, side.step)
+
+
 def _window(rectangle: object, shape: tuple[int, int]) -> tuple[slice, slice]:
     """Return rows and columns of a rectangle given in one of two ways."""
     sides = tuple(rectangle) if isinstance(rectangle, tuple | list) else ()
     if len(sides) == 2 and all(isinstance(side, slice) for side in sides):
-        return checked_window(*sides, shape)
+        rows, columns = (_from_the_start(side, length) for side, length in zip(sides, shape, strict=True))
+        return checked_window(rows, columns, shape)
     numbers = [int(side) for side in sides if isinstance(side, Integral) and not isinstance(side, bool)]
     if len(sides) == len(numbers) == 4:
         top, left, height, width = numbers

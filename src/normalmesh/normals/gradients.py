@@ -30,7 +30,7 @@ def from_gradients(
         (H, W): p = ∂z/∂x with x to the right, q = ∂z/∂y with y up, where z is the height towards the viewer. Both are
         slopes, without a unit: rise over run in the same unit. NaN where unknown.
     mask
-        (H, W), nonzero = foreground; default: where p and q are known.
+        (H, W), nonzero = foreground; default: where p and q are known, and enclosed specks of at most 16 pixels.
     camera
         Default :class:`Orthographic`. With another camera, p and q are the slopes of the surface in space.
     convention

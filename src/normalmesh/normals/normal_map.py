@@ -223,7 +223,7 @@ class NormalMap:
         Parameters
         ----------
         rectangle
-            Top row, left column, height and width, or slices of rows and columns, such as ``np.s_[100:400, 50:300]``.
+            Top row, left column, height and width, or slices of rows and columns, such as ``np.s_[100:400, 50:-50]``.
             Default: the smallest rectangle that holds the foreground, :meth:`rectangle`.
         margin
             Pixels around the rectangle that are kept, too, as far as the image reaches.

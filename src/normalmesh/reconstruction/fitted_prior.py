@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ SOLVES, SMALL = 20, 0.1
 OUTLIER = 6.0
 #: and relative to the depth or to the range of heights, from which on they can be.
 LEAST_OUTLIER = 0.01
+#: Share of the depths from which on outliers are more than smeared edges.
+MANY_OUTLIERS = 0.1
 #: Relative variation of the distances of the parts of a surface below which no shift can be told.
 LEAST_VARIATION = 0.01
 
@@ -43,7 +45,7 @@ class FittedPrior:
         Number of depths that were left out because they contradict the normals and the depths around them.
     """
 
-    depth: Float
+    depth: Float = field(repr=False)
     scale: float
     shift: float
     outliers: int
@@ -74,12 +76,19 @@ def fit_prior(
         Whether perspective distances lack a constant, too, as those of affine-invariant networks do. Surfaces at a
         nearly constant distance do not tell it: then there is a warning, and no shift.
     jumps
-        Where the depth jumps, from :func:`find_jumps`. By default they are found.
+        Where the depth jumps, from :func:`find_jumps`, for example along the edges of the depth. By default they are
+        found from the normals.
 
     Returns
     -------
     FittedPrior
         Depths for the ``prior`` of :func:`reconstruct`, with the scale and shift that were fitted.
+
+    Warns
+    -----
+    NormalMeshWarning
+        More than a tenth of the depths contradict the normals, as those of an object do whose outline the normals do
+        not show; or a shift cannot be told.
 
     Raises
     ------
@@ -109,7 +118,15 @@ def fit_prior(
                 "the depths contradict the normals: fitted to them, they are not positive; distances must grow away "
                 "from the viewer (are these disparities, or negated?)"
             )
-    return FittedPrior(prior, factor, factor * fit.shift, int(np.count_nonzero(fit.outlying)))
+    outliers = int(np.count_nonzero(fit.outlying))
+    if outliers > MANY_OUTLIERS * np.count_nonzero(known):
+        warnings.warn(
+            f"{outliers} of {np.count_nonzero(known)} depths contradict the normals, and were left out; if depth jumps "
+            "where normals do not show it, give jumps=nm.find_jumps(normal_map, edges), with edges of the depth",
+            NormalMeshWarning,
+            stacklevel=2,
+        )
+    return FittedPrior(prior, factor, factor * fit.shift, outliers)
 
 
 @dataclass(frozen=True, eq=False)

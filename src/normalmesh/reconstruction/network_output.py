@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.arguments import checked_path
+from normalmesh.arguments import checked_path, without_tensor
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.files.arrays import read_npz_arrays
-from normalmesh.files.given_normals import without_tensor
 from normalmesh.files.normal_maps import camera_from
+from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.normal_map import NormalMap
@@ -36,7 +36,7 @@ NAMES = {
 NORMALISED = 2.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NetworkOutput:
     """What a network sees in an image.
 
@@ -51,7 +51,7 @@ class NetworkOutput:
     normal_map: NormalMap
     depth: Float | None
 
-    def prior(self, *, shift: bool = False) -> FittedPrior:
+    def prior(self, *, shift: bool = False, jumps: Jumps | None = None) -> FittedPrior:
         """Return the depth as a prior in agreement with the normals, see :func:`fit_prior`.
 
         ``nm.reconstruct(output.normal_map, prior=output.prior())``: details follow the normals, and the
@@ -59,7 +59,10 @@ class NetworkOutput:
         """
         if self.depth is None:
             raise NormalMeshError("the network gave no depth: its output holds neither depth nor points")
-        return fit_prior(self.depth, self.normal_map, shift=shift)
+        return fit_prior(self.depth, self.normal_map, shift=shift, jumps=jumps)
+
+    def __repr__(self) -> str:
+        return f"NetworkOutput({self.normal_map}, {'without' if self.depth is None else 'with'} depth)"
 
 
 def from_network(
