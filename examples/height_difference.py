@@ -4,8 +4,8 @@
     python examples/height_difference.py                    # measure the relief of a coin that is made here
 
 Points are columns and rows in pixels, from the upper left corner of the image. The standard deviation is that of the
-noise of the normals, which is estimated, or given in degrees (--noise), for example from repeated measurements. Use a
-fine mesh: the deviation of faces from a curved surface is not included.
+noise of the normals, which is estimated, or given in degrees (--noise), for example from repeated measurements, and of
+flat faces on a curved surface. Normals that are wrong as a whole are not included: measure something flat, too.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> None:
     surface = nm.reconstruct(normal_map, compression=0.9, noise=options.noise, units=units)
     found = surface.height_difference(upper, lower)
     print(f"measured: {found}")
-    print(f"95 % interval: ± {2 * found.standard_deviation:.2g} {units}, for noise of {surface.integration.noise:.2f}°")
+    print(f"about 95 %: ± {2 * found.standard_deviation:.2g} {units}, for noise of {surface.integration.noise:.2f}°")
 
 
 def coin(size: int) -> nm.NormalMap:

@@ -28,10 +28,11 @@ from normalmesh.files.normal_maps import (
 )
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
+from normalmesh.integration.uncertainty import with_rounding
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
-from normalmesh.normals.noise import closure_error, component_noise
+from normalmesh.normals.noise import Noise, closure_error, component_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
@@ -198,6 +199,7 @@ def inspect_file(
             raise unusable(path, str(error)) from error
     del decoded  # as large as the map itself
     noise = component_noise(normal_map)
+    in_heights = Noise(*with_rounding(np.array([[noise.usual.degrees, noise.usual.correlation]]), noise.rounding)[0])
     return Inspection(
         path=path,
         format=name,
@@ -215,7 +217,7 @@ def inspect_file(
         noise=noise.usual.degrees,
         largest_noise=noise.largest.degrees,
         closure_error=closure_error(normal_map, noise),
-        height_deviation=expected_uncertainty(normal_map, noise.usual, normal_map.foreground // PIXELS_PER_VERTEX),
+        height_deviation=expected_uncertainty(normal_map, in_heights, normal_map.foreground // PIXELS_PER_VERTEX),
         warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
     )
 
