@@ -121,7 +121,8 @@ def component_noise(normal_map: NormalMap) -> MapNoise:
     for each in component_maps(normal_map):
         area = each.normal_map.foreground
         found[each.number] = noise_of_component(each.normal_map), area
-    return MapNoise(*zip(*found.values(), strict=True), rounding=rounding_noise(normal_map))
+    components, areas = zip(*found.values(), strict=True)
+    return MapNoise(components, areas, rounding_noise(normal_map))
 
 
 def rounding_noise(normal_map: NormalMap) -> Noise:

@@ -37,8 +37,10 @@ def rounded_run(normal_map: NormalMap) -> float:
     below = np.minimum(rows + 1, len(mask) - 1)
     beside = (own[:, 1:] != own[:, :-1]).any(axis=2)[inside[:, 1:] & inside[:, :-1]]
     under = (own != normals[below]).any(axis=2)[inside & mask[below] & (below > rows)[:, None]]
-    changes, pairs = np.count_nonzero(beside) + np.count_nonzero(under), len(beside) + len(under)
-    return min(pairs / max(changes, 1), float(max(mask.shape))) if pairs else 1.0
+    changed = np.concatenate([beside, under])
+    if not changed.size:
+        return 1.0
+    return changed.size / float(max(np.count_nonzero(changed), changed.size / max(mask.shape)))
 
 
 def _are_rounded(normals: Float) -> NDArray[np.bool_]:
