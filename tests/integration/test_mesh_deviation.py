@@ -152,6 +152,10 @@ def test_near_points_deviate_alike():
     none, near, further, far = (surface.height_difference(place, (80.5 + step, 80.5)).mesh for step in steps)
     assert none == 0
     assert further == pytest.approx(2 * near, rel=1e-3)
+    # Over a face of area 1, heights of variance 0.043 have slopes of variance 0.5 along any direction.
+    face = pixel_faces(surface.mesh, SHAPE)[80, 80]
+    deviation = surface.integration.height_noise.face_deviations[face]
+    assert near == pytest.approx(0.1 * deviation * math.sqrt(0.5 / 0.043 / surface.mesh.areas[face]), rel=1e-3)
     assert far > 5 * near
     # Relative deviations are at most those of both points.
     number = int(np.linalg.norm(surface.screen - place, axis=1).argmin())
