@@ -38,3 +38,15 @@ def test_map_without_noise_and_tiny_maps():
     normal_map = nm.NormalMap(np.tile([0.0, 0.0, 1.0], (2, 3, 1)))
     assert expected_uncertainty(normal_map, Noise(0.0), 10) == 0
     assert expected_uncertainty(normal_map, Noise(1.0), 3) == pytest.approx(0.015, rel=0.5)
+
+
+def test_smaller_faces_and_slopes_add_what_the_equations_say():
+    def expected(slope: float, vertices: int) -> float:
+        normals = np.tile([-slope, 0.0, 1.0] / np.hypot(slope, 1.0), (64, 64, 1))
+        return expected_uncertainty(nm.NormalMap(normals), Noise(1.0), vertices)
+
+    finer = expected(0.0, 40_000) ** 2 - expected(0.0, 10_000) ** 2
+    assert finer == pytest.approx(np.radians(1.0) ** 2 * np.log(2) / (2 * np.pi), rel=1e-6)
+    steeper = expected(1.0, 10_000) / expected(0.0, 10_000)
+    # 1/cos² is 2 at 45°: the mean of the noise of slopes along the tilt and across.
+    assert steeper**2 == pytest.approx((2**2 + 2) / 2, rel=1e-3)

@@ -64,6 +64,51 @@ def test_tilt_is_the_deviation_of_a_wrong_plane():
     np.testing.assert_allclose(faces, 0.1 * 16 / math.sqrt(18), rtol=1e-4)
 
 
+def test_deviations_are_those_of_the_definition():
+    random, side, variance, shared = np.random.default_rng(4), 10, math.radians(1.5) ** 2, 2.0
+    v, u = np.mgrid[: SHAPE[0], : SHAPE[1]] + 0.5
+    slopes = np.stack([0.3 + 0.3 * np.sin(u / 5), 0.2 * np.cos(v / 6) * np.sin(u / 4)], axis=-1)
+    slopes += random.normal(size=slopes.shape) * np.where(u > 80, 0.09, 0.02)[..., None]
+    mesh = _grid(side)
+    heights = random.normal(size=len(mesh.vertices))
+    owners = pixel_faces(mesh, SHAPE)
+    noise = np.tile([variance, shared], (len(mesh.faces), 1))
+    faces, vertices = mesh_deviations(mesh, heights, _map(*np.moveaxis(slopes, -1, 0)), noise)
+    parts = []
+    for face, corners in enumerate(mesh.faces):
+        inside = owners == face
+        places = np.stack([u[inside], v[inside]], axis=1)
+        plane = np.linalg.solve(np.c_[mesh.vertices[corners], np.ones(3)], heights[corners])[:2]
+        parts.append(_defined(places, slopes[inside], plane, mesh.vertices[corners], variance, shared))
+    whole, curved = np.array(parts).T
+    np.testing.assert_allclose(faces, np.sqrt(np.maximum(whole, 0)), rtol=2e-3, atol=1e-4)
+    around = [(mesh.faces == vertex).any(axis=1) for vertex in range(len(mesh.vertices))]
+    expected = np.array([(whole + 7.0 * curved)[which].mean() for which in around])
+    np.testing.assert_allclose(vertices, np.sqrt(np.maximum(expected, 0)), rtol=2e-3, atol=1e-4)
+
+
+def _defined(places, slopes, plane, corners, variance, shared):
+    """Return the variance over a face, and its part of curvature, as the module and its constants define them."""
+    count, mean = len(places), slopes.mean(axis=0)
+    p, q = slopes.T
+    of_pixel = variance * np.mean(
+        (1 + p**2 + q**2) * np.array([[1 + p**2, p * q], [p * q, 1 + q**2]]), axis=-1
+    )  # of slopes, for noise on the normals
+    of_mean = of_pixel * shared / count
+    aside = places - places.mean(axis=0)
+    mixed, spread = (slopes - mean).T @ aside / count, aside.T @ aside / count
+    curved = 0.24 * np.trace(mixed @ mixed) + 0.03 * np.trace(mixed) ** 2 - 0.27 * np.trace(of_mean @ spread)
+    area = abs(np.linalg.det(np.c_[corners, np.ones(3)])) / 2
+    over = (corners - corners.mean(axis=0)).T @ (corners - corners.mean(axis=0)) / 12
+    tilt = (mean - plane) @ over @ (mean - plane) - 0.75 * np.trace(of_mean @ over)
+    fit = np.c_[np.ones(count), places]
+    left = slopes - fit @ np.linalg.lstsq(fit, slopes, rcond=None)[0]
+    by_noise = max(1.2 * np.trace(of_pixel) - 3 * np.trace(of_mean), 0)
+    by_chance = 2 * math.sqrt(2 * np.trace(of_pixel @ of_mean))
+    detail = max((left**2).sum() / count - by_noise - by_chance, 0)
+    return 1.6 * curved + tilt + 0.03 * area * detail, curved
+
+
 @pytest.mark.parametrize("side", [4, 16, 40])
 def test_noise_is_no_deviation(side):
     mesh, degrees = _grid(side), 3.0
@@ -107,6 +152,10 @@ def test_near_points_deviate_alike():
     none, near, further, far = (surface.height_difference(place, (80.5 + step, 80.5)).mesh for step in steps)
     assert none == 0
     assert further == pytest.approx(2 * near, rel=1e-3)
+    # Over a face of area 1, heights of variance 0.043 have slopes of variance 0.5 along any direction.
+    face = pixel_faces(surface.mesh, SHAPE)[80, 80]
+    deviation = surface.integration.height_noise.face_deviations[face]
+    assert near == pytest.approx(0.1 * deviation * math.sqrt(0.5 / 0.043 / surface.mesh.areas[face]), rel=1e-3)
     assert far > 5 * near
     # Relative deviations are at most those of both points.
     number = int(np.linalg.norm(surface.screen - place, axis=1).argmin())

@@ -168,6 +168,9 @@ def test_text_has_two_digits_of_the_deviation():
     assert str(HeightDifference(0.13204, 0.0033, 0.00247, "mm")) == "0.1320 ± 0.0041 mm"
     assert str(HeightDifference(-12.34, 0.0996, 0.0, "px")) == "-12.34 ± 0.10 px"
     assert str(HeightDifference(1234.5, 0.0, 12.0, "µm")) == "1234 ± 12 µm"
+    assert str(HeightDifference(12345.67, 0.0, 123.4, "px")) == "12350 ± 120 px"
+    assert str(HeightDifference(123.456, 99.6, 0.0, "px")) == "120 ± 100 px"
+    assert str(HeightDifference(-0.001, 0.0, 4.0, "px")) == "0.0 ± 4.0 px"
     assert str(HeightDifference(2.0, 0.0, 0.0, "px")) == "2 ± 0 px"
     assert str(HeightDifference(2.0, 0.1, math.nan, "px")) == "2.00 ± 0.10 px, by noise alone"
 
@@ -180,6 +183,9 @@ def test_text_has_two_digits_of_the_deviation():
         (1.5, "a must be the number of a vertex"),
         ((1, 2, 3), "a must be the number of a vertex"),
         ((math.nan, 2), "a must be the number of a vertex"),
+        (None, r"a must be the number of a vertex, .* not None"),
+        (True, r"a must be the number of a vertex, .* not True"),
+        (("3", "4"), r"a must be the number of a vertex, .* not \('3', '4'\)"),
         ((0.5, 0.5), "where the surface has no face"),
     ],
 )
@@ -202,6 +208,14 @@ def test_faces_that_were_turned_over_or_repeated():
     surface.screen[:] = 0
     with pytest.raises(NormalMeshError, match="no area on the screen"):
         surface.uncertainty(2.0)
+
+
+@pytest.mark.parametrize("noise", [-1, math.nan, [1.0, 1.0], Noise(-1.0), Noise(math.nan), Noise(1.0, -1.0)])
+def test_noise_that_is_none_is_refused(noise):
+    surface = _integrated(_mesh(CAMERAS["orthographic"]), _normals(), CAMERAS["orthographic"], 1.0)
+    for measure in (surface.uncertainty, lambda noise: surface.height_difference(0, 5, noise)):
+        with pytest.raises(NormalMeshError, match="noise must be"):
+            measure(noise)
 
 
 def test_surface_of_unknown_noise_asks_for_it():

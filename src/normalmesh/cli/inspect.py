@@ -127,7 +127,7 @@ def _noise_text(found: Inspection) -> str:
     if found.noise < NEGLIGIBLE <= found.largest_noise:
         treatment += f", but up to {found.largest_noise:.2f}° in components that are filtered"
     closure = f"closure error: {found.closure_error:.3f} px around {LOOP} × {LOOP} pixel loops"
-    heights = f"heights: about ± {found.height_deviation:.2g} px or more by this noise (standard deviation)"
+    heights = f"heights: about ± {found.height_deviation:.2g} px or more by noise and rounding (standard deviation)"
     return f"{found.noise:.2f}°, {treatment}; {closure}\n{heights}"
 
 

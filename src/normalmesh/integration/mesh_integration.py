@@ -26,6 +26,7 @@ from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.integration.prior import Prior
 from normalmesh.integration.solved_mesh import SolvedMesh
+from normalmesh.integration.uncertainty import with_rounding
 from normalmesh.jumps.finding import jumps_of
 from normalmesh.jumps.seams import seams_of
 from normalmesh.mesh.coverage import Coverage
@@ -184,6 +185,7 @@ def integrate_with(
     rounds = _refined(solved, _target(mesh, cut), options.refine, monitor)
     warn_of_doubts(solver.error, solver.bent)
     report = Integration(noise.usual.degrees, solver.method, solver.error, rounds, monitor.seconds, monitor.cpu_seconds)
+    noises = with_rounding(noises, noise.rounding)
     surface = _lifted(solved, normal_map, options, jumps, noises, report, getattr(mesh, "report", None))
     monitor.finish(len(surface.vertices))
     logger.info("depths of %d vertices by %s: %.2f s", len(surface.vertices), solver.method, monitor.elapsed)

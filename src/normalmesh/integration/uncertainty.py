@@ -75,9 +75,11 @@ def plus_minus(value: float, deviation: float) -> tuple[str, str]:
     if not deviation > 0:
         return f"{value:.6g}", "0"
     digits = 1 - math.floor(math.log10(float(f"{deviation:.1e}")))
-    if not 0 <= digits <= 9:
+    if not -6 <= digits <= 9:
         return f"{value:.6g}", f"{deviation:.1e}"
-    return f"{value:.{digits}f}", f"{deviation:.{digits}f}"
+    # Adding zero makes −0 a 0.
+    value, deviation = (round(each, digits) + 0.0 for each in (value, deviation))
+    return f"{value:.{max(digits, 0)}f}", f"{deviation:.{max(digits, 0)}f}"
 
 
 def vertex_uncertainty(surface: Surface, noise: float | Noise | None = None, mesh: bool = True) -> Float:
@@ -139,7 +141,7 @@ class UncertaintySummary:
     by_noise, by_mesh
         Medians of their parts.
     noise
-        Noise of the normals in degrees, that of most of the surface.
+        Noise of the normals in degrees, the median over the vertices.
     units
         Unit of the surface.
     """
@@ -170,7 +172,9 @@ class UncertaintySummary:
         known = np.isfinite(deviations)
         median, high = (float(each) for each in np.percentile(deviations[known], (50, 95)))
         noise_part, mesh_part = (float(np.median(each[known])) for each in (by_noise, by_mesh))
-        return cls(deviations, median, high, noise_part, mesh_part, surface.integration.noise, surface.units)
+        record = surface.integration.height_noise
+        noise = float(np.median(record.degrees[surface.components])) if record is not None else 0.0
+        return cls(deviations, median, high, noise_part, mesh_part, noise, surface.units)
 
     def __str__(self) -> str:
         figures = f"± {self.median:.2g} {self.units}, 95 % below ± {self.high:.2g} {self.units}"
@@ -208,13 +212,13 @@ class _Point:
     def of(cls, surface: Surface, given: ArrayLike, name: str) -> _Point:
         """Return the point of a vertex, by its number, or of a position u, v on the screen."""
         what = f"the number of a vertex, 0 to {len(surface.vertices) - 1}, or a position (u, v) in pixels"
-        array = np.asarray(checked_array(given, name, what))
+        array = np.asarray(checked_array(given, name, what, kinds=None))
         record = _record(surface)
         if array.shape == () and array.dtype.kind in "iu" and 0 <= array < len(surface.vertices):
             corners, hats, place = array.reshape(1).astype(np.int64), np.ones(1), surface.screen[int(array)]
             faces = np.flatnonzero((surface.faces == array).any(axis=1))
             deviation = np.nan if record is None else record.vertex_deviations[int(array)]
-        elif array.shape == (2,) and np.isfinite(array.astype(np.float64)).all():
+        elif array.shape == (2,) and array.dtype.kind in "fiu" and np.isfinite(array.astype(np.float64)).all():
             place = array.astype(np.float64)
             face, hats = _located(surface, place, name)
             corners, faces = surface.faces[face].astype(np.int64), np.array([face])
@@ -275,6 +279,14 @@ def _noise_variances(surface: Surface, record: HeightNoise | None, noise: float 
         )
     shares: Float = shared_pixels(record.correlation) * np.radians(record.degrees) ** 2
     return shares
+
+
+def with_rounding(noises: Float, rounding: Noise) -> Float:
+    """Return degrees and correlation (C, 2) of noises, or of rounding where heights see more of it."""
+    degrees, correlation = noises.T
+    own = shared_pixels(correlation) * degrees**2
+    least = shared_pixels(np.array(rounding.correlation)) * rounding.degrees**2
+    return np.where((own < least)[:, None], [rounding.degrees, rounding.correlation], noises)
 
 
 def shared_pixels(correlation: Float) -> Float:

@@ -23,6 +23,7 @@ from normalmesh.errors import NormalMeshError
 from normalmesh.normals._noise import Sample, bilateral, loop_gaps
 from normalmesh.normals.component_maps import ComponentMap, component_maps
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.rounding import DEGREES, rounded_run
 from normalmesh.runtime.threads import in_parallel
 
 #: Closure error, least and mean cos² of the tilts of loops: (K, 3), in the unit of the camera.
@@ -83,10 +84,13 @@ class MapNoise:
         Noise of each component, in the order of :func:`.component_labels`; one that all share if it was given.
     areas
         Their areas in pixels.
+    rounding
+        What rounding to 8 bits adds to heights, if the noise was estimated: closure errors may not show it.
     """
 
     components: tuple[Noise, ...]
     areas: tuple[int, ...]
+    rounding: Noise = Noise(0.0)
 
     @property
     def usual(self) -> Noise:
@@ -117,7 +121,14 @@ def component_noise(normal_map: NormalMap) -> MapNoise:
     for each in component_maps(normal_map):
         area = each.normal_map.foreground
         found[each.number] = noise_of_component(each.normal_map), area
-    return MapNoise(*zip(*found.values(), strict=True))
+    components, areas = zip(*found.values(), strict=True)
+    return MapNoise(components, areas, rounding_noise(normal_map))
+
+
+def rounding_noise(normal_map: NormalMap) -> Noise:
+    """Return the noise of heights by the rounding of normals to 8 bits, shared by the pixels that are rounded alike."""
+    shared = rounded_run(normal_map)
+    return Noise(DEGREES, math.sqrt(shared / (4 * math.pi))) if shared else Noise(0.0)
 
 
 def noise_of_component(normal_map: NormalMap) -> Noise:
@@ -270,13 +281,23 @@ def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[NDArray[np.int
 
 def checked_noise(noise: float | Noise | MapNoise) -> Noise | MapNoise:
     """Return noise, given in degrees if it is white, or raise :class:`NormalMeshError`."""
-    if isinstance(noise, Noise | MapNoise):
+    if isinstance(noise, MapNoise):
         return noise
+    if isinstance(noise, Noise):
+        length = checked_finite(noise.correlation, "correlation of the noise", "a length in pixels, zero or more")
+        if length < 0:
+            raise NormalMeshError(f"correlation of the noise must be a length in pixels, zero or more, not {length:g}")
+        return Noise(_checked_degrees(noise.degrees), length)
+    return Noise(_checked_degrees(noise))
+
+
+def _checked_degrees(noise: float) -> float:
+    """Return the standard deviation of noise in degrees, or raise :class:`NormalMeshError`."""
     what = "an angle in degrees, zero or more and at most 180"
     number = checked_finite(noise, "noise", what)
     if not 0 <= number <= 180:
         raise NormalMeshError(f"noise must be {what}, not {number:g}")
-    return Noise(number)
+    return number
 
 
 def noise_of(normal_map: NormalMap, given: float | Noise | MapNoise | None) -> MapNoise:
