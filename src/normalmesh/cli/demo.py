@@ -9,6 +9,7 @@ import click
 
 from normalmesh.cli.console import Console, compilation_announced, progress_line_removed
 from normalmesh.cli.printing import print_field, print_text
+from normalmesh.cli.shared_options import compression as compression_type
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     "--size", type=click.IntRange(16, 8192), default=512, show_default=True, help="Side of the image, in pixels."
 )
 @click.option(
-    "--compression", type=click.FloatRange(0, 1, True, True), show_default="0.98", help="Share of vertices to remove."
+    "--compression", type=compression_type, metavar="PERCENT", help="Vertices to remove: 98 or 0.98.  [default: 98]"
 )
 def demo(output: Path, size: int, compression: float | None) -> None:
     """Make a normal map with exact ground truth, reconstruct its surface, and write files and pictures."""
