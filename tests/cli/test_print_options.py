@@ -68,7 +68,7 @@ def test_levels_of_detail_and_a_perspective_camera(coin):
         (["--width", "80mm"], "add that"),
         (["--solid", "3px", "--fov", "40"], "--distance"),
         (["--solid", "3px", "--texture", "coin.png"], "no texture"),
-        (["--solid", "3px", "-o", "c.tif"], "suffix"),
+        (["--solid", "3px", "-o", "c.tif"], "which --depth writes"),
         (["--jumps", "j.png", "--continuous"], "give only one of them"),
         (["--flatten", "plane", "--camera", "perspective"], "orthographic"),
         (["--flatten", "plane", "--prior", "points.csv"], "--prior"),
