@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import normalmesh
+from invocation import invoke, write_medallion
 from invocation import medallion as truth
-from invocation import write_medallion
+from normalmesh.cli import normalmesh as group
 from surfaces import flap
 
 
@@ -167,3 +168,8 @@ def test_warnings_are_one_line(tmp_path):
     result = run("inspect", tmp_path / "n.png")
     assert result.returncode == 0
     assert result.stderr.startswith("normalmesh: warning: 1 normal")
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in group.commands)], ids=str)
+def test_help_fits_80_columns(words):
+    assert max(map(len, invoke(*words, "--help").stdout.splitlines())) <= 80
