@@ -43,12 +43,13 @@ def test_version():
 
 
 def test_demo_then_inspect(tmp_path):
-    demo = run("demo", "--size", 64, "--output", tmp_path / "made")
+    demo = run("demo", "--size", 64, "--compression", 95, "--output", tmp_path / "made")
     assert demo.returncode == 0, demo.stderr
     names = {path.name for path in (tmp_path / "made").iterdir()}
     assert names == {"normals.png", "medallion.ply", "medallion.glb"} | {
         f"{picture}.png" for picture in ("input", "wireframe", "shaded", "error", "overview")
     }
+    assert "compression  95." in demo.stdout
     assert "RMSE" in demo.stdout
     inspect = run("inspect", tmp_path / "made" / "normals.png")
     assert inspect.returncode == 0
