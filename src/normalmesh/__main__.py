@@ -3,13 +3,20 @@
 import os
 import sys
 
-from normalmesh.cli.interruption import watch
+#: Exit status after Ctrl-C.
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line. Signals are handled from the start, because one may arrive during the imports."""
     open_missing_streams()
-    watch()
+    try:
+        from normalmesh.cli.interruption import watch
+
+        watch()
+    except KeyboardInterrupt:
+        print("normalmesh: interrupted, nothing written", file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
     from normalmesh.cli import main as command_line
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import normalmesh
+from invocation import invoke, messages, write_medallion
 from invocation import medallion as truth
-from invocation import messages, write_medallion
+from normalmesh.cli import normalmesh as group
 from surfaces import flap
 
 
@@ -48,6 +49,7 @@ def test_demo_then_inspect(tmp_path):
     assert names == {"normals.png", "medallion.ply", "medallion.glb"} | {
         f"{picture}.png" for picture in ("input", "wireframe", "shaded", "error", "overview")
     }
+    assert "compression  95." in demo.stdout
     assert "RMSE" in demo.stdout
     inspect = run("inspect", tmp_path / "made" / "normals.png")
     assert inspect.returncode == 0
@@ -167,3 +169,8 @@ def test_warnings_are_one_line(tmp_path):
     result = run("inspect", tmp_path / "n.png")
     assert result.returncode == 0
     assert messages(result).startswith("normalmesh: warning: 1 normal")
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in group.commands)], ids=str)
+def test_help_fits_80_columns(words):
+    assert max(map(len, invoke(*words, "--help").stdout.splitlines())) <= 80

@@ -44,6 +44,13 @@ def test_meshes_and_tiles(made, tmp_path, name):
     assert float(figure(text, "Extent").split()[0]) == pytest.approx(24, rel=0.05)
 
 
+def test_only_html_is_written(made, tmp_path):
+    result = invoke("report", made / "s.ply", "-o", tmp_path / "s.glb")
+    assert result.exit_code == 2
+    assert "the suffix must be .html or .htm" in result.stderr
+    assert not (tmp_path / "s.glb").exists()
+
+
 @pytest.mark.parametrize("name", ["s.png", "s.tif", "s.npy", "s.exr"])
 def test_heights(made, tmp_path, name):
     arguments = () if name == "s.png" else ("--pixel-size", "0.5")

@@ -1,6 +1,7 @@
 """Heights in PNG files of 16 bit: their range is in the text and in a JSON file beside them, and is read back."""
 
 import json
+import re
 import warnings
 from dataclasses import replace
 
@@ -64,7 +65,10 @@ def test_other_programs_see_16_bit_grey_that_is_bright_towards_the_viewer(tmp_pa
     about = json.loads((tmp_path / "height.json").read_text("utf-8"))
     assert json.loads(text["normalmesh"]) == about
     assert text["Description"] == about["formula"]
-    # The formula, as a person would apply it.
+    # The formula, as a person and as a program would apply it.
+    term = re.search(r" = (.* / 65535)", about["formula"])[1]
+    assert "+ -" not in term
+    assert eval(term, {"value": 65535}) == pytest.approx(about["white"])
     np.testing.assert_allclose(
         about["black"] + (about["white"] - about["black"]) * values[known] / 65535, depth[known], atol=1e-4
     )

@@ -11,7 +11,7 @@ import pytest
 import normalmesh as nm
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.noise_propagation import NoisePropagation
-from normalmesh.integration.uncertainty import HeightDifference
+from normalmesh.integration.uncertainty import HeightDifference, part_text
 from normalmesh.normals.noise import Noise
 from thread_counts import on_one_and_on_several
 
@@ -173,6 +173,10 @@ def test_text_has_two_digits_of_the_deviation():
     assert str(HeightDifference(-0.001, 0.0, 4.0, "px")) == "0.0 ± 4.0 px"
     assert str(HeightDifference(2.0, 0.0, 0.0, "px")) == "2 ± 0 px"
     assert str(HeightDifference(2.0, 0.1, math.nan, "px")) == "2.00 ± 0.10 px, by noise alone"
+
+
+def test_a_part_that_does_not_matter_is_zero():
+    assert (part_text(1.8e-17, 0.06), part_text(0.0, 0.0), part_text(0.0123, 0.06)) == ("0", "0", "0.012")
 
 
 @pytest.mark.parametrize(

@@ -170,16 +170,18 @@ def test_a_mesh_with_a_hole_is_refused():
 def test_files(suffix, tmp_path):
     solid = surface_over(np.ones((2, 2), bool), [0.0, 1.0, 0.5]).solid(1)
     solid.save(tmp_path / f"solid.{suffix}")
-    mesh = trimesh.load(tmp_path / f"solid.{suffix}", force="mesh")
+    (mesh,) = read_parts(tmp_path / f"solid.{suffix}")
     assert mesh.is_watertight
     assert mesh.volume == pytest.approx(solid.volume, rel=1e-5)
 
 
-def test_glb_stands_in_metres(tmp_path):
-    solid = surface_over(np.ones((2, 2), bool), [0.0, 1.0, 0.5]).solid(1, "80mm")
+@pytest.mark.parametrize(("width", "longest"), [("80mm", 0.08), (None, 1)], ids=["metres", "pixels"])
+def test_glb_stands_in_metres_or_is_one_unit_long(tmp_path, width, longest):
+    solid = surface_over(np.ones((2, 2), bool), [0.0, 0.3, 0.5]).solid(1, width)
     solid.save(tmp_path / "solid.glb")
     scene = trimesh.load_scene(tmp_path / "solid.glb")
-    np.testing.assert_allclose(scene.extents, np.array(solid.extent) / 1000, rtol=1e-5)
+    np.testing.assert_allclose(scene.extents, np.array(solid.extent) / max(solid.extent) * longest, rtol=1e-5)
+    np.testing.assert_allclose(scene.bounds.sum(axis=0), 0, atol=1e-6)
     (mesh,) = read_parts(tmp_path / "solid.glb")
     np.testing.assert_allclose(mesh.extents, solid.extent, rtol=1e-5)
 

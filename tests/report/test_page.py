@@ -208,6 +208,13 @@ def test_perspective_with_jumps(tmp_path, flaps):
     assert f"Jumps {surface.discontinuities}" in page.text
 
 
+def test_a_solid_is_shown_with_flat_faces():
+    surface = triangle()
+    for each, is_flat in ((surface, False), (surface.solid(1), True)):
+        text = mesh_page(TriangleModel(each.vertices, each.faces, None)).decode()
+        assert ('id="flat" checked' in text) == is_flat
+
+
 def test_without_a_normal_map(tmp_path, medallion):
     page = Page(written(tmp_path, medallion[0]))
     assert page.shadings() == ["light", "normal", "uncertainty", "density"]

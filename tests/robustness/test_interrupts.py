@@ -154,6 +154,24 @@ def test_work_in_tiles_is_kept(folder: Path) -> None:
     assert not (folder / "out.ply.work").exists()
 
 
+def test_an_interrupt_during_the_first_imports(folder: Path) -> None:
+    program = """
+import builtins
+original = builtins.__import__
+
+def interrupted(name, *rest):
+    if name.startswith("normalmesh.cli"):
+        raise KeyboardInterrupt
+    return original(name, *rest)
+
+from normalmesh.__main__ import main
+builtins.__import__ = interrupted
+main()
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder)
+    assert (result.returncode, result.stderr) == (130, "normalmesh: interrupted, nothing written\n")
+
+
 @pytest.mark.parametrize("cached", [True, False], ids=["working", "compiling"])
 def test_an_interrupt_while_kernels_run_or_compile(folder: Path, cached: bool) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")} if not cached else {**os.environ}

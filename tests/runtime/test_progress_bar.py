@@ -1,6 +1,7 @@
 """Test the progress bar in terminals, in notebooks, and where there is neither."""
 
 import io
+import re
 import sys
 import textwrap
 import time
@@ -12,7 +13,7 @@ from normalmesh import Step
 from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.runtime import compilation
 from normalmesh.runtime.progress_bar import ProgressBar, duration_text, progress_shown
-from terminal import with_terminal
+from terminal import TOKENS, with_terminal
 
 
 class Clock:
@@ -29,9 +30,18 @@ def line_of(bar, terminal):
     return terminal.screen()[-1]
 
 
+def plain_lines(text):
+    """Return all that was ever printed, without control sequences, in lines."""
+    return re.split(r"[\r\n]", "".join(character for *_, character in TOKENS.findall(text)))
+
+
 @pytest.mark.parametrize(
     ("columns", "shown"),
-    [(80, ["collapse", "25 %", "1 vertex", "1 min 30 s left"]), (50, ["collapse", "25 %", "left"]), (40, ["collapse"])],
+    [
+        (80, ["collapse", "25 %", "1 vertex", "1 min 30 s left"]),
+        (50, ["collapse", "25 %", "1 min 30 s left"]),
+        (30, ["collapse", "25 %"]),
+    ],
 )
 def test_what_fits_is_shown(columns, shown, monkeypatch):
     terminal, clock = with_terminal(monkeypatch, columns), Clock(monkeypatch)
@@ -44,6 +54,23 @@ def test_what_fits_is_shown(columns, shown, monkeypatch):
     assert len(line) <= columns
     assert all(part in line for part in shown)
     assert terminal.screen() == [""]
+
+
+@pytest.mark.parametrize("columns", [30, 40, 60, 80])
+def test_figures_are_never_cut_off(columns, monkeypatch):
+    terminal, clock = with_terminal(monkeypatch, columns), Clock(monkeypatch)
+    bar = ProgressBar()
+    bar(Step(0.0, "start"))
+    clock.now += 30
+    bar(Step(0.25, "12/40 a_long_name_of_a_file.png: collapse", 53613))
+    line = line_of(bar, terminal)
+    bar.close()
+    assert len(line) <= columns
+    assert line.count("…") == 1  # in the name
+    assert "25 %" in line
+    assert ("left" in line) == (" 1 min 30 s left" in line)
+    # The last picture, before the line is removed, is as wide.
+    assert all(len(each) <= columns for each in plain_lines(terminal.getvalue()))
 
 
 def test_compilation_does_not_count_into_the_time_left(monkeypatch):

@@ -12,9 +12,9 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the script with which SHELL completes commands and options.
 
     \b
-    bash  eval "$(normalmesh completion bash)"            in ~/.bashrc
-    zsh   eval "$(normalmesh completion zsh)"             in ~/.zshrc
-    fish  normalmesh completion fish | source             in ~/.config/fish/config.fish
+    bash  eval "$(normalmesh completion bash)"   in ~/.bashrc
+    zsh   eval "$(normalmesh completion zsh)"    in ~/.zshrc
+    fish  normalmesh completion fish | source    in ~/.config/fish/config.fish
     """
     from click.shell_completion import get_completion_class
 

@@ -11,6 +11,8 @@ import click
 class Positive(click.FloatRange):
     """A finite number above zero."""
 
+    name = "number"
+
     def __init__(self) -> None:
         super().__init__(0, min_open=True)
 

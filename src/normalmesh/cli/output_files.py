@@ -92,6 +92,10 @@ def _check_format(output: Path, settings: Settings) -> None:
     from normalmesh.files.tileset import TILESET
 
     if settings.solid is not None:
+        if _is_depth(output):
+            raise NormalMeshError(
+                f"cannot write a solid to {path_text(output)}: its suffix is that of heights, which --depth writes"
+            )
         check_solid_suffix(output)
         return
     known = (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES)

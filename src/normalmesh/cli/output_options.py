@@ -21,7 +21,10 @@ def glb_scale(value: str) -> Scale:
     """Parse ``auto``, ``none`` or a positive number."""
     if value == "auto":
         return "auto"
-    return "none" if value == "none" else Positive().convert(value, None, None)
+    try:
+        return "none" if value == "none" else Positive().convert(value, None, None)
+    except click.BadParameter:
+        raise click.BadParameter(f"{value!r} is neither auto, none nor a positive number") from None
 
 
 def relief_strength(value: str) -> float:

@@ -67,9 +67,12 @@ def reject_print_conflicts(settings: Settings) -> None:
         raise click.UsageError(conflict)
     if settings.solid is None:
         return
+    from normalmesh.mesh.lengths import MILLIMETRES
+
     # The unit of a map that stays on disk may be in its file.
-    known = settings.tiling is not None or settings.units == "mm" or settings.width is not None
-    if settings.solid.unit not in (None, "px") and not known:
+    width_is_length = settings.width is not None and settings.width.unit in MILLIMETRES
+    known = settings.tiling is not None or settings.units == "mm" or width_is_length
+    if settings.solid.unit in MILLIMETRES and not known:
         raise click.UsageError(
             f"--solid {settings.solid} needs the size of the surface: add --pixel-size MM (or --distance MM of a "
             "perspective camera), or the width of the print, such as --width 80mm"
@@ -102,6 +105,8 @@ def reject_task_conflicts(task: Task, settings: Settings) -> None:
         raise click.UsageError(NEEDS_PERSPECTIVE)
     if settings.continuous and task.jump_lines is not None:
         raise click.UsageError("give only one of --continuous, --jump-lines")
+    if settings.continuous and task.jumps is not None:
+        raise click.UsageError("--continuous cuts nothing that --jumps could draw: give only one of them")
     if settings.flatten is not None and task.prior is not None:
         raise click.UsageError("--flatten takes away what --prior determines: give only one of them")
     if settings.solid is not None and task.texture is not None:

@@ -48,6 +48,8 @@ def report(
     view = reading.view(pixel_size)
     output = output or _beside(file)
     check_targets([output], [file, normals, texture, reading.mask, reading.camera])
+    if output.suffix.lower() not in PAGES:
+        raise click.UsageError(f"cannot write a report to {path_text(output)}: the suffix must be {' or '.join(PAGES)}")
     console = Console()
     with progress_line_removed(console):
         if normals is None:

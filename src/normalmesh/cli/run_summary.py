@@ -165,9 +165,11 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
 
 def _deviations(levels: Sequence[dict[str, Any]]) -> str:
     """Return the standard deviations of the heights of levels as text."""
+    from normalmesh.integration.uncertainty import part_text
+
     found = [level["uncertainty"] for level in levels]
     medians, by_noise, by_mesh = (
-        ", ".join(f"{each[key]:.2g}" for each in found) for key in ("median", "noise", "mesh")
+        ", ".join(part_text(each[key], each["median"]) for each in found) for key in ("median", "noise", "mesh")
     )
     noise = f"± {by_noise} by noise of {found[0]['noise_degrees']:.2f}° on the normals"
     units = found[0]["units"]

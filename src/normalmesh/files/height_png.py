@@ -93,8 +93,10 @@ class HeightRange:
         """How to compute lengths from values, in words."""
         what = "height towards the viewer" if self.K is None else "depth away from the viewer"
         unit = "" if self.units is None else f" {self.units}"
-        text = f"{what} = {self.black!r} + {self.white - self.black!r} * value / {WHITE}{unit}; value 0: no surface"
-        return text if self.strength == 1 else f"{text}; relief multiplied by {self.strength!r}, no measurement"
+        step = self.white - self.black
+        sum_of = f"{self.black!r} {'-' if step < 0 else '+'} {abs(step)!r} * value / {WHITE}"
+        text = f"{what} = {sum_of}{unit}; value 0: no surface"
+        return text if self.strength == 1 else f"{text}; relief multiplied by {self.strength:g}, no measurement"
 
     def lengths(self, values: NDArray[np.generic], maximum: int) -> NDArray[np.float64]:
         """Return the lengths (H, W) that values (H, W) up to ``maximum`` stand for, NaN where there is no surface."""

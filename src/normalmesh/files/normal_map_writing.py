@@ -59,7 +59,7 @@ def _matrix_text(camera: Camera) -> bytes:
     """Return the matrix of a camera as text of three lines."""
     matrix = camera.matrix()
     if matrix is None:
-        raise NormalMeshError(f"this camera ({camera.describe()}) has no matrix to write; leave out matrix=…")
+        raise NormalMeshError(f"this camera ({camera.describe()}) has no matrix to write: leave out matrix= (--matrix)")
     return "".join(" ".join(f"{number:.17g}" for number in row) + "\n" for row in matrix).encode()
 
 

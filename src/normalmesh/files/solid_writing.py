@@ -11,7 +11,6 @@ from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_targets, write_atomically
 from normalmesh.files.mesh_formats import MESH_FORMATS, WRITTEN_SUFFIXES
 from normalmesh.files.three_mf import THREE_MF, encode_3mf
-from normalmesh.mesh.lengths import MILLIMETRES
 
 if TYPE_CHECKING:
     from normalmesh.mesh.solid import Solid
@@ -32,8 +31,7 @@ def write_solid(solid: Solid, path: str | PathLike[str]) -> None:
     from trimesh import Trimesh
 
     mesh = Trimesh(solid.vertices, solid.faces, process=False, validate=False)
-    if solid.units in MILLIMETRES:
-        mesh.units = solid.units
+    mesh.units = solid.units
     write_atomically(mesh_format.encode_mesh(mesh, path))
 
 

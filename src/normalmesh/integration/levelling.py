@@ -142,8 +142,8 @@ def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int
             sides, name = (("left and right", "y"), ("top and bottom", "x"))[axis]
             raise NormalMeshError(
                 f"the foreground of the {shape_text(normal_map.shape)} map never reaches both its {sides} sides at the "
-                f'same place, so nothing is to be joined there: crop it to one period, or give tileable="{name}" '
-                f"(--tile-{name})"
+                "same place, so nothing is to be joined there: crop it to one period, give a mask (--mask) if flat "
+                f'parts were taken for background, or give tileable="{name}" (--tile-{name})'
             )
         _warn_of_step(normal_map, axis, stacklevel)
 

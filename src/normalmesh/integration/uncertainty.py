@@ -178,8 +178,14 @@ class UncertaintySummary:
 
     def __str__(self) -> str:
         figures = f"± {self.median:.2g} {self.units}, 95 % below ± {self.high:.2g} {self.units}"
-        noise = f"± {self.by_noise:.2g} by noise of {self.noise:.2f}° on the normals"
-        return f"{figures} (standard deviations of vertices: {noise}, ± {self.by_mesh:.2g} by the mesh)"
+        by_noise, by_mesh = (part_text(part, self.median) for part in (self.by_noise, self.by_mesh))
+        noise = f"± {by_noise} by noise of {self.noise:.2f}° on the normals"
+        return f"{figures} (standard deviations of vertices: {noise}, ± {by_mesh} by the mesh)"
+
+
+def part_text(part: float, whole: float) -> str:
+    """Return a part of a standard deviation as text: 0 if it is at most a ten-thousandth of the whole."""
+    return "0" if part <= 1e-4 * whole else f"{part:.2g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,6 +43,13 @@ class Geometry:
     coordinates: NDArray[np.float64] | None = None
     cuts: NDArray[np.int32] | None = None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the faces are those of a solid: each edge has two."""
+        starts, ends = self.faces, np.roll(self.faces, -1, axis=1)
+        edges = np.minimum(starts, ends).astype(np.int64) * len(self.vertices) + np.maximum(starts, ends)
+        return bool((np.unique(edges, return_counts=True)[1] == 2).all())
+
     def thinned(self, max_faces: int) -> Geometry:
         """Return a geometry of at most so many faces: vertices in the same cell of a grid become one, their mean."""
         if len(self.faces) <= max_faces:

@@ -190,6 +190,7 @@ def _page(
         three=_resource("three.bundle.min.js"),
         viewer=_resource("viewer.js"),
         shadings="".join(_radio(name) for name in shown),
+        flat=" checked" if shown_geometry.is_closed else "",  # a solid has sharp edges
         jumps_hidden="" if "cuts" in arrays["arrays"] else "hidden",
         map_hidden="" if pictures.get("map") else "hidden",
         map=escape(pictures.get("map") or "data:,"),

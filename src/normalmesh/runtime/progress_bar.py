@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 TERMINAL_RATE, NOTEBOOK_RATE = 10.0, 4.0
 #: Seconds between two lines of text where no bar can be shown.
 LINE_INTERVAL = 30.0
-#: Columns of a terminal below which the number of vertices, and the time left, are not shown.
-VERTICES_COLUMNS, TIME_COLUMNS = 60, 50
 #: Columns of a usual stage, so that the bar stays in its place.
 LABEL_COLUMNS = 9
 #: An extrapolation from the first moments is useless: the least share and seconds from which the time left is shown.
@@ -196,9 +194,10 @@ class _TerminalDisplay:
         self.remove()
 
     def remove(self) -> bool:
-        live, self._live = self._live, None
+        live = self._live
         if live is not None:
-            live.stop()
+            live.stop()  # draws once more
+        self._live = None
         return live is not None
 
     def refresh(self) -> None:
@@ -215,12 +214,14 @@ class _TerminalDisplay:
         columns = 80 if self._live is None else self._live.console.width
         label, share = self._bar.label, self._bar.share
         percentage, vertices, left = self._bar.details
-        shown = [percentage]
-        shown += [vertices] if vertices and columns >= VERTICES_COLUMNS else []
-        shown += [left] if left and columns >= TIME_COLUMNS else []
+        label_columns = min(max(len(label), LABEL_COLUMNS), columns // 2)
+        free = columns - columns // 4 - label_columns - len(percentage) - 2
+        shows_left = 0 < len(left) < free
+        shows_vertices = 0 < len(vertices) < free - shows_left * (len(left) + 1)
+        shown = [percentage, *[vertices] * shows_vertices, *[left] * shows_left]
         drawn = Bar(1.0, share or 0.0, pulse=share is None)
         line = Table.grid(
-            Column(no_wrap=True, overflow="ellipsis", min_width=LABEL_COLUMNS, max_width=columns // 2),
+            Column(no_wrap=True, overflow="ellipsis", width=label_columns),
             Column(width=columns // 4),
             *(Column(no_wrap=True) for _ in shown),
             padding=(0, 1),
