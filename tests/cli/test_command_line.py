@@ -43,7 +43,7 @@ def test_version():
 
 
 def test_demo_then_inspect(tmp_path):
-    demo = run("demo", "--size", 64, "--compression", 98, "--output", tmp_path / "made")
+    demo = run("demo", "--size", 64, "--compression", 95, "--output", tmp_path / "made")
     assert demo.returncode == 0, demo.stderr
     names = {path.name for path in (tmp_path / "made").iterdir()}
     assert names == {"normals.png", "medallion.ply", "medallion.glb"} | {
