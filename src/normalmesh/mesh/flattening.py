@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_choice
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
-from normalmesh.mesh.cut_mesh import slit_heights
+from normalmesh.mesh.components import components
+from normalmesh.mesh.cut_mesh import slit_heights, slits
 
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
@@ -139,7 +140,7 @@ def restored(surface: Surface) -> Surface:
 
 
 def _with_heights(surface: Surface, heights: Float, flattening: Flattening | None) -> Surface:
-    """Return the surface with other heights (N,); parts that jumps cut off are components that shift, too."""
+    """Return the surface with other heights (N,), and with the jumps of those."""
     jumps = surface.discontinuities
     if jumps is not None:
         screen, across = slit_heights(surface.mesh, heights)
@@ -159,8 +160,8 @@ def _fit(surface: Surface, shape: str) -> Flattening:
     extent = max(np.ptp(surface.vertices[:, 0]), np.ptp(surface.vertices[:, 1]))
     if not (area.sum() > 0 and extent > 0):
         raise NormalMeshError("the surface has no area to flatten")
-    component = surface.components[surface.faces[:, 0]]
-    count = int(surface.components.max()) + 1
+    objects = _objects(surface)
+    component, count = objects[surface.components[surface.faces[:, 0]]], int(objects.max()) + 1
     centre = np.average(points[:, :2], axis=0, weights=area)
     # In units of the extent, so that all terms are of similar size.
     terms = _terms(shape, *((points[:, :2] - centre) / extent).T)
@@ -177,7 +178,15 @@ def _fit(surface: Surface, shape: str) -> Flattening:
     coefficients = coefficients / extent**powers
     x, y = (surface.vertices[:, :2] - centre).T
     bent = _terms(shape, x, y)[:, 2:] @ coefficients[2:]
-    return Flattening(shape, coefficients, centre, constants, float(np.ptp(bent)), float(extent), surface.units)
+    bow = float(np.ptp(bent))
+    return Flattening(shape, coefficients, centre, constants[objects], bow, float(extent), surface.units)
+
+
+def _objects(surface: Surface) -> NDArray[np.int32]:
+    """Return for each component (C,) which ones jumps alone separate: those keep their heights to each other."""
+    of_face = surface.components[surface.faces[:, 0]]
+    pairs = np.stack([of_face[corners // 3] for corners in slits(surface.mesh)], axis=1)
+    return components(pairs, int(surface.components.max()) + 1)
 
 
 def _solved(

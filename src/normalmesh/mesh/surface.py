@@ -466,8 +466,9 @@ class Surface:
         """Take the best plane or quadratic away from the heights: the tilt, or also the bend, of the whole.
 
         A bend is typical of photometric stereo with lights that are nearer than assumed. All components have the same
-        tilt and bend, as on one table, and are then at the same height: what a prior determined is lost. The fit is
-        robust: relief that stands out from the rest, like lettering, has little influence. x and y are kept.
+        tilt and bend, as on one table, and are then at the same height: what a prior determined is lost. Parts that
+        only jumps separate keep their steps. The fit is robust: relief that stands out from the rest, like lettering,
+        has little influence. x and y are kept.
 
         Parameters
         ----------
