@@ -27,6 +27,7 @@ from normalmesh.facets.gradient_moments import GradientMoments
 from normalmesh.integration.noise_propagation import hat_gradients
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.runtime.threads import in_parallel
 
 Float = NDArray[np.float64]
 
@@ -42,6 +43,8 @@ DOUBTED = 1.2
 #: Share of the noise of slopes that is left between the means of pixels and the faces: there are four slopes for each
 #: vertex.
 UNFITTED = 0.75
+#: Faces that are evaluated at once.
+BLOCK = 8192
 
 
 def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noise: Float) -> tuple[Float, Float]:
@@ -64,6 +67,23 @@ def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noi
     vertices : (N,)
         At each vertex.
     """
+    whole, curved = np.empty((2, len(mesh.faces)))
+
+    def work(first: int, last: int) -> None:
+        # Blocks that do not depend on the number of threads, so that sums do not.
+        for start in range(first * BLOCK, min(last * BLOCK, len(whole)), BLOCK):
+            block = slice(start, start + BLOCK)
+            corners = mesh.faces[block]
+            alone = ScreenMesh(mesh.vertices[corners].reshape(-1, 2), np.arange(corners.size).reshape(-1, 3))
+            whole[block], curved[block] = _variances(alone, unknown[corners].ravel(), normal_map, noise[block])
+
+    in_parallel(work, -(-len(whole) // BLOCK), grain=1)
+    at_vertices = _around(mesh, whole + AT_VERTEX * curved)
+    return np.sqrt(np.maximum(whole, 0.0)), np.sqrt(np.maximum(at_vertices, 0.0))
+
+
+def _variances(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noise: Float) -> tuple[Float, Float]:
+    """Return the variances (M,) over the faces: the whole, and that of curvature against their best planes."""
     moments = GradientMoments.of(mesh, normal_map)
     variance, shared = noise.T
     count = np.maximum(moments.count, 1.0)
@@ -73,8 +93,7 @@ def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noi
     curved = _curvature(moments, of_mean)
     whole = np.where(moments.count > 0, UNEVEN * curved + _tilt(mesh, unknown, moments, of_mean), 0.0)
     whole += DETAIL * mesh.areas * _detail(moments, slopes, of_mean)
-    at_vertices = _around(mesh, whole + AT_VERTEX * curved)
-    return np.sqrt(np.maximum(whole, 0.0)), np.sqrt(np.maximum(at_vertices, 0.0))
+    return whole, curved
 
 
 def _curvature(moments: GradientMoments, of_mean: Float) -> Float:
