@@ -73,9 +73,10 @@ def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noi
         # Blocks that do not depend on the number of threads, so that sums do not.
         for start in range(first * BLOCK, min(last * BLOCK, len(whole)), BLOCK):
             block = slice(start, start + BLOCK)
-            corners = mesh.faces[block]
-            alone = ScreenMesh(mesh.vertices[corners].reshape(-1, 2), np.arange(corners.size).reshape(-1, 3))
-            whole[block], curved[block] = _variances(alone, unknown[corners].ravel(), normal_map, noise[block])
+            corners = mesh.faces[block].ravel()
+            separate = np.arange(len(corners), dtype=np.int32).reshape(-1, 3)
+            alone = ScreenMesh(mesh.vertices[corners], separate)
+            whole[block], curved[block] = _variances(alone, unknown[corners], normal_map, noise[block])
 
     in_parallel(work, -(-len(whole) // BLOCK), grain=1)
     at_vertices = _around(mesh, whole + AT_VERTEX * curved)
