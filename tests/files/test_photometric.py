@@ -10,6 +10,7 @@ import pytest
 from normalmesh import NormalMeshError, NormalMeshWarning, photometric_stereo, read_lights
 from normalmesh.evaluation.synthetic.analytic import sphere
 from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.runtime.memory_budget import limited_memory
 from rti_files import dome
 
 #: Eight lights 35° from the viewing direction and four at 15°.
@@ -255,6 +256,13 @@ class TestDoubts:
     def test_floats_among_integers(self, images):
         with pytest.raises(NormalMeshError, match="image 6 holds float64 but image 0 uint8, whose ranges differ"):
             photometric_stereo([*np.rint(250 * images[:6]).astype(np.uint8), *images[6:]], LIGHTS)
+
+
+def test_photographs_that_exceed_the_memory_are_refused_after_the_first(tmp_path):
+    file = tmp_path / "0.png"
+    file.write_bytes(imagecodecs.png_encode(np.zeros((100, 100, 3), np.uint8)))
+    with limited_memory(1e6), pytest.raises(NormalMeshError, match="stereo of 40 images needs about 2 MB of memory"):
+        photometric_stereo([file] + 39 * [tmp_path / "none.png"], np.eye(3)[np.arange(40) % 3])
 
 
 def test_light_files(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,10 @@ from normalmesh.arguments import checked_array, checked_path
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.formats import file_format, unknown_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, IMAGES, read_image
+from normalmesh.runtime.memory_budget import require_memory
+
+#: Bytes for each pixel, besides the photographs, of photometric stereo with colours.
+RESULT_BYTES = 76
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,9 @@ class Photograph:
 def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photograph]:
     """Return all photographs, or raise :class:`NormalMeshError` unless they have one size and number of channels."""
     if are_files(images):
-        taken = [_read(checked_path(path, "images")) for path in images]  # type: ignore[union-attr]
-        names = [path_text(path) for path in images]  # type: ignore[arg-type, union-attr]
+        paths = [checked_path(path, "images") for path in images]  # type: ignore[union-attr]
+        taken = list(_read_all(paths))
+        names = [path_text(path) for path in paths]
     else:
         taken = [_from_array(image) for image in _stack(images)]  # type: ignore[arg-type]
         names = [f"image {k}" for k in range(len(taken))]
@@ -84,6 +89,15 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
     narrow = values.dtype.kind == "u" and values.dtype.itemsize <= 2
     maximum = int(np.iinfo(values.dtype).max) if narrow else None  # type: ignore[type-var]
     return Photograph(_colours(values if values.ndim == 3 else values[..., None]), maximum)
+
+
+def _read_all(paths: Sequence[Path]) -> Iterator[Photograph]:
+    for place, path in enumerate(paths):
+        yield (photograph := _read(path))
+        if place == 0:
+            rows, columns = photograph.values.shape[:2]
+            needed = (len(paths) - 1) * photograph.values.nbytes + RESULT_BYTES * rows * columns
+            require_memory(needed, f"photometric stereo of {len(paths)} images", "crop them, or halve their resolution")
 
 
 def _read(path: Path) -> Photograph:
