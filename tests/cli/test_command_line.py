@@ -1,9 +1,11 @@
 """Test the command line in a process of its own."""
 
 import json
+import re
 import subprocess
 import sys
 
+import click
 import imagecodecs
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import normalmesh
 from invocation import invoke, messages, write_medallion
 from invocation import medallion as truth
 from normalmesh.cli import normalmesh as group
+from normalmesh.cli.reconstruct import SECTIONS, reconstruct
 from surfaces import flap
 
 
@@ -174,3 +177,15 @@ def test_warnings_are_one_line(tmp_path):
 @pytest.mark.parametrize("words", [[], *([name] for name in group.commands)], ids=str)
 def test_help_fits_80_columns(words):
     assert max(map(len, invoke(*words, "--help").stdout.splitlines())) <= 80
+
+
+def test_help_of_reconstruct_has_sections_with_every_option_once():
+    lines = invoke("reconstruct", "--help").stdout.splitlines()
+    assert [line for line in lines if line.endswith(":") and line[0] != " "] == [
+        *(f"{heading}:" for heading in SECTIONS),
+        "Other options:",
+    ]
+    listed = [found[1] for line in lines if (found := re.match(r"  (?:-\w, )?(--[\w-]+)", line))]
+    options = [option for option in reconstruct.params if isinstance(option, click.Option)]
+    names = [next(name for name in option.opts if name.startswith("--")) for option in options]
+    assert sorted(listed) == sorted([*names, "--help"])

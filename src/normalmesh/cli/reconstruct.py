@@ -15,14 +15,24 @@ from normalmesh.cli.output_files import reject_clashes
 from normalmesh.cli.output_options import output_options, reject_unused_placement
 from normalmesh.cli.print_options import default_suffix, print_options, reject_task_conflicts
 from normalmesh.cli.repeat_options import repeat_options
+from normalmesh.cli.sections import SectionedCommand
 from normalmesh.cli.settings import Settings
 from normalmesh.cli.shared_options import byte_size, max_pixels_option, reading_options, stopping_options
 from normalmesh.cli.tile_options import Tiling, tiling_options
 
 POSITIVE = Positive()
+#: Headings of the help, and the options below them.
+SECTIONS = {
+    "Output": ("outputs", "depth", "texture", "scale", "no_centre", "strength", "preview", "report", "jumps"),
+    "Normal map": ("mask", "alpha", "convention", "max_pixels"),
+    "Camera and lengths": ("camera", "focal_px", "fov", "pixel_size", "distance"),
+    "Resolution": ("compression", "vertices", "threshold", "max_angle", "max_error", "lod"),
+    "Surface": ("continuous", "jump_lines", "prior", "flatten", "solid", "width", "tile_both", "tile_x", "tile_y"),
+    "Large maps": ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work"),
+}
 
 
-@click.command(short_help="Reconstruct surfaces from normal maps.")
+@click.command(cls=SectionedCommand, sections=SECTIONS, short_help="Reconstruct surfaces from normal maps.")
 @click.argument("normals", nargs=-1, required=True, metavar="NORMALS...")
 @output_options
 @reading_options
