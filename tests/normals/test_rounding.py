@@ -40,6 +40,20 @@ def test_maps_of_8_bits_are_told_from_others(slope):
     assert rounding_noise(stored).degrees == DEGREES == pytest.approx(0.13, abs=0.001)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [lambda n: 255 * (n + 1) / 2, lambda n: 127 * n + 127, lambda n: 127 * n + 128],
+    ids=["255", "127 n + 127", "127 n + 128"],
+)
+def test_values_that_are_rounded_down_are_recognised(rule):
+    """Rounding down shortens normals most where all components are positive."""
+    waves, _ = _waves(0.05, 12)
+    normals = waves + np.array([0.37, 0.37, 0.0])
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    stored = np.floor(rule(normals)) / 255 * 2 - 1
+    assert rounded_run(nm.NormalMap(stored / np.linalg.norm(stored, axis=-1, keepdims=True))) >= 1
+
+
 def test_run_is_the_number_of_pixels_that_are_rounded_alike():
     columns = np.zeros((6, 12, 3)) + _rounded(np.array([0.0, 0.0, 1.0]))
     columns[:, 4:8, 0], columns[:, 8:, 0] = 3 / 255, 5 / 255
