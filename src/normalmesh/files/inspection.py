@@ -30,11 +30,10 @@ from normalmesh.files.normal_maps import (
 from normalmesh.files.rti import RTI_FORMATS
 from normalmesh.files.size_limits import limited_pixels
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
-from normalmesh.integration.uncertainty import with_rounding
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import NAMED, Convention
 from normalmesh.normals.diagnosis import Diagnosis, diagnose
-from normalmesh.normals.noise import Noise, closure_error, component_noise
+from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
@@ -201,7 +200,6 @@ def inspect_file(
     del decoded  # as large as the map itself
     noise = component_noise(normal_map)
     vertices = StoppingRule().expected_vertices(normal_map.foreground)
-    in_heights = Noise(*with_rounding(np.array([[noise.usual.degrees, noise.usual.correlation]]), noise.rounding)[0])
     return Inspection(
         path=path,
         format=name,
@@ -219,7 +217,9 @@ def inspect_file(
         noise=noise.usual.degrees,
         largest_noise=noise.largest.degrees,
         closure_error=closure_error(normal_map, noise),
-        height_deviation=expected_uncertainty(normal_map, in_heights, vertices),
+        height_deviation=max(
+            expected_uncertainty(normal_map, each, vertices) for each in (noise.usual, noise.rounding)
+        ),
         warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
     )
 
