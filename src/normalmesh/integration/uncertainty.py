@@ -166,14 +166,14 @@ class UncertaintySummary:
             by_noise, by_mesh = _by_noise(surface, None), _by_mesh(surface)
         except NormalMeshError:
             return None
-        if by_mesh is None:
+        record = _record(surface)
+        if by_mesh is None or record is None:
             return None
         deviations = np.hypot(by_noise, by_mesh)
         known = np.isfinite(deviations)
         median, high = (float(each) for each in np.percentile(deviations[known], (50, 95)))
         noise_part, mesh_part = (float(np.median(each[known])) for each in (by_noise, by_mesh))
-        record = surface.integration.height_noise
-        noise = float(np.median(record.degrees[surface.components])) if record is not None else 0.0
+        noise = float(np.median(record.degrees[surface.components]))
         return cls(deviations, median, high, noise_part, mesh_part, noise, surface.units)
 
     def __str__(self) -> str:
