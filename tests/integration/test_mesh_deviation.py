@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import normalmesh as nm
+from normalmesh.integration import mesh_deviation
 from normalmesh.integration.mesh_deviation import UNEVEN, mesh_deviations
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -107,6 +108,16 @@ def _defined(places, slopes, plane, corners, variance, shared):
     by_chance = 2 * math.sqrt(2 * np.trace(of_pixel @ of_mean))
     detail = max((left**2).sum() / count - by_noise - by_chance, 0)
     return 1.6 * curved + tilt + 0.03 * area * detail, curved
+
+
+def test_blocks_of_faces_do_not_show(monkeypatch):
+    v, u = np.mgrid[: SHAPE[0], : SHAPE[1]] + 0.5
+    mesh, normal_map = _grid(10), _map(0.3 * np.sin(u / 5), 0.2 * np.cos(v / 6))
+    given = mesh, np.sin(np.arange(len(mesh.vertices))), normal_map, np.tile([1e-4, 2.0], (len(mesh.faces), 1))
+    whole = mesh_deviations(*given)
+    monkeypatch.setattr(mesh_deviation, "BLOCK", 7)
+    for expected, found in zip(whole, mesh_deviations(*given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("side", [4, 16, 40])

@@ -70,9 +70,9 @@ def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noi
     whole, curved = np.empty((2, len(mesh.faces)))
 
     def work(first: int, last: int) -> None:
-        # Blocks that do not depend on the number of threads, so that sums do not.
-        for start in range(first * BLOCK, min(last * BLOCK, len(whole)), BLOCK):
-            block = slice(start, start + BLOCK)
+        # Blocks are the same for any number of threads, and so are the results.
+        for number in range(first, last):
+            block = slice(number * BLOCK, (number + 1) * BLOCK)
             corners = mesh.faces[block].ravel()
             separate = np.arange(len(corners), dtype=np.int32).reshape(-1, 3)
             alone = ScreenMesh(mesh.vertices[corners], separate)
