@@ -113,7 +113,7 @@ def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> Norm
     from normalmesh.files.depth_maps import read_depth_map
     from normalmesh.files.height_png import stored_range
 
-    if stored_range(file)[0] is None:
+    if stored_range(file) is None:
         try:
             return reading.normal_map(file, view)
         except NormalMeshError as error:
@@ -144,7 +144,7 @@ def _height_surface(file: Path, heights: NDArray[np.float64], view: CameraChoice
     from normalmesh.normals.orthographic import Orthographic
     from normalmesh.report.page import MAX_FACES
 
-    found = stored_range(file)[0] if view.is_given else read_height_range(file)
+    found = stored_range(file) if view.is_given else read_height_range(file)
     units = "px" if found is None or found.units is None else found.units
     camera = None if found is None else found.camera
     if view.is_given:

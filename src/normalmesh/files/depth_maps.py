@@ -44,7 +44,7 @@ def read_depth_map(
     name = file_format(path)
     with limited_pixels(max_pixels):
         stored, missing = _read_stored(path, name, variable)
-        found, _ = stored_range(path)
+        found = stored_range(path)
     if stored.ndim != 2 or stored.dtype.kind not in "iuf" or stored.size == 0:
         raise unusable(path, f"depths must be numbers (rows, columns), not {stored.dtype} {shape_text(stored.shape)}")
     refuse_beyond_memory(path, 8 * stored.size)

@@ -94,8 +94,8 @@ class HeightRange:
         what = "height towards the viewer" if self.K is None else "depth away from the viewer"
         unit = "" if self.units is None else f" {self.units}"
         step = self.white - self.black
-        sum_of = f"{self.black!r} {'-' if step < 0 else '+'} {abs(step)!r} * value / {WHITE}"
-        text = f"{what} = {sum_of}{unit}; value 0: no surface"
+        length = f"{self.black!r} {'-' if step < 0 else '+'} {abs(step)!r} * value / {WHITE}"
+        text = f"{what} = {length}{unit}; value 0: no surface"
         return text if self.strength == 1 else f"{text}; relief multiplied by {self.strength:g}, no measurement"
 
     def lengths(self, values: NDArray[np.generic], maximum: int) -> NDArray[np.float64]:
@@ -196,10 +196,10 @@ def read_height_range(path: str | PathLike[str]) -> HeightRange | None:
         The image was resized or cropped since: its pixel size and camera are then unknown.
     """
     path = checked_path(path)
-    found, described = stored_range(path)
+    found = stored_range(path)
     if found is None or (found.pixel_size is None and found.K is None):
         return found
-    size = read_image_size(path, "PNG")
+    described, size = _described_shape(path), read_image_size(path, "PNG")
     if described in (None, size):
         return found
     warnings.warn(
@@ -211,30 +211,43 @@ def read_height_range(path: str | PathLike[str]) -> HeightRange | None:
     return replace(found, pixel_size=None, K=None)
 
 
-def stored_range(path: Path) -> tuple[HeightRange | None, tuple[int, int] | None]:
-    """Return the range that describes the values of a PNG, and the rows and columns of the image that it describes."""
+def stored_range(path: Path) -> HeightRange | None:
+    """Return the range as it was written, also if the image was resized or cropped since: heights are still right."""
+    if (description := _description(path)) is None:
+        return None
+    source, content = description
+    with reading(source, "a description of heights"):
+        given = {name: content[name] for name in HeightRange.__dataclass_fields__ if content.get(name) is not None}
+        if "K" in given:
+            given["K"] = tuple(tuple(map(float, row)) for row in given["K"])
+        try:
+            return HeightRange(**given)
+        except NormalMeshError as error:
+            raise unusable(source, str(error)) from error
+
+
+def _described_shape(path: Path) -> tuple[int, int] | None:
+    """Return the rows and columns of the image that was written, if its description has them."""
+    _, content = _description(path) or (path, {})
+    rows, columns = content.get("rows"), content.get("columns")
+    return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
+
+
+def _description(path: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Return the file that describes the heights of a PNG, itself or the one beside it, and what it says."""
     if file_format(path) != "PNG":
-        return None, None
+        return None
     text, source = _text(path), path
     if text is None:
         source = sidecar(path)
         text = read_text(source, "JSON") if source.is_file() and _may_describe(source) else None
     if text is None:
-        return None, None
+        return None
     content = _parsed(source, text)
     # A description from beside the file must be of this image.
     if content is None or (source != path and content.get("image") != path.name):
-        return None, None
-    with reading(source, "a description of heights"):
-        given = {name: content[name] for name in HeightRange.__dataclass_fields__ if content.get(name) is not None}
-        if "K" in given:
-            given["K"] = tuple(tuple(map(float, row)) for row in given["K"])
-        rows, columns = content.get("rows"), content.get("columns")
-        shape = (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
-        try:
-            return HeightRange(**given), shape
-        except NormalMeshError as error:
-            raise unusable(source, str(error)) from error
+        return None
+    return source, content
 
 
 def _may_describe(path: Path) -> bool:
