@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -40,7 +40,7 @@ def photographs(images: ArrayLike | Sequence[str | PathLike[str]]) -> list[Photo
     """Return all photographs, or raise :class:`NormalMeshError` unless they have one size and number of channels."""
     if are_files(images):
         paths = [checked_path(path, "images") for path in images]  # type: ignore[union-attr]
-        taken = list(_read_all(paths))
+        taken = _read_all(paths)
         names = [path_text(path) for path in paths]
     else:
         taken = [_from_array(image) for image in _stack(images)]  # type: ignore[arg-type]
@@ -91,13 +91,13 @@ def _from_array(values: NDArray[np.generic]) -> Photograph:
     return Photograph(_colours(values if values.ndim == 3 else values[..., None]), maximum)
 
 
-def _read_all(paths: Sequence[Path]) -> Iterator[Photograph]:
-    for place, path in enumerate(paths):
-        yield (photograph := _read(path))
-        if place == 0:
-            rows, columns = photograph.values.shape[:2]
-            needed = (len(paths) - 1) * photograph.values.nbytes + RESULT_BYTES * rows * columns
-            require_memory(needed, f"photometric stereo of {len(paths)} images", "crop them, or halve their resolution")
+def _read_all(paths: Sequence[Path]) -> list[Photograph]:
+    """Read photographs of one size. The first tells how much memory all of them need."""
+    first = _read(paths[0])
+    rows, columns = first.values.shape[:2]
+    needed = (len(paths) - 1) * first.values.nbytes + RESULT_BYTES * rows * columns
+    require_memory(needed, f"photometric stereo of {len(paths)} images", "crop them, or halve their resolution")
+    return [first, *map(_read, paths[1:])]
 
 
 def _read(path: Path) -> Photograph:
