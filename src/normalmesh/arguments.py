@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 #: Number of pixels that no memory can hold.
 MAX_PIXELS = 2**40
 
-#: Options that are given elsewhere, and where.
-ELSEWHERE = {("mask", "camera", "convention", "alpha"): "give it to read_normal_map, and the map that it returns here"}
+#: Options of reading a map, which other functions do not take.
+READING_OPTIONS = ("mask", "camera", "convention", "alpha")
 
 T = TypeVar("T")
 D = TypeVar("D", bound="DataclassInstance")
@@ -163,6 +163,7 @@ def replaced_options(options: D, given: object, name: str) -> D:
         raise NormalMeshError(f"{name} must be a dictionary of options, not {repr_for_error(given)}")
     known = [field.name for field in fields(options)]
     if unknown := [option for option in given if option not in known]:
-        hint = "".join(f"; {text}" for names, text in ELSEWHERE.items() if unknown[0] in names)
+        is_reading = unknown[0] in READING_OPTIONS
+        hint = "; give it to read_normal_map, and the map that it returns here" if is_reading else ""
         raise NormalMeshError(f"{name}: {repr_for_error(unknown[0])} is no option; there are {', '.join(known)}{hint}")
     return replace(options, **given)

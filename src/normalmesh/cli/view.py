@@ -34,10 +34,10 @@ def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **op
     from normalmesh.report.page_server import PageServer
 
     reading, console = MapReading(**options), Console()
-    view = reading.view(pixel_size)
+    choice = reading.view(pixel_size)
     # Open the port first, so that a port in use is reported before the reconstruction.
     with progress_line_removed(console), PageServer(port) as server:
-        server.page = page_of(file, reading, view, console)
+        server.page = page_of(file, reading, choice, console)
         _serve(server, console, no_browser)
 
 

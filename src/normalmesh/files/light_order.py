@@ -89,7 +89,6 @@ def _best_order(
 
     Of others that are nearly as good, as those of symmetric lights are, the one that moves the fewest lights is taken.
     """
-
     basis = np.linalg.qr(lights)[0]
 
     def squares(order: NDArray[np.intp]) -> float:

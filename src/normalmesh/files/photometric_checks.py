@@ -61,7 +61,7 @@ def _doubts_about_response(grey: NDArray[np.float64], lights: NDArray[np.float64
     count, pixels = grey.shape
     if count < 4 or pixels < LEAST:
         return
-    # A constant brightens shadows, too, which no matt surface has.
+    # If a constant is added, pixels in shadow look lit: only pixels that all lights reach can tell.
     grey = least_shaded(grey)
     if (linear := _misfit(grey, lights)) <= WELL:
         return

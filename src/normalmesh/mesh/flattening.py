@@ -183,7 +183,7 @@ def _fit(surface: Surface, shape: str) -> Flattening:
 
 
 def _objects(surface: Surface) -> NDArray[np.int32]:
-    """Return for each component (C,) which ones jumps alone separate: those keep their heights to each other."""
+    """Return the number (C,) of the object that each component is part of: only jumps separate parts of an object."""
     of_face = surface.components[surface.faces[:, 0]]
     pairs = np.stack([of_face[corners // 3] for corners in slits(surface.mesh)], axis=1)
     return components(pairs, int(surface.components.max()) + 1)
