@@ -22,8 +22,8 @@ LEVELS = 255
 DEGREES = math.degrees(2 / LEVELS / math.sqrt(12))
 #: How far multiples may be from odd integers. Normals that were never rounded are that close in 7 of 10⁶ cases.
 TOLERANCE = 1e-3
-#: How far the odd integers that are tried are from 255 times the largest component of the unit normal: rounding down, or
-#: a scale of 127 instead of 127.5, changes the length by several steps of 1/255.
+#: How far the odd integers that are tried are from 255 times the largest component of the unit normal: rounding down,
+#: or a scale of 127 instead of 127.5, changes the length by several steps of 1/255.
 FARTHEST = 6
 #: Share of the normals that must have the ratios of odd integers. Others were changed after rounding.
 ENOUGH = 0.5
