@@ -216,9 +216,13 @@ class _TerminalDisplay:
         percentage, vertices, left = self._bar.details
         label_columns = min(max(len(label), LABEL_COLUMNS), columns // 2)
         free = columns - columns // 4 - label_columns - len(percentage) - 2
-        shows_left = 0 < len(left) < free
-        shows_vertices = 0 < len(vertices) < free - shows_left * (len(left) + 1)
-        shown = [percentage, *[vertices] * shows_vertices, *[left] * shows_left]
+        shown: list[str] = []
+        # The time left matters most, so it gets its place first.
+        for text in (left, vertices):
+            if 0 < len(text) < free:
+                shown.insert(0, text)
+                free -= len(text) + 1
+        shown.insert(0, percentage)
         drawn = Bar(1.0, share or 0.0, pulse=share is None)
         line = Table.grid(
             Column(no_wrap=True, overflow="ellipsis", width=label_columns),
