@@ -272,7 +272,7 @@ def _doubt(truth: Case, counts: Mask, gauge: DepthGauge | PointGauge | None) -> 
         return f"none of the {np.count_nonzero(counts)} pixels to compare has a true depth: is it of another image?"
     if isinstance(gauge, DepthGauge) and not truth.normal_map.camera.is_central and gauge.lacks_level():
         return (
-            "a constant explains nearly all of the error, and normals leave it open behind this camera: "
+            "a constant explains nearly all of the error, and normals of an orthographic map do not determine it: "
             'use align="offset" or "similarity" (--align)'
         )
     return gauge.doubt()

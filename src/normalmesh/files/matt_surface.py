@@ -80,7 +80,7 @@ def leave_out(usable: NDArray[np.bool_], grey: NDArray[np.float64], dark: int, b
 
 
 def least_shaded(grey: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the half of the positive values (K, P) whose darkest image is brightest, relative to the others."""
+    """Return the half of the pixels of positive values (K, P) whose darkest one is largest, relative to the others."""
     darkest = grey.min(axis=0) / np.linalg.norm(grey, axis=0)
     return grey[:, darkest >= np.median(darkest)]
 

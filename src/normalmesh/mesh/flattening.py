@@ -89,6 +89,7 @@ class Flattening:
         powers = np.array(SHAPES[self.shape])
         along = []
         for axis in range(2):
+            # Terms that do not depend on this variable would have the power −1; their factor is 0.
             lower = powers - np.eye(2, dtype=int)[axis]
             factors = self.strength * powers[:, axis] * self.coefficients
             terms = ((x - self.centre[0]) ** max(i, 0) * (y - self.centre[1]) ** max(j, 0) for i, j in lower.tolist())
@@ -109,8 +110,8 @@ def flattened(surface: Surface, shape: str) -> Surface:
     checked_choice(shape, SHAPES, "shape")
     if surface.camera.is_central:
         raise NormalMeshError(
-            "flattening needs a surface of an orthographic camera: behind a pinhole, taking a plane away from the "
-            "depths would bend straight lines; rotate the mesh instead"
+            "flattening needs a surface of an orthographic camera: for a perspective one, taking a plane away from "
+            "the depths would bend straight lines; rotate the mesh instead"
         )
     if surface.repeats is not None:
         raise NormalMeshError(
