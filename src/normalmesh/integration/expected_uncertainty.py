@@ -13,9 +13,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.integration.uncertainty import shared_pixels, vertex_uncertainty
+from normalmesh.integration.uncertainty import vertex_uncertainty
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import Noise
+from normalmesh.normals.noise import Noise, shared_pixels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 

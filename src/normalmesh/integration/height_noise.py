@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from normalmesh.integration.mesh_deviation import mesh_deviations
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.prior_terms import thinned
-from normalmesh.integration.uncertainty import shared_pixels
 from normalmesh.mesh.origin import HeightNoise
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.noise import shared_pixels
 from normalmesh.normals.normal_map import NormalMap
 
 Float = NDArray[np.float64]

@@ -15,12 +15,10 @@ from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.origin import HeightNoise
 from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import Noise, checked_noise
+from normalmesh.normals.noise import Noise, checked_noise, shared_pixels
 
 Float = NDArray[np.float64]
 
-#: Correlation (px) below which noise counts as white: estimates of it are up to this large because of detail.
-WHITE = 0.5
 #: Number of vertices up to which summaries are cheap, a second or two.
 MOST_SUMMARISED = 100_000
 #: Barycentric coordinate down to which a position counts as in a face: those on edges belong to one.
@@ -293,11 +291,3 @@ def with_rounding(noises: Float, rounding: Noise) -> Float:
     own = shared_pixels(correlation) * degrees**2
     least = shared_pixels(np.array(rounding.correlation)) * rounding.degrees**2
     return np.where((own < least)[:, None], [rounding.degrees, rounding.correlation], noises)
-
-
-def shared_pixels(correlation: Float) -> Float:
-    """Return the number of pixels that share their noise, from its correlation in px: the sum of its autocorrelation.
-
-    White noise blurred by a Gaussian of deviation b has the autocorrelation exp(−d²/4b²), whose sum is 4πb².
-    """
-    return np.where(correlation < WHITE, 1.0, 4 * math.pi * correlation**2)

@@ -41,6 +41,8 @@ REACH = 1.5
 LOOP = 8
 #: Side (px) of the loops whose closure errors, compared with curls, determine the correlation.
 CORRELATED_LOOP = 4
+#: Correlation (px) below which noise counts as white: estimates of it are up to this large because of detail.
+WHITE = 0.5
 #: Largest correlation (px) that can be told from that of loops of four pixels.
 MAX_CORRELATION = 3.0
 #: Approximate number of foreground pixels in the sample for the estimates,
@@ -128,7 +130,17 @@ def component_noise(normal_map: NormalMap) -> MapNoise:
 def rounding_noise(normal_map: NormalMap) -> Noise:
     """Return the noise of heights by the rounding of normals to 8 bits, shared by the pixels that are rounded alike."""
     shared = rounded_run(normal_map)
-    return Noise(DEGREES, math.sqrt(shared / (4 * math.pi))) if shared else Noise(0.0)
+    correlation = math.sqrt(shared / (4 * math.pi))
+    # Runs of few pixels, which correlation cannot say, are white noise of the same effect.
+    return Noise(DEGREES, correlation) if correlation >= WHITE else Noise(math.sqrt(shared) * DEGREES)
+
+
+def shared_pixels(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the number of pixels that share their noise, from its correlation in px: the sum of its autocorrelation.
+
+    White noise blurred by a Gaussian of deviation b has the autocorrelation exp(−d²/4b²), whose sum is 4πb².
+    """
+    return np.where(correlation < WHITE, 1.0, 4 * math.pi * correlation**2)
 
 
 def noise_of_component(normal_map: NormalMap) -> Noise:
