@@ -131,6 +131,7 @@ def test_strength_multiplies_heights_and_says_so():
     strong = reconstructed("-o", "s.ply", "-o", "s.png", "-o", "s.glb", "-o", "s.obj", "--strength", "-2", "--report")
     assert (plain["strength"], strong["strength"]) == (1.0, -2.0)
     assert strong["mae"] == plain["mae"]  # of the reconstruction, not of what was made of it
+    assert strong["uncertainty"]["median"] == pytest.approx(2 * plain["uncertainty"]["median"])  # as in the report
     before, after = TriangleModel.of("p.ply"), TriangleModel.of("s.ply")
     np.testing.assert_allclose(after.vertices, before.vertices * [1, 1, -2], atol=1e-4)
     np.testing.assert_array_equal(after.faces, before.faces)

@@ -268,8 +268,15 @@ def test_surface_that_repeats_is_as_certain_as_sampled_noise():
         difference = surface.height_difference(places[left], places[right])
         sampled = (heights[:, left] - heights[:, right]).std()
         assert difference.noise == pytest.approx(sampled, rel=0.25)
-    twins = surface.repeats.wrap(surface.mesh).twins
-    assert np.array_equal(found[twins[:, 0]], found[twins[:, 1]])
+    twins, whole = surface.repeats.wrap(surface.mesh).twins, surface.uncertainty()
+    for each in (found, whole):
+        assert np.array_equal(each[twins[:, 0]], each[twins[:, 1]])
+    assert (whole > found).all()
+    # A point and its copy have the same height; points near opposite sides are neighbours.
+    assert surface.height_difference(*map(int, twins[0])).standard_deviation == 0
+    left, inside, right = ((0.5, 20.5), (1.0, 20.5), (columns - 0.5, 20.5))
+    across, within = (surface.height_difference(left, each).mesh for each in (right, inside))
+    assert across < 4 * within
 
 
 def test_deviations_do_not_depend_on_the_number_of_threads():

@@ -259,6 +259,17 @@ def test_several_components(tmp_path):
     assert "Components 3" in page.text
 
 
+def test_the_mean_slope_that_a_surface_that_repeats_lacks_is_shown(tmp_path):
+    wave = 0.4 * np.sin(np.arange(24) * np.pi / 6) + 0.1
+    normals = np.stack([np.tile(wave, (24, 1)), np.zeros((24, 24)), np.ones((24, 24))], axis=-1)
+    normal_map = nm.NormalMap(normals / np.linalg.norm(normals, axis=-1, keepdims=True))
+    with pytest.warns(nm.NormalMeshWarning, match="mean slope"):
+        surface = nm.reconstruct(normal_map, vertices=40, tileable=True)
+    page = Page(written(tmp_path, surface, normal_map))
+    assert f"Repeats {surface.repeats}" in page.text
+    assert f"{surface.repeats.tilt:.2f}° removed" in page.text
+
+
 def test_large_maps_are_reduced(tmp_path):
     normal_map = nm.NormalMap(np.broadcast_to(np.float32([0, 0, 1]), (3, 5000, 3)))
     faces, corners = [[0, 1, 2], [0, 2, 3]], [[0, 3], [5000, 3], [5000, 0], [0, 0]]

@@ -108,10 +108,10 @@ class _Batch:
         with nullcontext() if tiling is None else tiling.work_kept(task.output, console):
             surfaces = settings.surfaces(normal_map, task.output, prior, jumps, progress)
             summary.add_surfaces(surfaces)
+            measured, surfaces = surfaces, finished(surfaces, settings)
             if self.as_json or not console.quiet:
                 progress(Step(0.99, "measuring"))
-                summary.add_figures(surfaces, normal_map)
-            surfaces = finished(surfaces, settings)
+                summary.add_figures(measured, surfaces, normal_map)
             solids = solids_of(surfaces, settings)
             summary.add_print(surfaces[0], solids)
             progress(Step(0.99, "writing"))

@@ -36,7 +36,7 @@ class RunSummary:
         Vertices, the number of them that was asked for, faces, compression, mean angle to the normals, coverage and
         uncertainty of heights of each surface, finest first. Angle and uncertainty are None for maps that stay on disk.
     strength
-        Factor of the heights in all files; the figures are of the surface before.
+        Factor of the heights in all files; angles to the normals are of the surface before, uncertainties after.
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
@@ -69,9 +69,11 @@ class RunSummary:
         rows, columns = normal_map.shape
         self.size, self.foreground = (columns, rows), normal_map.foreground
 
-    def add_figures(self, surfaces: Sequence[Surface], normal_map: NormalMap | MapOnDisk) -> None:
-        """Measure the surfaces, and record the figures."""
-        self.levels = [_figures(surface, normal_map) for surface in surfaces]
+    def add_figures(
+        self, measured: Sequence[Surface], written: Sequence[Surface], normal_map: NormalMap | MapOnDisk
+    ) -> None:
+        """Record the figures of surfaces as they were measured, and the uncertainty of the heights that are written."""
+        self.levels = [_figures(before, after, normal_map) for before, after in zip(measured, written, strict=True)]
 
     def add_surfaces(self, surfaces: Sequence[Surface]) -> None:
         """Record the jumps of the finest surface, and the seconds by stage."""
@@ -176,12 +178,12 @@ def _deviations(levels: Sequence[dict[str, Any]]) -> str:
     return f"± {medians} {units} (median standard deviation): {noise}, ± {by_mesh} by the mesh"
 
 
-def _figures(surface: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:
+def _figures(surface: Surface, written: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:
     from normalmesh.evaluation.metrics import mean_angle
     from normalmesh.integration.uncertainty import UncertaintySummary
     from normalmesh.normals.normal_map import NormalMap
 
-    vertices, coverage, uncertainty = len(surface.vertices), surface.coverage, UncertaintySummary.of(surface)
+    vertices, coverage, uncertainty = len(surface.vertices), surface.coverage, UncertaintySummary.of(written)
     return {
         "vertices": vertices,
         "requested": getattr(surface.decimation, "target", None),

@@ -41,14 +41,16 @@ def height_noise_of(
         (C, 2) degrees and correlation of the noise of these components.
     formulation
     solver
-        The faces of its prior are those of the mesh.
+        The faces of its prior are those of the mesh, and vertices on opposite sides are the same if it repeats.
     """
     of_part = np.empty((int(mesh.components.max()) + 1, 2))
     of_part[mesh.components] = noises[component]
     degrees, correlation = of_part.T
     variances = np.stack([np.radians(degrees) ** 2, shared_pixels(correlation)], axis=1)
     noise = variances[mesh.components[mesh.faces[:, 0]]]
-    deviations = tuple(each.astype(np.float32) for each in mesh_deviations(mesh, unknown, normal_map, noise))
+    twins = None if solver.repeats is None else solver.repeats.wrap(mesh).first_twins
+    found = mesh_deviations(mesh, unknown, normal_map, noise, twins)
+    deviations = tuple(each.astype(np.float32) for each in found)
     if solver.prior is None or solver.points is None:
         held = np.empty(0, np.int32), np.empty((0, 2)), np.empty(0)
         return HeightNoise(degrees, correlation, formulation, *held, *deviations)

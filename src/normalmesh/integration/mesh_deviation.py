@@ -47,7 +47,13 @@ UNFITTED = 0.75
 BLOCK = 8192
 
 
-def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noise: Float) -> tuple[Float, Float]:
+def mesh_deviations(
+    mesh: ScreenMesh,
+    unknown: Float,
+    normal_map: NormalMap,
+    noise: Float,
+    first_twins: NDArray[np.int32] | None = None,
+) -> tuple[Float, Float]:
     """Estimate the standard deviations of the unknown between a mesh and the surface of the normals.
 
     Parameters
@@ -59,6 +65,8 @@ def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noi
         The normals, with their noise.
     noise
         (M, 2) variance of the noise below each face, in rad², and the number of pixels that share it.
+    first_twins
+        (N,) the first vertex that each vertex is the same as, of a mesh that repeats.
 
     Returns
     -------
@@ -79,7 +87,7 @@ def mesh_deviations(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noi
             whole[block], curved[block] = _variances(alone, unknown[corners], normal_map, noise[block])
 
     in_parallel(work, -(-len(whole) // BLOCK), grain=1)
-    at_vertices = _around(mesh, whole + AT_VERTEX * curved)
+    at_vertices = _around(mesh, whole + AT_VERTEX * curved, first_twins)
     return np.sqrt(np.maximum(whole, 0.0)), np.sqrt(np.maximum(at_vertices, 0.0))
 
 
@@ -136,12 +144,15 @@ def _detail(moments: GradientMoments, noise: Float, of_mean: Float) -> Float:
     return np.where(wide, np.maximum(left, 0.0), 0.0)
 
 
-def _around(mesh: ScreenMesh, values: Float) -> Float:
-    """Return the means (N,), weighted by area, over the faces around each vertex of values (M,)."""
-    corners, count = mesh.faces.ravel(), len(mesh.vertices)
+def _around(mesh: ScreenMesh, values: Float, first_twins: NDArray[np.int32] | None) -> Float:
+    """Return the means (N,), weighted by area, over the faces around each vertex, or its twins, of values (M,)."""
+    count = len(mesh.vertices)
+    first = np.arange(count, dtype=np.int32) if first_twins is None else first_twins
+    corners = first[mesh.faces.ravel()]
     areas = np.bincount(corners, np.repeat(mesh.areas, 3), count)
     sums = np.bincount(corners, np.repeat(mesh.areas * values, 3), count)
-    return sums / np.where(areas > 0, areas, 1.0)
+    means: Float = (sums / np.where(areas > 0, areas, 1.0))[first]
+    return means
 
 
 def _trace(matrices: Float) -> Float:

@@ -14,6 +14,7 @@ from normalmesh.integration.noise_propagation import MIN_DOUBLE_AREA, NoisePropa
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.origin import HeightNoise
 from normalmesh.mesh.relief import measured_surface
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import Noise, checked_noise, shared_pixels
 
@@ -119,7 +120,7 @@ def difference_of_heights(
     first, second = (_Point.of(surface, given, name) for given, name in ((a, "a"), (b, "b")))
     value = first.height - second.height
     model, strength = NoisePropagation.of(measured_surface(surface), record), abs(surface.strength)
-    by_mesh = strength * first.mesh_difference(second)
+    by_mesh = strength * first.mesh_difference(second, surface.repeats)
     if not model.determines(first.vertex, second.vertex):
         return HeightDifference(value, math.inf, by_mesh, surface.units)
     variance = model.variance(first.weights - second.weights) if scale.any() else np.zeros(len(scale))
@@ -202,13 +203,14 @@ class _Point:
     mesh_variance: float
     area: float
 
-    def mesh_difference(self, other: _Point) -> float:
+    def mesh_difference(self, other: _Point, repeats: Repeats | None) -> float:
         """Return the standard deviation by the mesh of the difference of heights to another point.
 
         Faces deviate independently. Points that are nearer than about the size of a face deviate by almost the same,
         and their difference by no more than the slope of the deviation allows.
         """
-        squared = float(((self.place - other.place) ** 2).sum())
+        way = self.place - other.place
+        squared = float(((way if repeats is None else repeats.shortest(way)) ** 2).sum())
         steep = (self.mesh_variance / self.area + other.mesh_variance / other.area) / 2
         return math.sqrt(min(self.mesh_variance + other.mesh_variance, _STEEPNESS * squared * steep))
 

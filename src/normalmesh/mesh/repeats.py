@@ -164,6 +164,13 @@ class Repeats:
             folded[:, axis] = np.abs(screen[:, axis] - far / 2)
         return folded
 
+    def shortest(self, way: Float) -> Float:
+        """Return the shortest of the ways (2,) from a point to all copies of another, given one of them."""
+        short = way.copy()
+        for axis, far in self.axes:
+            short[axis] -= far * np.round(short[axis] / far)
+        return short
+
     def __str__(self) -> str:
         names = [name for name, repeats in (("x", self.x), ("y", self.y)) if repeats]
         return f"in {' and '.join(names)}, mean slope of {self.tilt:.2f}° removed"

@@ -142,6 +142,8 @@ def _about_surface(surface: Surface) -> Rows:
         ("Components", count(int(surface.components.max()) + 1)),
         ("Extent", _extent(surface.vertices, surface.units)),
     ]
+    if surface.repeats is not None:
+        rows.append(("Repeats", str(surface.repeats)))
     if surface.flattening is not None:
         rows.append(("Taken away by flattening", f"{surface.flattening}; {BEFORE}"))
     if surface.strength != 1:
