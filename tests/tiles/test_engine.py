@@ -19,12 +19,18 @@ NUMBERS = range(5)
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    """Return two processes of a local cluster."""
+def started():
     pytest.importorskip("distributed")
     with started_workers(2, None, None, 8, None) as found:
         assert isinstance(found, DaskWorkers)
         yield found
+
+
+@pytest.fixture
+def cluster(started):
+    """Return two processes of a local cluster, both of which run: a test before may have killed one."""
+    started._client.wait_for_workers(2, timeout=60)
+    return started
 
 
 @pytest.fixture(params=["process", "cluster"])
