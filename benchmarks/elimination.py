@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
+from normalmesh.pieces.elimination import TiledSystem
+from normalmesh.pieces.elimination_tasks import Arrays
+from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.runtime.threads import limited_threads
 from normalmesh.solvers.sparse_system import PreparedSystem
-from normalmesh.tiles.elimination import TiledSystem
-from normalmesh.tiles.elimination_tasks import Arrays
-from normalmesh.tiles.merge_tree import MergeTree
-from normalmesh.tiles.tile_elements import Elements, Partition
 
 Float = NDArray[np.float64]
 

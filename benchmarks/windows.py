@@ -15,7 +15,7 @@ import tifffile
 from numpy.typing import NDArray
 
 import normalmesh as nm
-from normalmesh.files.windowed_arrays import open_array, pass_windows
+from normalmesh.maps.windowed_arrays import open_array, pass_windows
 
 TILE = 512
 MASKS = ("no mask", "mask with holes")

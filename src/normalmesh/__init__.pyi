@@ -8,19 +8,13 @@ from .evaluation.looks import Looks, measure_looks
 from .evaluation.metrics import Evaluation, evaluate
 from .evaluation.perturbation import add_noise
 from .evaluation.rendering.rendering import render_normal_map
-from .files.depth_maps import read_depth_map
 from .files.height_png import HeightRange, read_height_range
-from .files.heights import from_heights
-from .files.lights import read_lights
-from .files.maps_on_disk import MapOnDisk
-from .files.normal_maps import read_normal_map
-from .files.photometric import PhotometricStereo, photometric_stereo
-from .files.rti import RTI, read_rti
-from .files.rti_model import RTIHeader
 from .integration.mesh_integration import integrate
 from .integration.pixel_integration import integrate_pixels
 from .integration.uncertainty import HeightDifference
 from .jumps.finding import find_jumps
+from .maps.maps_on_disk import MapOnDisk
+from .maps.normal_maps import read_normal_map
 from .mesh.coverage import Coverage
 from .mesh.flattening import Flattening
 from .mesh.jumps import JumpLine, Jumps
@@ -40,6 +34,12 @@ from .normals.normal_map import NormalMap
 from .normals.orthographic import Orthographic
 from .normals.perspective import Perspective
 from .normals.repairs import Repairs
+from .output.depth_maps import read_depth_map
+from .output.heights import from_heights
+from .photometric.lights import read_lights
+from .photometric.photometric import PhotometricStereo, photometric_stereo
+from .photometric.rti import RTI, read_rti
+from .photometric.rti_model import RTIHeader
 from .pictures.plots import plot_density, plot_error, plot_wireframe
 from .reconstruction.estimates import estimate_memory
 from .reconstruction.fitted_prior import FittedPrior, fit_prior

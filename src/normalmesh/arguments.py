@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _has_masked_floats(values: object) -> bool:
     return isinstance(values, np.ma.MaskedArray) and values.dtype.kind == "f"
 
 
-def checked_vectors(values: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
+def checked_vectors(values: ArrayLike, width: int, name: str) -> Float:
     """Return float64 vectors of shape (..., width)."""
     array = checked_array(values, name)
     if array.ndim == 0 or array.shape[-1] != width:
@@ -120,7 +121,7 @@ def checked_vectors(values: ArrayLike, width: int, name: str) -> NDArray[np.floa
     return np.asarray(array, np.float64)
 
 
-def checked_nonzero(mask: ArrayLike, name: str = "mask") -> NDArray[np.bool_]:
+def checked_nonzero(mask: ArrayLike, name: str = "mask") -> Bool:
     """Return the nonzero elements of a mask of booleans or finite numbers."""
     expected = "boolean or finite numbers (nonzero = foreground)"
     array = checked_array(mask, name, expected, "bfiu")

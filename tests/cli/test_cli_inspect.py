@@ -13,7 +13,7 @@ from invocation import SIZE, invoke, medallion, messages, succeed, write_medalli
 from normalmesh import ScreenMesh, read_normal_map
 from normalmesh.evaluation.synthetic import analytic
 from normalmesh.files.encoding import encode_normals
-from normalmesh.files.inspection import MaskStatistics, inspect_file
+from normalmesh.maps.inspection import MaskStatistics, inspect_file
 from normalmesh.normals.noise import closure_error, estimate_noise
 
 

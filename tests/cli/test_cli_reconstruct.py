@@ -253,7 +253,7 @@ def test_unexpected_errors_are_one_line(monkeypatch, tmp_path):
     def broken(*arguments, **options):
         raise KeyError("wheel")
 
-    monkeypatch.setattr("normalmesh.files.inspection.inspect_file", broken)
+    monkeypatch.setattr("normalmesh.maps.inspection.inspect_file", broken)
     result = run("inspect", tmp_path / "a.png")
     assert result.exit_code == 1
     assert result.stderr == "normalmesh: internal error: KeyError: 'wheel'; --debug shows where\n"

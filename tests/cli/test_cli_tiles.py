@@ -5,7 +5,7 @@ import json
 import pytest
 
 from invocation import invoke, succeed, write_medallion
-from normalmesh.tiles.work_folder import WorkFolder
+from normalmesh.engine.work_folder import WorkFolder
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from normalmesh.cli import pages
 from normalmesh.cli.camera_options import CameraChoice
 from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
-from normalmesh.files.tileset import write_tileset
+from normalmesh.output.tileset import write_tileset
 from normalmesh.report import page
 
 

@@ -9,7 +9,7 @@ from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.files.formats import file_format
 from normalmesh.files.images import read_image, read_image_size
 from normalmesh.files.masks import read_mask
-from normalmesh.files.textures import colour_image
+from normalmesh.output.textures import colour_image
 
 SUFFIXES = {"tga": "TGA", "bmp": "BMP", "webp": "WebP"}
 

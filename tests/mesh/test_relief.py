@@ -16,8 +16,8 @@ from normalmesh import (
     from_heights,
     reconstruct,
 )
-from normalmesh.files.normal_texture import normal_texture, tangent_frames
 from normalmesh.mesh.relief import normals_of_relief
+from normalmesh.output.normal_texture import normal_texture, tangent_frames
 from normalmesh.pictures.preview import _Panels
 from normalmesh.report.page import surface_page
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from normalmesh import NormalMeshError, Orthographic, Perspective, ScreenMesh, Solid, Surface
-from normalmesh.files.mesh_reading import read_parts
-from normalmesh.files.three_mf import MODEL, encode_3mf
+from normalmesh.output.mesh_reading import read_parts
+from normalmesh.output.three_mf import MODEL, encode_3mf
 
 masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 6), st.integers(1, 6))).filter(np.any)
 

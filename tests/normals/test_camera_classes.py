@@ -12,8 +12,8 @@ import pytest
 import normalmesh as nm
 from normalmesh.evaluation.rendering.rendering import cast
 from normalmesh.evaluation.synthetic.analytic import sphere, waves
-from normalmesh.files.mesh_formats import WRITTEN_SUFFIXES
 from normalmesh.normals.camera import CentralCamera, ParallelCamera
+from normalmesh.output.mesh_formats import WRITTEN_SUFFIXES
 
 SHAPE = (48, 56)
 PACKAGE = Path(nm.__file__).parent

@@ -42,7 +42,7 @@ def test_the_same_surface_on_a_cluster(normal_map, surface, tmp_path):
 
 def opened_map(normal_map, folder):
     """Return the same map on disk."""
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.maps_on_disk import MapOnDisk
 
     return MapOnDisk.of(normal_map, folder / "map")
 

@@ -38,14 +38,14 @@ from normalmesh import (
     read_rti,
 )
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.files.cameras import read_camera_matrix
-from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.height_png import height_png_files, range_of_camera, read_height_range
-from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
-from normalmesh.files.mesh_writing import colour_image
-from normalmesh.files.photographs import photographs
-from normalmesh.files.priors import read_control_points
+from normalmesh.maps.cameras import read_camera_matrix
+from normalmesh.maps.inspection import inspect_file
+from normalmesh.maps.priors import read_control_points
+from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.mesh_writing import colour_image
+from normalmesh.photometric.photographs import photographs
 
 
 def opened_as_read(path: Path) -> None:

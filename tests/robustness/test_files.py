@@ -26,15 +26,15 @@ from mat_files import mat_array, mat_element, mat_file
 from normal_map_files import corner_mask, dome, encode, layer, with_alpha, write_exr
 from normalmesh import NormalMeshError, read_lights
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
-from normalmesh.files.cameras import read_camera_matrix
-from normalmesh.files.decoding import decode
-from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.masks import read_mask
-from normalmesh.files.mesh_conversion import convert_mesh
-from normalmesh.files.normal_maps import chosen_mask, read_stored
-from normalmesh.files.photographs import photographs
-from normalmesh.files.priors import read_control_points
-from normalmesh.files.textures import colour_image
+from normalmesh.maps.cameras import read_camera_matrix
+from normalmesh.maps.decoding import decode
+from normalmesh.maps.normal_maps import chosen_mask, read_stored
+from normalmesh.maps.priors import read_control_points
+from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.mesh_conversion import convert_mesh
+from normalmesh.output.textures import colour_image
+from normalmesh.photometric.photographs import photographs
 
 #: Number of damaged copies of each file, besides truncated ones.
 MUTATIONS = 40

@@ -24,9 +24,9 @@ from normalmesh import (
     reconstruct_within,
 )
 from normalmesh.errors import ShortfallWarning
-from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
-from normalmesh.files.textures import colour_image
+from normalmesh.maps.inspection import inspect_file
+from normalmesh.output.textures import colour_image
 
 LENGTH, WIDTH = 257, 256
 

@@ -114,7 +114,7 @@ COMMANDS = {
         "reconstruct map64.png -o out.png --lod 9%,5% -q",
         ["out.lod0.json", "out.lod0.png"],
     ),
-    "inspect": ("normalmesh.files.inspection:inspect_file@1", "inspect map64.png", []),
+    "inspect": ("normalmesh.maps.inspection:inspect_file@1", "inspect map64.png", []),
     "convert": ("os:fsync@1", "convert mesh.ply out.ply", []),
     "bench": ("os:fsync@1", "bench accuracy --size 32 -o bench", []),
     "serving": ("normalmesh.report.page_server:PageServer.serve_forever@1", "view mesh.ply --no-browser", []),

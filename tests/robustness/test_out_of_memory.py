@@ -36,10 +36,10 @@ def exhausted(*_: object, **__: object) -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        "normalmesh.files.normal_maps.NormalMap",
+        "normalmesh.maps.normal_maps.NormalMap",
         "normalmesh.reconstruction.pipeline.decimate_with",
         "normalmesh.reconstruction.pipeline.integrate_with",
-        "normalmesh.files.mesh_writing.write_atomically",
+        "normalmesh.output.mesh_writing.write_atomically",
     ],
 )
 def test_commands_report_it_on_one_line(source: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:

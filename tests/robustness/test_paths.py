@@ -20,8 +20,8 @@ from normal_map_files import dome, layer, write_exr
 from normalmesh import Surface, reconstruct
 from normalmesh.errors import escaped, path_text
 from normalmesh.files.file_names import plain_stem
-from normalmesh.files.mesh_conversion import convert_mesh
-from normalmesh.files.normal_maps import read_stored
+from normalmesh.maps.normal_maps import read_stored
+from normalmesh.output.mesh_conversion import convert_mesh
 
 STEMS = {
     "spaces": "two words ",

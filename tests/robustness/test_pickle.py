@@ -16,10 +16,10 @@ from invocation import invoke, write_medallion
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.evaluation.synthetic.height_maps import relief
-from normalmesh.files.cameras import read_camera_matrix
-from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.masks import read_mask
-from normalmesh.files.mesh_conversion import convert_mesh
+from normalmesh.maps.cameras import read_camera_matrix
+from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.mesh_conversion import convert_mesh
 
 
 class Payload:
@@ -108,7 +108,7 @@ def test_no_module_loads_pickles() -> None:
     """
     root = Path(normalmesh.__file__).parent
     readers = 0
-    own = ("runtime/kernel_cache.py", "tiles/shared_value.py", "tiles/shared_arguments.py")
+    own = ("runtime/kernel_cache.py", "engine/shared_value.py", "engine/shared_arguments.py")
     for file in set(root.rglob("*.py")) - {root / name for name in own}:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Import):

@@ -23,12 +23,12 @@ from normal_map_files import dome, encode, layer, write_exr, write_png
 from normalmesh import NormalMeshError, read_normal_map
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files import size_limits
-from normalmesh.files.depth_maps import read_depth_map
-from normalmesh.files.inspection import inspect_file
 from normalmesh.files.masks import read_mask
-from normalmesh.files.normal_maps import read_size, read_stored
-from normalmesh.files.photographs import photographs
-from normalmesh.files.textures import colour_image
+from normalmesh.maps.inspection import inspect_file
+from normalmesh.maps.normal_maps import read_size, read_stored
+from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.textures import colour_image
+from normalmesh.photometric.photographs import photographs
 
 HUGE = 10**6
 
@@ -166,7 +166,7 @@ def test_images_larger_than_memory_are_refused(tmp_path: Path, monkeypatch: pyte
     else:
         path.write_bytes(large(tmp_path)[suffix])
     # Finding the encoding would read the whole file first.
-    monkeypatch.setattr("normalmesh.files.decoding.find_encoding", lambda *_: None)
+    monkeypatch.setattr("normalmesh.maps.decoding.find_encoding", lambda *_: None)
     with pytest.raises(NormalMeshError, match=r"takes .* GB of memory to read but 1.0 GB are available"):
         read_normal_map(path)
 

@@ -20,9 +20,7 @@ from normalmesh.cli.shared_options import max_pixels_option
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text, path_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from normalmesh.array_types import Float
     from normalmesh.normals.camera import Camera
 
 #: Share of the vertices that may lie outside the image without a warning.
@@ -67,7 +65,7 @@ def convert(
     """
     from normalmesh.files.atomic import check_targets
     from normalmesh.files.height_png import depth_companions
-    from normalmesh.files.mesh_formats import companions_of
+    from normalmesh.output.mesh_formats import companions_of
 
     choice = CameraChoice(camera, focal_px, fov, pixel_size)
     from_mesh, to_mesh = _kinds(source, target)
@@ -93,7 +91,7 @@ def convert(
 def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
     """Return whether the source is a mesh and whether the target is one; raise if the target cannot be written."""
     from normalmesh.files.encoding import DEPTH_SUFFIXES
-    from normalmesh.files.mesh_formats import MESH_SUFFIXES, WRITTEN_SUFFIXES
+    from normalmesh.output.mesh_formats import MESH_SUFFIXES, WRITTEN_SUFFIXES
 
     from_mesh, suffix = source.suffix.lower() in MESH_SUFFIXES, target.suffix.lower()
     if suffix not in (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES):
@@ -107,7 +105,7 @@ def _kinds(source: Path, target: Path) -> tuple[bool, bool]:
 
 
 def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
-    from normalmesh.files.mesh_conversion import convert_mesh
+    from normalmesh.output.mesh_conversion import convert_mesh
 
     mesh = convert_mesh(source, target)
     return {"vertices": len(mesh.vertices), "faces": len(mesh.faces)}
@@ -115,7 +113,7 @@ def _convert_mesh(source: Path, target: Path) -> dict[str, Any]:
 
 def _view(normals: Path | None, size: tuple[int, int] | None, choice: CameraChoice) -> tuple[Camera, tuple[int, int]]:
     """Return the camera, and the rows and columns of the depth map."""
-    from normalmesh.files.normal_maps import own_camera, read_size
+    from normalmesh.maps.normal_maps import own_camera, read_size
 
     if normals is not None:
         size = read_size(normals)
@@ -131,8 +129,8 @@ def _convert_depth(source: Path, target: Path, view: tuple[Camera, tuple[int, in
     import numpy as np
 
     from normalmesh.files.atomic import write_atomically
-    from normalmesh.files.depth_maps import read_depth_map
     from normalmesh.files.height_png import depth_files, range_of_camera, read_height_range
+    from normalmesh.output.depth_maps import read_depth_map
 
     depth = read_depth_map(source) if view is None else _rendered_depth(source, *view)
     about = read_height_range(source) if view is None else range_of_camera(view[0], None)
@@ -160,7 +158,7 @@ def _report(figures: dict[str, Any], target: Path) -> None:
     print_field("wrote", path_text(target))
 
 
-def _rendered_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> NDArray[np.float64]:
+def _rendered_depth(source: Path, camera: Camera, shape: tuple[int, int]) -> Float:
     import numpy as np
 
     from normalmesh.evaluation.rendering.rendering import cast, share_outside

@@ -13,9 +13,7 @@ from normalmesh.cli.shared_options import compression as compression_share
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from normalmesh.array_types import UInt8
     from normalmesh.evaluation.synthetic.medallion import Medallion
     from normalmesh.mesh.surface import Surface
 
@@ -82,7 +80,7 @@ def demo(output: Path, size: int, compression: float) -> None:
     print_text(f"open {first} first, then {then} in a glTF viewer")
 
 
-def _report(surface: Surface, truth: Medallion) -> NDArray[np.uint8]:
+def _report(surface: Surface, truth: Medallion) -> UInt8:
     """Print the figures of the run, and return a heat map of the height error up to one pixel."""
     import numpy as np
 

@@ -18,9 +18,7 @@ from normalmesh.errors import path_text
 from normalmesh.runtime.progress_bar import duration_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from normalmesh.array_types import Bool
     from normalmesh.cli.tile_options import Tiling
 
 #: Number of pixels up to which a file is decoded to count its foreground, which takes 17 bytes per pixel.
@@ -111,12 +109,12 @@ def _estimate(task: Task, settings: Settings) -> tuple[list[str], dict[str, Any]
     return lines, content
 
 
-def _foreground(task: Task, settings: Settings) -> tuple[NDArray[np.bool_], bool]:
+def _foreground(task: Task, settings: Settings) -> tuple[Bool, bool]:
     """Return the foreground (H, W) of the map of a task, and whether it is known."""
     import numpy as np
 
-    from normalmesh.files.normal_maps import read_foreground
-    from normalmesh.files.windowed_arrays import open_array
+    from normalmesh.maps.normal_maps import read_foreground
+    from normalmesh.maps.windowed_arrays import open_array
 
     if settings.tiling is not None and task.source.is_dir():
         return np.broadcast_to(np.bool_(True), open_array(task.source).size), False
@@ -124,7 +122,7 @@ def _foreground(task: Task, settings: Settings) -> tuple[NDArray[np.bool_], bool
 
 
 def _tiled(
-    task: Task, settings: Settings, tiling: Tiling, foreground: NDArray[np.bool_], known: bool
+    task: Task, settings: Settings, tiling: Tiling, foreground: Bool, known: bool
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the estimate of a reconstruction in tiles."""
     from normalmesh.runtime.memory import available_memory, bytes_text

@@ -18,9 +18,7 @@ from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from normalmesh.array_types import Float
     from normalmesh.evaluation.cases import Case
     from normalmesh.evaluation.looks import Looks
     from normalmesh.evaluation.metrics import Evaluation
@@ -141,7 +139,7 @@ def _with_truth(case: Case, truth: Path | None, sign: float, model: str | None, 
 
     import numpy as np
 
-    from normalmesh.files.depth_maps import read_depth_map
+    from normalmesh.output.depth_maps import read_depth_map
 
     if truth is not None:
         case = replace(case, depth=sign * read_depth_map(truth))
@@ -206,7 +204,7 @@ def _write_error_map(path: Path, found: Evaluation, scale: float | None, console
     from normalmesh.pictures.panels import heat
 
     has_depth = bool(np.isfinite(found.depth_error).any())
-    errors: NDArray[np.float64] = np.abs(found.depth_error) if has_depth else found.angles
+    errors: Float = np.abs(found.depth_error) if has_depth else found.angles
     end = scale or float(np.nanquantile(errors, 0.99)) or 1.0
     write_atomically({path: encode_picture(path, heat(errors, end))})
     unit = f" {found.units}" if has_depth else "°"

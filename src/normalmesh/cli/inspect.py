@@ -18,7 +18,7 @@ from normalmesh.cli.shared_options import max_pixels_option, reading_options
 from normalmesh.errors import NormalMeshError, count_text, path_text
 
 if TYPE_CHECKING:
-    from normalmesh.files.inspection import Inspection
+    from normalmesh.maps.inspection import Inspection
     from normalmesh.reconstruction.estimates import Estimate
 
 
@@ -36,7 +36,7 @@ def inspect(
 
     A file that cannot be read does not stop the others, but the exit status is then 1.
     """
-    from normalmesh.files.inspection import inspect_file
+    from normalmesh.maps.inspection import inspect_file
 
     failed = False
     reading, console = MapReading(**options), Console()

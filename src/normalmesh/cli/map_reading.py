@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from normalmesh.cli.camera_options import CameraChoice
 
 if TYPE_CHECKING:
-    from normalmesh.files.alpha import Alpha
+    from normalmesh.maps.alpha import Alpha
     from normalmesh.normals.normal_map import NormalMap
 
 
@@ -30,6 +30,6 @@ class MapReading:
 
     def normal_map(self, file: Path, view: CameraChoice) -> NormalMap:
         """Read the normal map of a file, with a camera that may also come from other options."""
-        from normalmesh.files.normal_maps import read_normal_map
+        from normalmesh.maps.normal_maps import read_normal_map
 
         return read_normal_map(file, self.mask, view.argument(file), self.convention, alpha=self.alpha)

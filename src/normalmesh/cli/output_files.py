@@ -15,10 +15,8 @@ from normalmesh.cli.settings import Settings
 from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.array_types import UInt8
+    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
@@ -46,7 +44,7 @@ def reject_clashes(tasks: Sequence[Task], settings: Settings) -> None:
 
 def _reject_files_among_tiles(task: Task, settings: Settings) -> None:
     """Raise an error if a file would be written to a folder of 3D Tiles, which has only them."""
-    from normalmesh.files.tileset import TILESET
+    from normalmesh.output.tileset import TILESET
 
     tilesets = [output.parent for output in task.outputs if output.name == TILESET]
     folders = {Path(os.path.realpath(folder)): folder for folder in tilesets}
@@ -63,7 +61,7 @@ def _reject_files_among_tiles(task: Task, settings: Settings) -> None:
 def check_targets(task: Task, settings: Settings) -> None:
     """Raise an error if an output file of a task cannot be written, before the reconstruction starts."""
     from normalmesh.files.encoding import DEPTH_SUFFIXES, checked_suffix
-    from normalmesh.files.mesh_writing import check_surface_target
+    from normalmesh.output.mesh_writing import check_surface_target
 
     check_formats(task, settings)
     for folder in task.folders:
@@ -86,10 +84,10 @@ def check_formats(task: Task, settings: Settings) -> None:
 def _check_format(output: Path, settings: Settings) -> None:
     """Raise an error if an output cannot be written in its format."""
     from normalmesh.files.encoding import DEPTH_SUFFIXES
-    from normalmesh.files.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, written_format
-    from normalmesh.files.solid_writing import check_solid_suffix
-    from normalmesh.files.three_mf import THREE_MF
-    from normalmesh.files.tileset import TILESET
+    from normalmesh.output.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, written_format
+    from normalmesh.output.solid_writing import check_solid_suffix
+    from normalmesh.output.three_mf import THREE_MF
+    from normalmesh.output.tileset import TILESET
 
     if settings.solid is not None:
         if _is_depth(output):
@@ -114,7 +112,7 @@ def _check_format(output: Path, settings: Settings) -> None:
 
 def _check_texture(task: Task) -> None:
     """Raise an error if there is a texture, but no output can hold it."""
-    from normalmesh.files.mesh_formats import written_format
+    from normalmesh.output.mesh_formats import written_format
 
     if task.texture is not None and not any(map(_holds_colours, task.outputs)):
         path = task.output
@@ -125,7 +123,7 @@ def _check_texture(task: Task) -> None:
 
 
 def _holds_colours(path: Path) -> bool:
-    from normalmesh.files.mesh_formats import written_format
+    from normalmesh.output.mesh_formats import written_format
 
     return not _is_depth(path) and written_format(path).holds_colours
 
@@ -145,7 +143,7 @@ def _inputs(task: Task, settings: Settings) -> list[Path | str | None]:
 def _all_targets(task: Task, settings: Settings) -> list[Path]:
     """Return all files that a task writes, with those beside its meshes and heights."""
     from normalmesh.files.height_png import depth_companions
-    from normalmesh.files.mesh_formats import companions_of
+    from normalmesh.output.mesh_formats import companions_of
 
     results = [path for output in task.outputs for path in _levels(output, settings)]
     results += [] if task.depth is None else [task.depth]
@@ -166,7 +164,7 @@ def _levels(output: Path, settings: Settings) -> list[Path]:
 
 def _pictures(task: Task, settings: Settings) -> dict[str, Path]:
     """Return the picture of jumps, the preview and the report, which are beside a folder of 3D Tiles."""
-    from normalmesh.files.tileset import TILESET
+    from normalmesh.output.tileset import TILESET
 
     beside = task.output.parent if task.output.name == TILESET else task.output
     pictures = {} if task.jumps is None else {"jumps": task.jumps}
@@ -239,7 +237,7 @@ def _write_pictures(
 
 def _write_mesh(path: Path, surface: Surface, task: Task, normal_map: NormalMap | None, settings: Settings) -> None:
     """Write a surface as a mesh, with the normals of the map if the format holds them."""
-    from normalmesh.files.mesh_formats import written_format
+    from normalmesh.output.mesh_formats import written_format
 
     mesh_format = written_format(path)
     surface.save(
@@ -251,7 +249,7 @@ def _write_mesh(path: Path, surface: Surface, task: Task, normal_map: NormalMap 
     )
 
 
-def _write_picture(path: Path, image: NDArray[np.uint8]) -> None:
+def _write_picture(path: Path, image: UInt8) -> None:
     from normalmesh.files.atomic import write_atomically
     from normalmesh.files.encoding import encode_png
 

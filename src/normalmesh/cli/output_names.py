@@ -35,7 +35,7 @@ class OutputName:
 
     def __post_init__(self) -> None:
         from normalmesh.files.encoding import DEPTH_SUFFIXES
-        from normalmesh.files.solid_writing import SOLID_SUFFIXES
+        from normalmesh.output.solid_writing import SOLID_SUFFIXES
 
         if not self.text:
             raise click.UsageError("the name after -o is empty")
@@ -59,7 +59,7 @@ class OutputName:
 
     def path(self, source: Path, suffix: str = ".glb") -> tuple[Path, Path | None]:
         """Return the output of an input, with this suffix in a folder, and the folder to be created for it, if any."""
-        from normalmesh.files.tileset import TILESET
+        from normalmesh.output.tileset import TILESET
 
         text = self.text.replace(STEM, source.stem)
         path = Path(text)
@@ -74,6 +74,6 @@ class OutputName:
 
     def _is_tileset(self, text: str) -> bool:
         """Check whether a name is a folder of 3D Tiles: it ends with a separator, or has them now."""
-        from normalmesh.files.tileset import is_tileset_folder
+        from normalmesh.output.tileset import is_tileset_folder
 
         return self._ends_with_separator or is_tileset_folder(Path(text))

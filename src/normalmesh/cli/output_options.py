@@ -12,9 +12,9 @@ from normalmesh.cli.number_types import Positive, number_or_percentage
 if TYPE_CHECKING:
     from normalmesh.cli.inputs import Task
     from normalmesh.cli.settings import Settings
-    from normalmesh.files.glb_placement import Scale
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.normals.normal_map import NormalMap
+    from normalmesh.output.glb_placement import Scale
 
 
 def glb_scale(value: str) -> Scale:

@@ -12,9 +12,7 @@ from normalmesh.cli.map_reading import MapReading
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from normalmesh.array_types import Float
     from normalmesh.evaluation.rendering.triangle_model import TriangleModel
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
@@ -51,8 +49,8 @@ def page_of(file: Path, reading: MapReading, view: CameraChoice, console: Consol
 def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, console: Console) -> bytes:
     """Return the page of a mesh, heights or 3D Tiles with comparisons with the normal map that they came from."""
     from normalmesh.evaluation.metrics import surface_seen
-    from normalmesh.files.depth_maps import read_depth_map
     from normalmesh.mesh.height_grid import grid_surface
+    from normalmesh.output.depth_maps import read_depth_map
     from normalmesh.report.page import surface_page
 
     messages: list[str] = []
@@ -94,9 +92,9 @@ def _model(file: Path) -> TriangleModel | None:
     """Return the model of a mesh file or of 3D Tiles; None if the file is something else."""
     from normalmesh.evaluation.rendering.triangle_model import TriangleModel
     from normalmesh.files.formats import file_format
-    from normalmesh.files.mesh_formats import MESH_SUFFIXES
-    from normalmesh.files.tileset import TILESET
-    from normalmesh.files.tileset_reading import read_tileset
+    from normalmesh.output.mesh_formats import MESH_SUFFIXES
+    from normalmesh.output.tileset import TILESET
+    from normalmesh.output.tileset_reading import read_tileset
     from normalmesh.report.page import MAX_FACES
 
     if file.is_dir() or file.name == TILESET:
@@ -108,10 +106,10 @@ def _model(file: Path) -> TriangleModel | None:
     return TriangleModel.of(file) if file.suffix.lower() in MESH_SUFFIXES else None
 
 
-def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> NormalMap | NDArray[np.float64]:
+def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> NormalMap | Float:
     """Return the normal map of a file, or its heights (H, W) if it has one number for each pixel."""
-    from normalmesh.files.depth_maps import read_depth_map
     from normalmesh.files.height_png import stored_range
+    from normalmesh.output.depth_maps import read_depth_map
 
     if stored_range(file) is None:
         try:
@@ -128,7 +126,7 @@ def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> Norm
 
 def _holds_normals(file: Path) -> bool:
     """Check whether a file has the channels of normals, whatever is wrong with them or with the options."""
-    from normalmesh.files.normal_maps import read_stored
+    from normalmesh.maps.normal_maps import read_stored
 
     try:
         read_stored(file)
@@ -137,7 +135,7 @@ def _holds_normals(file: Path) -> bool:
     return True
 
 
-def _height_surface(file: Path, heights: NDArray[np.float64], view: CameraChoice) -> Surface:
+def _height_surface(file: Path, heights: Float, view: CameraChoice) -> Surface:
     """Return the surface of heights (H, W), seen by the camera of the options or of their description."""
     from normalmesh.files.height_png import read_height_range, stored_range
     from normalmesh.mesh.height_grid import grid_surface

@@ -15,7 +15,7 @@ from normalmesh.errors import path_text
 
 if TYPE_CHECKING:
     from normalmesh.files.atomic import Files
-    from normalmesh.files.photometric import PhotometricStereo
+    from normalmesh.photometric.photometric import PhotometricStereo
 
 SHARE = click.FloatRange(0, 1, max_open=True)
 
@@ -63,10 +63,10 @@ def photometric(
     each photograph gets the light with its name. Otherwise lights are in the order of the photographs, which is natural
     order (1, 2, 10) for a folder, a pattern, and files in the order of the alphabet, as the shell gives them.
     """
-    from normalmesh.files.albedo import ALBEDO_SUFFIXES
     from normalmesh.files.atomic import check_targets, write_atomically
     from normalmesh.files.encoding import NORMALS_SUFFIXES, checked_suffix
-    from normalmesh.files.photometric import photometric_stereo
+    from normalmesh.photometric.albedo import ALBEDO_SUFFIXES
+    from normalmesh.photometric.photometric import photometric_stereo
 
     checked_suffix(output, NORMALS_SUFFIXES, "normals")
     if albedo is not None:
@@ -84,7 +84,7 @@ def photometric(
 
 def _in_order(names: tuple[str, ...]) -> str | list[str]:
     """Return a folder or pattern as it is, and files in natural order if the shell has sorted them."""
-    from normalmesh.files.photograph_names import natural_key
+    from normalmesh.photometric.photograph_names import natural_key
 
     if len(names) == 1:
         return names[0]
@@ -94,8 +94,8 @@ def _in_order(names: tuple[str, ...]) -> str | list[str]:
 
 def _files(found: PhotometricStereo, output: Path, albedo: Path | None) -> Files:
     """Return the content of each output file, the normals last."""
-    from normalmesh.files.albedo import encode_albedo
     from normalmesh.files.encoding import encode_normals
+    from normalmesh.photometric.albedo import encode_albedo
 
     files: Files = {} if albedo is None else {albedo: encode_albedo(albedo, found.albedo)}
     files[output] = encode_normals(output, found.normal_map.normals, found.normal_map.mask)

@@ -62,7 +62,7 @@ def report(
 
 def _beside(file: Path) -> Path:
     """Return the report beside a file or a folder of 3D Tiles."""
-    from normalmesh.files.tileset import TILESET
+    from normalmesh.output.tileset import TILESET
 
     place = file.parent if file.name == TILESET else file
     return place.with_suffix(".html") if place.name not in ("", "..") else Path("report.html")

@@ -12,7 +12,7 @@ from normalmesh.cli.printing import PrintedTable, field_text, json_text
 from normalmesh.errors import count_text, path_text
 
 if TYPE_CHECKING:
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.mesh.solid import Solid
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap

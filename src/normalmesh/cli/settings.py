@@ -14,15 +14,15 @@ from normalmesh.cli.print_options import reject_print_conflicts
 if TYPE_CHECKING:
     from normalmesh.cli.tile_options import Tiling
     from normalmesh.decimation.mask_counts import MaskCounts
-    from normalmesh.files.alpha import Alpha
-    from normalmesh.files.glb_placement import Scale
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.alpha import Alpha
+    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.mesh.lengths import Length
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
+    from normalmesh.output.glb_placement import Scale
+    from normalmesh.pieces.tiled_estimate import TiledEstimate
     from normalmesh.reconstruction.estimates import Estimate
     from normalmesh.runtime.monitor import OnProgress
-    from normalmesh.tiles.tiled_estimate import TiledEstimate
 
 #: Options that choose the resolution, of which at most one may be given.
 RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
@@ -91,7 +91,7 @@ class Settings:
 
     def units_of(self, normal_map: NormalMap | MapOnDisk) -> str:
         """Return the unit of length of the surface of a map, whose file may hold its camera or its unit."""
-        from normalmesh.files.maps_on_disk import MapOnDisk
+        from normalmesh.maps.maps_on_disk import MapOnDisk
 
         if isinstance(normal_map, MapOnDisk) and normal_map.georeference:
             return normal_map.units
@@ -126,8 +126,8 @@ class Settings:
     def tiled_estimate(self, shape: tuple[int, int], foreground: int) -> TiledEstimate:
         """Return what a reconstruction in tiles takes."""
         from normalmesh.decimation.stopping import StoppingRule
+        from normalmesh.pieces.tiled_estimate import TiledEstimate
         from normalmesh.reconstruction.tiled_reconstruction import checked_tile
-        from normalmesh.tiles.tiled_estimate import TiledEstimate
 
         assert self.tiling is not None
         side = checked_tile(self.tiling.side, "--tile-size")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from normalmesh.cli.console import Console
     from normalmesh.cli.inputs import Task
     from normalmesh.cli.settings import Settings
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.normals.normal_map import NormalMap
-    from normalmesh.tiles.tiled_estimate import TiledEstimate
+    from normalmesh.pieces.tiled_estimate import TiledEstimate
 
 #: Default side of a tile in pixels.
 TILE = 4096
@@ -48,8 +48,8 @@ def tiling_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def open_normal_map(task: Task, settings: Settings) -> NormalMap | MapOnDisk:
     """Return the normal map of a task: in tiles, one that stays on disk, if its format can be read in windows."""
-    from normalmesh.files.normal_maps import read_normal_map
-    from normalmesh.files.windowed_arrays import can_be_opened
+    from normalmesh.maps.normal_maps import read_normal_map
+    from normalmesh.maps.windowed_arrays import can_be_opened
     from normalmesh.normals.normal_map import NormalMap
 
     stays = settings.tiling is not None and can_be_opened(task.source)
@@ -84,7 +84,7 @@ class Tiling:
 
     def folder(self, output: Path) -> Path:
         """Return the work folder for an output."""
-        from normalmesh.files.tileset import TILESET
+        from normalmesh.output.tileset import TILESET
 
         if self.work is not None:
             return Path(self.work)
@@ -104,7 +104,7 @@ class Tiling:
     @contextmanager
     def work_kept(self, output: Path, console: Console) -> Iterator[None]:
         """Remove the work folder at the end, unless it is to be kept; after an error or a signal, say where it is."""
-        from normalmesh.tiles.work_folder import holds_results, remove_work
+        from normalmesh.engine.work_folder import holds_results, remove_work
 
         folder = self.folder(output)
         is_new = not folder.exists()

@@ -12,8 +12,8 @@ data, and threads can work on all of them at once.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.decimation._edge_collapse import best_position, collapse_to, edge_on_boundary, may_collapse
 from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours, turn, vertex_at
 from normalmesh.mesh._topology import next_corner
@@ -33,9 +33,9 @@ class QueueArrays(NamedTuple):
         A work array, zero at the start of a sweep.
     """
 
-    stamp: NDArray[np.int32]
-    bounds: NDArray[np.float64]
-    mark: NDArray[np.int32]
+    stamp: Int32
+    bounds: Float
+    mark: Int32
 
 
 class Tiles(NamedTuple):
@@ -58,9 +58,9 @@ class Tiles(NamedTuple):
     """
 
     first: int
-    starts: NDArray[np.int64]
-    members: NDArray[np.int32]
-    tile_of: NDArray[np.int32]
+    starts: Int
+    members: Int32
+    tile_of: Int32
     left: float
     top: float
     side: float
@@ -83,17 +83,17 @@ class Sweep(NamedTuple):
     """
 
     limit: float
-    most: NDArray[np.int64]
+    most: Int
     clock: int
-    collapses: NDArray[np.int64]
-    costs: NDArray[np.float64]
+    collapses: Int
+    costs: Float
 
 
 class Tile(NamedTuple):
     """One tile: its number, the tile of each vertex, and its square. Number −1 is the whole mesh."""
 
     number: int
-    tile_of: NDArray[np.int32]
+    tile_of: Int32
     left: float
     top: float
     side: float

@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.decimation._quadrics import BU, BV, CONSTANT, QUADRIC, UU, UV, VV
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, boundary_neighbours, collapse_edge, vertex_at
 from normalmesh.mesh._outline import change_outline, near_outline, nearest_point
@@ -30,8 +30,8 @@ class CostArrays(NamedTuple):
         Whether new vertices may leave the edge for the best point of the plane.
     """
 
-    quadrics: NDArray[np.float64]
-    mask: NDArray[np.bool_]
+    quadrics: Float
+    mask: Bool
     in_plane: bool
 
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.decimation._quadrics import face_record, record_of, store_record
 from normalmesh.mesh._closed_mesh import LOCKED, are_neighbours, flip_edge, vertex_at
 from normalmesh.mesh._face_pixels import LIST_SIZE
@@ -28,8 +28,8 @@ class JudgedFlips(NamedTuple):
         Whether these would not reverse the flip.
     """
 
-    records: NDArray[np.float64]
-    lasts: NDArray[np.bool_]
+    records: Float
+    lasts: Bool
 
 
 @inner(forceinline=True)

@@ -11,8 +11,8 @@ to go with it: so the corners above any level of cost make a mesh without gaps.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float32, Int32
 from normalmesh.mesh._topology import vertices_at
 from normalmesh.normals._camera import to_viewer
 from normalmesh.normals.camera import CameraArrays
@@ -58,8 +58,8 @@ class Foreground(NamedTuple):
         λ, which is added to the deviations.
     """
 
-    normals: NDArray[np.float32]
-    kept: NDArray[np.bool_]
+    normals: Float32
+    kept: Bool
     top: int
     left: int
     place: tuple[int, int]
@@ -84,12 +84,12 @@ class Corners(NamedTuple):
         Number of the first vertex at each corner that stays.
     """
 
-    errors: NDArray[np.float32]
+    errors: Float32
     level: np.float32
-    mask: NDArray[np.bool_]
+    mask: Bool
     top: int
     left: int
-    first_vertex: NDArray[np.int32]
+    first_vertex: Int32
 
 
 @inner

@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int
 from normalmesh.mesh._closed_mesh import collapse_edge, turn, vertex_at
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.mesh._topology import next_corner, previous_corner
@@ -35,10 +35,10 @@ class Lines(NamedTuple):
     be, and ``kept`` (K,) those that should stay.
     """
 
-    starts: NDArray[np.int64]
-    vertices: NDArray[np.int64]
-    smooth: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    starts: Int
+    vertices: Int
+    smooth: Float
+    kept: Bool
 
 
 @kernel

@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.decimation._collapse import sift_down
 from normalmesh.decimation._edge_collapse import edge_on_boundary
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, collapse_edge, turn, vertex_at
@@ -42,9 +42,9 @@ class SpaceArrays(NamedTuple):
         A work array, zero at the start.
     """
 
-    points: NDArray[np.float64]
-    quadrics: NDArray[np.float64]
-    mark: NDArray[np.int32]
+    points: Float
+    quadrics: Float
+    mark: Int32
 
 
 @inner

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation import _collapse
 from normalmesh.decimation._collapse import QueueArrays, Sweep, Tiles
 from normalmesh.decimation._edge_collapse import CostArrays
@@ -149,8 +149,8 @@ class Collapser:
     def __init__(
         self,
         mesh: ClosedMesh,
-        mask: NDArray[np.bool_],
-        quadrics: NDArray[np.float64],
+        mask: Bool,
+        quadrics: Float,
         in_plane: bool,
         progress: Callable[[int], None] | None = None,
     ) -> None:
@@ -221,7 +221,7 @@ class Collapser:
             self._collapse(tiles._replace(first=first, starts=part), most, mark, level)
         self.clock += int(starts[wide * high])
 
-    def _collapse(self, tiles: Tiles, most: NDArray[np.int64], mark: NDArray[np.int32], limit: float) -> int:
+    def _collapse(self, tiles: Tiles, most: Int, mark: Int32, limit: float) -> int:
         """Collapse at most ``most`` (T,) edges in each tile; return the number of collapses."""
         sweep = Sweep(limit, most, self.clock, np.zeros(len(most), np.int64), np.zeros(len(most)))
         queue = QueueArrays(self.stamp, self.bounds, mark)

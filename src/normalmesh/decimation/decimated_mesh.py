@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_array, checked_instance
+from normalmesh.array_types import Bool, Int32
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh._closed_mesh import LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -31,9 +31,9 @@ class DecimatedMesh(ScreenMesh):
         Directions in which the mesh repeats: vertices on opposite sides have the same places.
     """
 
-    locked: NDArray[np.bool_]
+    locked: Bool
     report: Decimation
-    seams: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    seams: Int32 = field(default_factory=lambda: np.empty((0, 2), np.int32))
     repeats: Repeats | None = None
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class DecimatedMesh(ScreenMesh):
         checked_instance(self.report, Decimation, "report")
 
     @classmethod
-    def from_closed(cls, mesh: ClosedMesh, report: Decimation, seams: NDArray[np.int32]) -> DecimatedMesh:
+    def from_closed(cls, mesh: ClosedMesh, report: Decimation, seams: Int32) -> DecimatedMesh:
         """Return a copy of the real faces of a compact closed mesh, with the edges (S, 2) along which to cut it."""
         locked = (mesh.flags & LOCKED).astype(np.bool_)
         decimated = cls(mesh.vertices.copy(), mesh.faces[: mesh.real_faces].copy(), locked, report, seams)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float32, Int
 from normalmesh.decimation import _hierarchy
 from normalmesh.decimation._hierarchy import COSTS, PART, Corners, Foreground
 from normalmesh.decimation.near_cells import SIZE, NearCells
@@ -76,15 +77,15 @@ class Hierarchy:
         The cost (px⁴) of each pixel corner of the foreground's rectangle; infinite if the corner must stay.
     """
 
-    mask: NDArray[np.bool_]
+    mask: Bool
     corner: tuple[int, int]
-    errors: NDArray[np.float32]
+    errors: Float32
 
     @classmethod
     def of(
         cls,
         normal_map: NormalMap,
-        locked: NDArray[np.bool_] | None = None,
+        locked: Bool | None = None,
         regularisation: float = 0.0,
         region: Region | None = None,
     ) -> Hierarchy:
@@ -125,12 +126,12 @@ class Hierarchy:
         errors = self.errors[rows.start : rows.stop + 1, columns.start : columns.stop + 1]
         return Hierarchy(self.mask, (top, left), np.ascontiguousarray(errors))
 
-    def histogram(self, rows: int | None = None, columns: int | None = None) -> NDArray[np.int64]:
+    def histogram(self, rows: int | None = None, columns: int | None = None) -> Int:
         """Count the corners by their error, in all or in the first rows and columns: the sum of parts is the whole."""
         bits = np.ascontiguousarray(self.errors[:rows, :columns]).view(np.int32)
         counts = np.zeros((-(-len(bits) // _hierarchy.COUNTED), _hierarchy.BINS), np.int64)
         in_parallel(_hierarchy.count_errors, len(counts), bits, counts, grain=1)
-        histogram: NDArray[np.int64] = counts.sum(axis=0)
+        histogram: Int = counts.sum(axis=0)
         return histogram
 
     def level(self, vertices: int) -> float:
@@ -182,7 +183,7 @@ class Hierarchy:
         return filled
 
 
-def level_of(histogram: NDArray[np.int64], vertices: int) -> float:
+def level_of(histogram: Int, vertices: int) -> float:
     """Return the error (px⁴) that about ``vertices`` corners of a histogram exceed, without those that must stay."""
     infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
     above = np.cumsum(histogram[:infinite][::-1])[::-1]
@@ -190,19 +191,19 @@ def level_of(histogram: NDArray[np.int64], vertices: int) -> float:
     return float(np.nextafter(lowest, np.float32(-1)))
 
 
-def foreground_window(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
+def foreground_window(mask: Bool) -> tuple[slice, slice]:
     """Return the rows and columns of the smallest rectangle around the foreground."""
     top, left, height, width = _rectangle(mask)
     return slice(top, top + height), slice(left, left + width)
 
 
-def rectangle_pixels(mask: NDArray[np.bool_]) -> int:
+def rectangle_pixels(mask: Bool) -> int:
     """Return the number of pixels of the smallest rectangle around the foreground."""
     _, _, height, width = _rectangle(mask)
     return height * width
 
 
-def _rectangle(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+def _rectangle(mask: Bool) -> tuple[int, int, int, int]:
     """Return top, left, height and width of the foreground."""
     rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
     top, left = int(rows[0]), int(columns[0])

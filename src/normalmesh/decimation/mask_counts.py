@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation.hierarchy import BLOCK, foreground_window
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.runtime.threads import in_parallel
 
-Bool = NDArray[np.bool_]
-Int = NDArray[np.int64]
 Window = tuple[slice, slice]
 
 #: Vertices that a closed line of the outline keeps, in the mean over specks and irregular holes.
@@ -100,9 +99,9 @@ class MaskCounts:
         """Return the most inner edges of a mesh with this number of vertices: each loop has three edges at least."""
         return max(3 * vertices + 3 * self.holes - 2 * min(3 * self.loops, vertices), 0)
 
-    def fixed_edges(self) -> NDArray[np.float64]:
+    def fixed_edges(self) -> Float:
         """Return the approximate number of inner edges (C,) of the coarsest start mesh of each component."""
-        share: NDArray[np.float64] = self.component_sides / self.outline
+        share: Float = self.component_sides / self.outline
         return (3 * self.fixed + 3 * self.holes - 2 * self.outline) * share
 
 
@@ -111,7 +110,7 @@ class _BlockCounts(NamedTuple):
 
     corners: int = 0
     fixed: int = 0
-    at_sides: NDArray[np.int32] = np.zeros(0, np.int32)
+    at_sides: Int32 = np.zeros(0, np.int32)
 
 
 def _blocks(shape: tuple[int, ...]) -> list[Window]:
@@ -121,7 +120,7 @@ def _blocks(shape: tuple[int, ...]) -> list[Window]:
 
 
 def _count_blocks(
-    first: int, last: int, blocks: list[Window], window: Bool, labels: NDArray[np.int32], found: list[_BlockCounts]
+    first: int, last: int, blocks: list[Window], window: Bool, labels: Int32, found: list[_BlockCounts]
 ) -> None:
     """Count in the blocks first … last − 1 of the pixel corners of a window: a range kernel in NumPy."""
     for place in range(first, last):
@@ -146,7 +145,7 @@ def _sides(padded: Bool) -> Iterator[Bool]:
         yield pixels & ~beside
 
 
-def _areas(labels: NDArray[np.int32], components: int) -> Int:
+def _areas(labels: Int32, components: int) -> Int:
     """Return the number of pixels (C,) of each component."""
     if components == 1:
         return np.array([np.count_nonzero(labels)])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.decimation._near_cells import mark_cells
-
-Float = NDArray[np.float64]
 
 #: Side of a cell, in px.
 SIZE = 8
@@ -27,7 +25,7 @@ class NearCells:
         Row and column, in px, of the screen in the first cell.
     """
 
-    cells: NDArray[np.bool_]
+    cells: Bool
     inset: tuple[int, int] = (0, 0)
 
     @classmethod
@@ -43,8 +41,8 @@ class NearCells:
         part = self.cells[rows.start // SIZE : rows.stop // SIZE + 1, columns.start // SIZE : columns.stop // SIZE + 1]
         return NearCells(np.ascontiguousarray(part), inset)
 
-    def at(self, points: Float) -> NDArray[np.bool_]:
+    def at(self, points: Float) -> Bool:
         """Return whether the cells of points (K, 2) are marked."""
         column, row = ((points + self.inset[::-1]) / SIZE).astype(np.int64).T
-        marked: NDArray[np.bool_] = self.cells[row, column]
+        marked: Bool = self.cells[row, column]
         return marked

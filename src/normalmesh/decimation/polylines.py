@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.decimation import _polylines
 from normalmesh.decimation._polylines import Lines, thin_line
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED, NEEDED
@@ -20,10 +20,6 @@ from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.normals.normal_map import NormalMap
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 #: Edges of polylines for each vertex of the result, at most.
 SHARE = 0.15
@@ -162,7 +158,7 @@ def affordable_lines(lines: tuple[JumpLine, ...], vertices: int, density: float)
     return tuple(line for line, each in zip(lines, good, strict=True) if each), int(needed[good].sum())
 
 
-def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> NDArray[np.int32]:
+def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> Int32:
     """Move inner vertices of polylines to better places; return the vertices (S, 2) of their segments."""
     pairs = find_edges(mesh, segments.places)
     count = len(mesh.vertices)
@@ -180,7 +176,7 @@ def polish(mesh: ClosedMesh, segments: Segments, normal_map: NormalMap) -> NDArr
     return pairs.astype(np.int32)
 
 
-def copies(pairs: NDArray[np.integer], on_boundary: Bool) -> int:
+def copies(pairs: Integer, on_boundary: Bool) -> int:
     """Return how many vertices a mesh gets in addition if it is cut along edges (S, 2) between its vertices (N,)."""
     degree = np.bincount(pairs.ravel(), minlength=len(on_boundary))
     return int(np.where(on_boundary, degree, np.maximum(degree - 1, 0)).sum())

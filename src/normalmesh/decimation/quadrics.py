@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.decimation import _quadrics
 from normalmesh.decimation.decimation_options import REGULARISATION
 from normalmesh.mesh import _outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
 
 #: Weight of the outline relative to the shape: px of outline × px² of distance, as px⁴.
 OUTLINE_WEIGHT = 1.0
@@ -44,7 +42,7 @@ class FaceRecords:
 
     def __init__(self, mesh: ClosedMesh) -> None:
         self.table: Float = np.empty((mesh.real_faces, _quadrics.RECORD))
-        self.changed: NDArray[np.bool_] = np.ones(len(mesh.faces), np.bool_)
+        self.changed: Bool = np.ones(len(mesh.faces), np.bool_)
 
     def renew(self, mesh: ClosedMesh, pixels: Pixels) -> None:
         """Evaluate the faces that changed from their pixels."""

@@ -9,9 +9,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance, checked_int
+from normalmesh.array_types import Int32
 from normalmesh.decimation.collapse import Collapsed, collapse
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationOptions
@@ -343,7 +344,7 @@ class Decimator:
         self.renew_records()
         return copied
 
-    def polish_lines(self) -> NDArray[np.int32]:
+    def polish_lines(self) -> Int32:
         """Move the vertices of polylines to better places; return the edges (S, 2) of the mesh along polylines."""
         if self.segments is None:
             return np.empty((0, 2), np.int32)

@@ -7,16 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh._validity import MIN_AREA, MIN_FLATNESS
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.repeats import Repeats, SidePair
-
-Float = NDArray[np.float64]
-Chain = NDArray[np.int64]
 
 #: Distance of two vertices on opposite sides up to which they become one, as a share of the distance to the next ones.
 NEAR = 0.3
@@ -29,7 +26,7 @@ def room_for_matching(target: int) -> int:
     return min(math.ceil(ADDED * math.sqrt(target)), target // 4)
 
 
-def with_matching_sides(mesh: DecimatedMesh, repeats: Repeats, mask: NDArray[np.bool_]) -> DecimatedMesh:
+def with_matching_sides(mesh: DecimatedMesh, repeats: Repeats, mask: Bool) -> DecimatedMesh:
     """Return a mesh whose vertices have the same places on opposite sides, exactly, and are locked there.
 
     Where the foreground (H, W) goes on beyond a side, vertices within a pixel of the side are put on it. Two that are
@@ -99,12 +96,12 @@ class _Sides:
         self._corners = order, np.searchsorted(mesh.faces.ravel()[order], np.arange(self.count + 1))
         self._all_faces = mesh.faces
 
-    def chains(self, pairs: list[SidePair]) -> list[tuple[SidePair, Chain, Chain]]:
+    def chains(self, pairs: list[SidePair]) -> list[tuple[SidePair, Int, Int]]:
         """Return the pairs that the mesh reaches, with the vertices along both of their sides."""
         found = [(pair, self.chain(pair, 0), self.chain(pair, pair.far)) for pair in pairs]
         return [each for each in found if len(each[1]) and len(each[2])]
 
-    def chain(self, pair: SidePair, side: int) -> Chain:
+    def chain(self, pair: SidePair, side: int) -> Int:
         """Return the vertices along one side of a pair, from its first end to the last; none if it has no faces."""
         ends = [np.roll([side, along], pair.axis) for along in (pair.first, pair.last)]
         # The boundary runs with the foreground on its left: down the left side, and up the right one.
@@ -121,7 +118,7 @@ class _Sides:
                     return np.array(chain if forwards else chain[::-1])
         return np.empty(0, np.int64)
 
-    def meet(self, near: Chain, far: Chain, along: int) -> None:
+    def meet(self, near: Int, far: Int, along: int) -> None:
         """Move vertices of two chains that are close to each other's place to the same place."""
         places, others = self.vertices[near, along], self.vertices[far, along]
         partner = np.abs(places[:, None] - others).argmin(axis=1)
@@ -151,7 +148,7 @@ class _Sides:
         longest = np.max([((p - q) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
         return float((double / np.maximum(2 * MIN_AREA, MIN_FLATNESS * longest)).min())
 
-    def add_twins(self, chain: Chain, model: Chain, along: int) -> None:
+    def add_twins(self, chain: Int, model: Int, along: int) -> None:
         """Divide edges of a chain where another chain has vertices and it has none."""
         places = self.vertices[chain, along]
         missing = np.setdiff1d(self.vertices[model, along], places)

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_nonzero
+from normalmesh.array_types import Bool
 from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
@@ -43,8 +44,8 @@ REMEDY = "ask for fewer vertices, or for a larger threshold or error, or mask wh
 class KeptCorners:
     """Pixel corners (H + 1, W + 1) that must become vertices: those that are locked, and those of lines; or None."""
 
-    locked: NDArray[np.bool_] | None
-    lines: NDArray[np.bool_] | None
+    locked: Bool | None
+    lines: Bool | None
 
     @classmethod
     def of(
@@ -68,7 +69,7 @@ class KeptCorners:
             corners[v, u] = True
         return cls(corners, on_lines)
 
-    def pixels(self) -> NDArray[np.bool_] | None:
+    def pixels(self) -> Bool | None:
         """Return the pixels (H, W) around all corners, or None if there are none."""
         given = [pixels_around(corners) for corners in (self.locked, self.lines) if corners is not None]
         return np.logical_or.reduce(given) if given else None
@@ -90,7 +91,7 @@ def start_mesh(
     limit: float,
     kept: KeptCorners,
     hierarchy: Hierarchy | None,
-    fixed: NDArray[np.bool_] | None = None,
+    fixed: Bool | None = None,
 ) -> tuple[ClosedMesh, bool]:
     """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
@@ -135,7 +136,7 @@ def _coarse_mesh(
     return hierarchy.mesh(level) if hierarchy.count(level) < most else None
 
 
-def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> NDArray[np.bool_]:
+def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> Bool:
     """Return the pixel corners (H + 1, W + 1) that are locked."""
     given = checked_array(locked, "locked", "a pixel mask or pixel corners", "bfiu")
     rows, columns = normal_map.shape
@@ -157,7 +158,7 @@ def _locked_corners(locked: ArrayLike, normal_map: NormalMap) -> NDArray[np.bool
     return corners
 
 
-def _corners_of(pixels: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _corners_of(pixels: Bool) -> Bool:
     """Return the corners (H + 1, W + 1) of pixels (H, W)."""
     corners = np.zeros((pixels.shape[0] + 1, pixels.shape[1] + 1), np.bool_)
     for below in (0, 1):
@@ -166,6 +167,6 @@ def _corners_of(pixels: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return corners
 
 
-def pixels_around(corners: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def pixels_around(corners: Bool) -> Bool:
     """Return the pixels (H, W) around corners (H + 1, W + 1)."""
     return corners[:-1, :-1] | corners[:-1, 1:] | corners[1:, :-1] | corners[1:, 1:]

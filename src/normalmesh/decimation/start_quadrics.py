@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from normalmesh.array_types import Float
 from normalmesh.decimation import _start_quadrics
 from normalmesh.decimation._quadrics import QUADRIC
-from normalmesh.decimation.quadrics import GRAIN, Float, Pixels, add_outline
+from normalmesh.decimation.quadrics import GRAIN, Pixels, add_outline
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
 

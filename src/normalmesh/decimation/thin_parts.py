@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool
 from normalmesh.runtime.threads import in_parallel
-
-Bool = NDArray[np.bool_]
 
 #: Widths (px) below which parts are thin, each twice the last, and how far (px) the outline of such parts may shift.
 THIN = {2: 0, 4: 0, 8: 0, 16: 2}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.decimation import _thinning
 from normalmesh.decimation._thinning import SPACE_QUADRIC, SpaceArrays
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -26,7 +26,7 @@ from normalmesh.mesh.surface import Surface
 KEPT = 0.25
 
 #: Which of some vertices (n,) of the surface have faces outside a part, too.
-IsShared: TypeAlias = Callable[[NDArray[np.int32]], NDArray[np.bool_]]
+IsShared: TypeAlias = Callable[[Int32], Bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +45,13 @@ class Part:
         Estimated distance from the surface, in its unit.
     """
 
-    faces: NDArray[np.int32]
-    vertices: NDArray[np.int32]
-    quadrics: NDArray[np.float64]
+    faces: Int32
+    vertices: Int32
+    quadrics: Float
     error: float = 0.0
 
     @classmethod
-    def of_faces(cls, surface: Surface, faces: NDArray[np.int32], is_shared: IsShared) -> Part:
+    def of_faces(cls, surface: Surface, faces: Int32, is_shared: IsShared) -> Part:
         """Make a part of faces (M, 3) of a surface."""
         vertices, local = _compact(faces)
         opposite, _, _ = corner_table(local, len(vertices))
@@ -100,15 +100,13 @@ class Part:
         return Part(faces, vertices, summed, max(self.error, error))
 
 
-def _compact(faces: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _compact(faces: Int32) -> tuple[Int32, Int32]:
     """Return the vertices (N,) that faces use, in ascending order, and the faces with these numbered from 0 on."""
     vertices, local = np.unique(faces, return_inverse=True)
     return vertices, local.reshape(-1, 3).astype(np.int32)
 
 
-def _fans(
-    faces: NDArray[np.int32], vertex_count: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _fans(faces: Int32, vertex_count: int) -> tuple[Int32, Int32, Int32]:
     """Return the vertex of each fan of faces, the faces (M, 3) with fans as vertices, and their corner table (3M,).
 
     A part may have several fans around a vertex, with faces of other parts between them. A closed mesh must not.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Float32
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.normal_map import NormalMap
 
@@ -34,8 +34,8 @@ class Case:
 
     name: str
     normal_map: NormalMap
-    depth: NDArray[np.float64] | None = None
-    normals: NDArray[np.float32] = None  # type: ignore[assignment]  # always an array after __post_init__
+    depth: Float | None = None
+    normals: Float32 = None  # type: ignore[assignment]  # always an array after __post_init__
     units: str = "px"
     group: str = ""
 

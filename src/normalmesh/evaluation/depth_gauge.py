@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float: TypeAlias = NDArray[np.float64]
+from normalmesh.array_types import Float, Integer
 
 #: Correlation below which result and truth increase in opposite directions.
 OPPOSITE = -0.5
@@ -22,7 +20,7 @@ class DepthGauge:
 
     found: Float
     truth: Float
-    component: NDArray[np.integer]
+    component: Integer
     is_scale: bool
 
     def squares(self) -> Float:

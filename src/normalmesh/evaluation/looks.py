@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_instance
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation._looks import add_owned_normals
 from normalmesh.mesh.cut_mesh import edge_ends, following
@@ -16,8 +16,6 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-
-Float: TypeAlias = NDArray[np.float64]
 
 #: Angle between a face and its pixels from which the face is bad, in degrees.
 BAD = 45.0
@@ -120,7 +118,7 @@ def measure_looks(surface: Surface, normal_map: NormalMapLike, pixels: ArrayLike
     return looks_of(surface, surface.owners()[1], normal_map, height)
 
 
-def looks_of(surface: Surface, owners: NDArray[np.int32], normal_map: NormalMap, height: float | None = None) -> Looks:
+def looks_of(surface: Surface, owners: Int32, normal_map: NormalMap, height: float | None = None) -> Looks:
     """Return the looks of a surface whose faces own the pixels as ``owners`` (H, W) says, −1 for no face."""
     mesh, count = surface.mesh, len(surface.faces)
     sums, pixels = np.zeros((count, 3)), np.zeros(count, np.int64)
@@ -167,7 +165,7 @@ def _aspects(mesh: ScreenMesh) -> Float:
     return aspects
 
 
-def _cuts(mesh: ScreenMesh, mask: NDArray[np.bool_]) -> tuple[float, float, float]:
+def _cuts(mesh: ScreenMesh, mask: Bool) -> tuple[float, float, float]:
     """Return teeth, turning and length of the cuts of a mesh."""
     border = np.flatnonzero(mesh.opposite < 0)
     ends = edge_ends(mesh, border)
@@ -190,20 +188,20 @@ def _cuts(mesh: ScreenMesh, mask: NDArray[np.bool_]) -> tuple[float, float, floa
     )
 
 
-def _places(edges: Float) -> NDArray[np.int64]:
+def _places(edges: Float) -> Int:
     """Return numbers (K, 2) of the places of the ends of edges (K, 2, 2), the same for the same place."""
     parts = np.rint(PARTS * edges)
     return np.unique(parts[..., 0] + 1j * parts[..., 1], return_inverse=True)[1].reshape(-1, 2)
 
 
-def _coincide(places: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _coincide(places: Int) -> Bool:
     """Return which edges, given by the places (K, 2) of their ends, lie on another one."""
     low, high = places.min(axis=1, initial=len(places) * 2), places.max(axis=1, initial=0)
     _, which, counts = np.unique(low * 2 * len(places) + high, return_inverse=True, return_counts=True)
     return counts[which.reshape(-1)] > 1
 
 
-def _near_background(points: Float, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _near_background(points: Float, mask: Bool) -> Bool:
     """Return which points (..., 2), given as u, v, have a background pixel at most OUTLINE from their own pixel."""
     padded = np.pad(mask, OUTLINE + 1)
     last = np.array(padded.shape[::-1]) - OUTLINE - 1
@@ -215,7 +213,7 @@ def _near_background(points: Float, mask: NDArray[np.bool_]) -> NDArray[np.bool_
     return near
 
 
-def _next_on_boundary(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.integer]:
+def _next_on_boundary(mesh: ScreenMesh, corners: Integer) -> Integer:
     """Return the corners (K,) across from the boundary edges that start where those across from ``corners`` (K,) end.
 
     They are found by turning around the end from face to face.

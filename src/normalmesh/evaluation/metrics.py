@@ -7,32 +7,31 @@ import warnings
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_bool, checked_choice, checked_nonzero, checked_path
+from normalmesh.array_types import Bool, Float, Floating, Int32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.evaluation.looks import Looks, looks_of
 from normalmesh.evaluation.point_gauge import PointGauge
 from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
-from normalmesh.files.depth_maps import read_depth_map
-from normalmesh.files.mesh_formats import MESH_SUFFIXES
-from normalmesh.files.mesh_libraries import surface_of
 from normalmesh.mesh.surface import Surface, face_normals
 from normalmesh.normals.camera import MAX_COORDINATE, Camera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.output.depth_maps import read_depth_map
+from normalmesh.output.mesh_formats import MESH_SUFFIXES
+from normalmesh.output.mesh_libraries import surface_of
 from normalmesh.runtime.row_blocks import row_blocks
 
 if TYPE_CHECKING:
     from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 
-Float: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 #: What :func:`evaluate` aligns.
 ALIGNMENTS = ("offset", "scale", "similarity", "rigid")
@@ -224,8 +223,8 @@ def checked_align(align: str | None, camera: Camera) -> str:
 
 
 def _depth_gauge(
-    depth: Float, truth: Case, counts: Mask, component: NDArray[np.int32], align: str
-) -> tuple[DepthGauge | PointGauge | None, Mask]:
+    depth: Float, truth: Case, counts: Bool, component: Int32, align: str
+) -> tuple[DepthGauge | PointGauge | None, Bool]:
     """Return the depths to compare, None if there are none, and where (H, W) they are."""
     if truth.depth is None:
         return None, np.zeros_like(counts)
@@ -245,9 +244,9 @@ def _depth_gauge(
 
 
 def _angles(
-    found: NDArray[np.floating],
-    true: NDArray[np.floating],
-    component: NDArray[np.int32],
+    found: Floating,
+    true: Floating,
+    component: Int32,
     gauge: DepthGauge | PointGauge | None,
 ) -> Float:
     """Return the angles (H, W) in degrees between true normals (H, W, 3) and those found, turned as the gauge is."""
@@ -264,7 +263,7 @@ def _angles(
     return angles
 
 
-def _doubt(truth: Case, counts: Mask, gauge: DepthGauge | PointGauge | None) -> str | None:
+def _doubt(truth: Case, counts: Bool, gauge: DepthGauge | PointGauge | None) -> str | None:
     """Return what makes the comparison of depths doubtful, or None."""
     if truth.depth is None or not counts.any():
         return None
@@ -295,7 +294,7 @@ def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
     return (math.degrees(2 * total) + 90.0 * uncovered) / normal_map.foreground
 
 
-def angles_between(first: NDArray[np.floating], second: NDArray[np.floating]) -> Float:
+def angles_between(first: Floating, second: Floating) -> Float:
     """Return the angles (...) in degrees between vectors (..., 3) of any length; NaN where one of them is zero."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     # The arc cosine would be inaccurate at small angles.
@@ -340,10 +339,10 @@ class _Rasterised:
     """
 
     depth: Float
-    normals: NDArray[np.floating]
+    normals: Floating
     vertices: int
     surface: Surface | None = None
-    owners: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    owners: Int32 = field(default_factory=lambda: np.zeros((0, 0), np.int32))
 
     @classmethod
     def of(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.normals.camera import Camera
-
-Float: TypeAlias = NDArray[np.float64]
 
 #: Ratio of singular values below which points lie on a line, around which any rotation is as good.
 COLLINEAR = 1e-9
@@ -44,7 +42,7 @@ class PointGauge:
 
     found: Float
     truth: Float
-    component: NDArray[np.integer]
+    component: Integer
     camera: Camera
     has_scale: bool
 

@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.mesh._face_pixels import CAPACITY, LIST_SIZE, U, V, X, Y, Z, list_pixel
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
@@ -30,8 +30,8 @@ SHARE = LIST_SIZE
 class Triangles(NamedTuple):
     """Vertices (N, 2) on the screen, in pixels, and faces (M, 3)."""
 
-    vertices: NDArray[np.float64]
-    faces: NDArray[np.int32]
+    vertices: Float
+    faces: Int32
 
 
 class FaceSums(NamedTuple):

@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.facets._face_means import AREA, CENTRE_U, CENTRE_V, INVERSE, MIN_FACING, SLOPE_U, SLOPE_V
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
@@ -22,13 +22,13 @@ STIFFNESS = 0.1
 class Edges(NamedTuple):
     """The attributes of a :class:`.facets.FacetSystem` that describe its inner edges."""
 
-    corners: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    pairs: NDArray[np.int32]
-    face_edges: NDArray[np.int32]
-    lengths: NDArray[np.float64]
-    steps: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    corners: Int32
+    ends: Int32
+    pairs: Int32
+    face_edges: Int32
+    lengths: Float
+    steps: Float
+    weights: Float
 
 
 class DualGraph(NamedTuple):
@@ -38,10 +38,10 @@ class DualGraph(NamedTuple):
     (E,) are those of :class:`.facets.FacetSystem`.
     """
 
-    edges: NDArray[np.int32]
-    pairs: NDArray[np.int32]
-    steps: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    edges: Int32
+    pairs: Int32
+    steps: Float
+    weights: Float
 
 
 @inner(forceinline=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.facets._face_means import (
     AREA,
     BULGE,
@@ -31,8 +31,6 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,17 +16,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float, Int, Int32, Integer
 from normalmesh.facets import _facets
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers.gauge import Gauge
-
-Float = NDArray[np.float64]
 
 #: Minimum number of edges or faces for each thread.
 GRAIN = 4096
@@ -57,10 +55,10 @@ class FacetSystem:
     """
 
     means: FaceMeans
-    corners: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    pairs: NDArray[np.int32]
-    face_edges: NDArray[np.int32]
+    corners: Int32
+    ends: Int32
+    pairs: Int32
+    face_edges: Int32
     lengths: Float
     steps: Float
     weights: Float
@@ -85,7 +83,7 @@ class FacetSystem:
         return cls(means, *edges)
 
     @cached_property
-    def component(self) -> NDArray[np.int32]:
+    def component(self) -> Int32:
         """Connected component (M,) of each face."""
         return self.means.mesh.components[self.means.mesh.faces[:, 0]]
 
@@ -99,7 +97,7 @@ class FacetSystem:
         return offsets[self.pairs[:, 1]] - offsets[self.pairs[:, 0]] - self.steps
 
     @cached_property
-    def _faces(self) -> NDArray[np.int64]:
+    def _faces(self) -> Int:
         return np.arange(len(self.means.mesh.faces))
 
     def matrix(self) -> csr_matrix:
@@ -124,7 +122,7 @@ class FacetSystem:
         in_parallel(_facets.fill_right_side, count, self._faces, self._graph(self.weights), right, grain=GRAIN)
         return right
 
-    def reweigh(self, faces: NDArray[np.int64], weights: Float, matrix: csr_matrix, right_side: Float) -> None:
+    def reweigh(self, faces: Int, weights: Float, matrix: csr_matrix, right_side: Float) -> None:
         """Write the rows of some faces (K,) for other weights (E,) into the matrix and the right-hand side, in place.
 
         A weight that changed stands in the rows of both faces of its edge.
@@ -141,6 +139,6 @@ class FacetSystem:
         """Return values (N,) at the vertices, from :class:`.PlaneSurface`."""
         return PlaneSurface(self.means).at_vertices(offsets)
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.integer]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: Integer) -> tuple[csr_matrix, Float]:
         """Return the surface at points as an affine function of the offsets, from :class:`.PlaneSurface`."""
         return PlaneSurface(self.means).prior_rows(screen, faces)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.facets import _gradient_moments as columns
 from normalmesh.facets._face_means import Triangles
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

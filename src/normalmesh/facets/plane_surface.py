@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.facets import _facets
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
 
 #: Minimum number of faces for each thread.
 GRAIN = 4096
@@ -65,7 +64,7 @@ class PlaneSurface:
         values += DAMPING * total * _inverse(around)
         return values if twins is None else values[twins]
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.integer]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: Integer) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,) as an affine function of the offsets.
 
         Returns

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.facets.facets import FacetSystem
-
-Float = NDArray[np.float64]
 
 #: Sharpness of the one-sided preference of a face for neighbours at its own depth.
 SHARPNESS = 5.0

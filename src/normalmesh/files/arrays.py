@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Float32
 from normalmesh.errors import NormalMeshWarning, path_text, shape_text
 from normalmesh.files.formats import file_format, reading, unknown_format, unusable
 from normalmesh.files.matlab import list_variables, read_variable
@@ -195,7 +196,7 @@ def _slope_names(shapes: Shapes) -> tuple[str, str] | None:
     return None
 
 
-def _normals_of_slopes(path: Path, p: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float32]:
+def _normals_of_slopes(path: Path, p: NDArray[Any], q: NDArray[Any]) -> Float32:
     if p.dtype.kind != "f" or q.dtype.kind != "f":
         raise unusable(path, f"slopes must be floats, not {p.dtype} and {q.dtype}")
     return normals_of_gradients(p, q)

@@ -11,18 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float32, Floating, UInt8
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error
 from normalmesh.files.precision import depth_tolerance, rounding, warn_of_rounding
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.temporary_files import steps, temporary_path
 
-Float32 = NDArray[np.float32]
-Floats = NDArray[np.floating]
 
-
-def encode_normals(
-    path: Path, normals: NDArray[np.floating], mask: NDArray[np.bool_], bits: int | None = None
-) -> bytes:
+def encode_normals(path: Path, normals: Floating, mask: Bool, bits: int | None = None) -> bytes:
     """Encode the channels (H, W, 3) of a normal map in the format of the path's suffix.
 
     PNG: 16 or 8 bit with the mask as alpha. EXR and TIFF: floats of 32 bit with alpha, or fewer bits. NPY: float32,
@@ -46,7 +42,7 @@ def checked_bits(path: Path, bits: object, possible: tuple[int, ...]) -> int:
     return int(bits)
 
 
-def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
+def encode_depth(path: Path, depth: Floating) -> bytes:
     """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix: TIFF, NPY or EXR.
 
     Numbers are float32, or float64 in TIFF and NPY where float32 would round away the relief.
@@ -60,13 +56,13 @@ def encode_depth(path: Path, depth: NDArray[np.floating]) -> bytes:
     return _DEPTH_ENCODERS[suffix](depth.astype(np.float64 if doubles else np.float32), path)
 
 
-def encode_mask(path: Path, mask: NDArray[np.bool_]) -> bytes:
+def encode_mask(path: Path, mask: Bool) -> bytes:
     """Encode a mask (H, W) as a grey PNG: foreground white."""
     checked_suffix(path, (".png",), "masks")
     return encode_png(255 * mask.astype(np.uint8))
 
 
-def encode_picture(path: Path, image: NDArray[np.uint8]) -> bytes:
+def encode_picture(path: Path, image: UInt8) -> bytes:
     """Encode a picture (H, W, 3) as PNG."""
     checked_suffix(path, (".png",), "pictures")
     return encode_png(image)
@@ -89,12 +85,12 @@ def encode_png(image: NDArray[np.unsignedinteger]) -> bytes:
     return bytes(imagecodecs.png_encode(np.ascontiguousarray(image)))
 
 
-def encode_npy(array: Floats) -> bytes:
+def encode_npy(array: Floating) -> bytes:
     """Encode an array as NPY."""
     return _written(lambda file: np.save(file, array))
 
 
-def _integers(normals: Float32, mask: NDArray[np.bool_], bits: int) -> NDArray[np.unsignedinteger]:
+def _integers(normals: Float32, mask: Bool, bits: int) -> NDArray[np.unsignedinteger]:
     """Return normals (H, W, 3) and mask as channels (H, W, 4) of unsigned integers."""
     most = 2**bits - 1
     channels = np.empty((*mask.shape, 4), np.uint8 if bits == 8 else np.uint16)
@@ -104,33 +100,33 @@ def _integers(normals: Float32, mask: NDArray[np.bool_], bits: int) -> NDArray[n
     return channels
 
 
-def _normals_png(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
+def _normals_png(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
     return encode_png(_integers(normals, mask, bits))
 
 
-def _normals_exr(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
+def _normals_exr(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
     stored = np.dstack([normals, mask]).astype(np.float32 if bits == 32 else np.float16)
     return _exr(path, dict(zip("RGBA", np.moveaxis(stored, -1, 0), strict=True)))
 
 
-def _normals_tiff(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
+def _normals_tiff(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
     stored = np.dstack([normals, mask]).astype(np.float32) if bits == 32 else _integers(normals, mask, bits)
     return _tiff(stored, alpha=True)
 
 
-def _normals_npy(normals: Float32, mask: NDArray[np.bool_], path: Path, bits: int) -> bytes:
+def _normals_npy(normals: Float32, mask: Bool, path: Path, bits: int) -> bytes:
     return encode_npy(normals)
 
 
-def _depth_exr(depth: Floats, path: Path) -> bytes:
+def _depth_exr(depth: Floating, path: Path) -> bytes:
     return _exr(path, {"Z": depth})
 
 
-def _depth_tiff(depth: Floats, path: Path) -> bytes:
+def _depth_tiff(depth: Floating, path: Path) -> bytes:
     return _tiff(depth)
 
 
-def _depth_npy(depth: Floats, path: Path) -> bytes:
+def _depth_npy(depth: Floating, path: Path) -> bytes:
     return encode_npy(depth)
 
 
@@ -150,7 +146,7 @@ def _written(write: Callable[[io.BytesIO], object]) -> bytes:
     return file.getvalue()
 
 
-def _exr(path: Path, channels: dict[str, Floats]) -> bytes:
+def _exr(path: Path, channels: dict[str, Floating]) -> bytes:
     try:
         import OpenEXR
     except ImportError as error:
@@ -167,14 +163,14 @@ def _exr(path: Path, channels: dict[str, Floats]) -> bytes:
 
 
 #: Formats of normals by suffix: how they are encoded, and the possible bits of a channel, the usual number first.
-NORMAL_FORMATS: dict[str, tuple[Callable[[Float32, NDArray[np.bool_], Path, int], bytes], tuple[int, ...]]] = {
+NORMAL_FORMATS: dict[str, tuple[Callable[[Float32, Bool, Path, int], bytes], tuple[int, ...]]] = {
     ".png": (_normals_png, (16, 8)),
     ".exr": (_normals_exr, (32, 16)),
     ".tif": (_normals_tiff, (32, 16, 8)),
     ".tiff": (_normals_tiff, (32, 16, 8)),
     ".npy": (_normals_npy, (32,)),
 }
-_DEPTH_ENCODERS: dict[str, Callable[[Floats, Path], bytes]] = {
+_DEPTH_ENCODERS: dict[str, Callable[[Floating, Path], bytes]] = {
     ".exr": _depth_exr,
     ".tif": _depth_tiff,
     ".tiff": _depth_tiff,

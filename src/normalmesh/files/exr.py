@@ -12,8 +12,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Floating
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.formats import reading, unusable
 from normalmesh.files.size_limits import check_image_size
@@ -42,7 +42,7 @@ class Layer:
     alpha: str | None
 
 
-def read_exr(path: Path, layer: str | None) -> tuple[list[NDArray[np.floating]], NDArray[np.floating] | None]:
+def read_exr(path: Path, layer: str | None) -> tuple[list[Floating], Floating | None]:
     """Return three channels (H, W), and alpha (H, W) or None, of the layer named, or of the only one."""
     with reading(path, "EXR"):
         parts = _read_parts(path)
@@ -137,18 +137,18 @@ def _refuse_cropped(path: Path, part: OpenEXR.Part) -> None:
         raise unusable(path, "its data window is not its display window; save the image uncropped")
 
 
-def _pixels(path: Path, channel: OpenEXR.Channel) -> NDArray[np.floating]:
+def _pixels(path: Path, channel: OpenEXR.Channel) -> Floating:
     """Return the pixels (H, W) of one channel, float16 or float32."""
     if channel.xSampling != 1 or channel.ySampling != 1:
         raise unusable(path, f"channel {channel.name} is subsampled; save all channels in full resolution")
-    pixels: NDArray[np.floating] = channel.pixels
+    pixels: Floating = channel.pixels
     if pixels.dtype.kind != "f":
         held = "several samples a pixel" if pixels.dtype.kind == "O" else "whole numbers"
         raise unusable(path, f"channel {channel.name} holds {held}; save one half or float a pixel")
     return pixels
 
 
-def read_exr_channel(path: Path, name: str | None) -> NDArray[np.floating]:
+def read_exr_channel(path: Path, name: str | None) -> Floating:
     """Return the pixels (H, W) of the channel named, of the one called Y, Z, V or depth, or of the only one.
 
     Channels of a file of several parts are called ``part/channel``.

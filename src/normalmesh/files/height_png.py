@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_path
+from normalmesh.array_types import Float, Floating
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
 from normalmesh.files.atomic import Files
 from normalmesh.files.encoding import encode_depth, encode_png
@@ -98,7 +99,7 @@ class HeightRange:
         text = f"{what} = {length}{unit}; value 0: no surface"
         return text if self.strength == 1 else f"{text}; relief multiplied by {self.strength:g}, no measurement"
 
-    def lengths(self, values: NDArray[np.generic], maximum: int) -> NDArray[np.float64]:
+    def lengths(self, values: NDArray[np.generic], maximum: int) -> Float:
         """Return the lengths (H, W) that values (H, W) up to ``maximum`` stand for, NaN where there is no surface."""
         shares = values.astype(np.float64) / maximum
         return np.where(values == 0, np.nan, self.black + (self.white - self.black) * shares)
@@ -120,7 +121,7 @@ def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) ->
     return HeightRange(0.0, 0.0, units, None if camera.is_central else camera.pixel_length, K, strength)
 
 
-def depth_files(path: Path, depth: NDArray[np.floating], about: HeightRange | None = None) -> Files:
+def depth_files(path: Path, depth: Floating, about: HeightRange | None = None) -> Files:
     """Encode a depth map (H, W), NaN where there is none, in the format of the path's suffix, with files beside it.
 
     ``about`` has unit, pixel size and camera, which only PNG holds.
@@ -135,7 +136,7 @@ def depth_companions(path: Path) -> list[Path]:
     return [sidecar(path)] if path.suffix.lower() == PNG else []
 
 
-def height_png_files(path: Path, depth: NDArray[np.floating], about: HeightRange | None = None) -> Files:
+def height_png_files(path: Path, depth: Floating, about: HeightRange | None = None) -> Files:
     """Encode a depth map (H, W), NaN where there is none, as PNG, and the JSON file beside it.
 
     ``about`` has unit, pixel size and camera; black and white follow from the depths. Heights are rounded to 1/65534 of

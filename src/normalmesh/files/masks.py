@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, shape_text
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unknown_format, unusable
@@ -37,9 +38,9 @@ def read_mask(path: Path) -> NDArray[np.generic]:
     return _image_mask(path, read_image(path, name))
 
 
-def reaches_half(values: NDArray[np.generic], maximum: int | None) -> NDArray[np.bool_]:
+def reaches_half(values: NDArray[np.generic], maximum: int | None) -> Bool:
     """Return where values reach half of the range, (H, W) bool. ``maximum`` as in :class:`Image`."""
-    half: NDArray[np.bool_] = np.greater_equal(values, 0.5 if maximum is None else (maximum + 1) // 2)
+    half: Bool = np.greater_equal(values, 0.5 if maximum is None else (maximum + 1) // 2)
     return half
 
 
@@ -55,7 +56,7 @@ def count_between(values: NDArray[np.generic], lowest: float, highest: float) ->
     return int(np.count_nonzero(np.greater(values, lowest + margin) & np.less(values, highest - margin)))
 
 
-def _image_mask(path: Path, image: Image) -> NDArray[np.bool_]:
+def _image_mask(path: Path, image: Image) -> Bool:
     refuse_colour(path, image.colour, image.values.shape[2])
     brightest = brightness(image)
     peak = brightest.max()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import UInt8
 from normalmesh.files.formats import unusable
 from normalmesh.files.size_limits import check_image_size
 
@@ -42,7 +42,7 @@ def opened_image(path: Path, formats: tuple[str, ...]) -> PIL.Image.Image:
             PIL.Image.MAX_IMAGE_PIXELS = limit
 
 
-def read_with_pillow(path: Path, name: str) -> tuple[NDArray[np.uint8], str, int]:
+def read_with_pillow(path: Path, name: str) -> tuple[UInt8, str, int]:
     """Return pixels (H, W, C), what the colour channels hold, and the orientation of a file in a Pillow format.
 
     With an even number of channels, the last one is alpha. Palettes are decoded to colours.

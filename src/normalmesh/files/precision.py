@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Floating
 from normalmesh.errors import NormalMeshWarning, path_text
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from normalmesh.mesh.surface import Surface
 
-Float = NDArray[np.float64]
-Floats = NDArray[np.floating]
 
 #: Largest rounding of a position, as a share of a pixel of the surface. A face of one pixel turns by 0.06°.
 PIXEL_SHARE = 1e-3
@@ -45,7 +43,7 @@ def mesh_tolerance(mesh: Trimesh) -> float:
     return EDGE_SHARE * float(np.median(lengths))
 
 
-def depth_tolerance(depth: Floats) -> float:
+def depth_tolerance(depth: Floating) -> float:
     """Return the largest rounding of a depth map (H, W) that keeps its shape; infinite if it is flat."""
     sample = depth[:: -(-len(depth) // SAMPLED_ROWS)]
     steps = np.abs(np.diff(sample, axis=1))
@@ -53,7 +51,7 @@ def depth_tolerance(depth: Floats) -> float:
     return STEP_SHARE * float(np.median(steps)) if steps.size else np.inf
 
 
-def rounding(values: Floats) -> float:
+def rounding(values: Floating) -> float:
     """Return the largest error of values, some of which may not be finite, in single precision; 0 if it is exact."""
     with np.errstate(over="ignore"):
         exact = np.array_equal(values.astype(np.float32), values, equal_nan=True)
@@ -76,5 +74,5 @@ def warn_of_rounding(path: Path, what: str, error: float, advice: str) -> None:
     )
 
 
-def _largest(values: Floats) -> float:
+def _largest(values: Floating) -> float:
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))

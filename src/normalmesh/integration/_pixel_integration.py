@@ -6,8 +6,8 @@ Most are range kernels over rows of pixels.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float32
 from normalmesh.normals._camera import along_tangents, ray
 from normalmesh.normals._normal_map import normal_at
 from normalmesh.runtime.kernels import inner, kernel
@@ -33,9 +33,9 @@ class EdgeWeights(NamedTuple):
         Of the value of pixel (i, j); (0, 0) if no pixel is held.
     """
 
-    right: NDArray[np.float32]
-    down: NDArray[np.float32]
-    hold: NDArray[np.float32]
+    right: Float32
+    down: Float32
+    hold: Float32
 
 
 @kernel

@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int
 from normalmesh.facets._face_means import sampled_gradient
 from normalmesh.integration._patch import (
     MANY_PIXELS,
@@ -58,7 +58,7 @@ class Search(NamedTuple):
 
     reach: float
     rotation: float
-    noise: NDArray[np.float64]
+    noise: Float
 
 
 class Star(NamedTuple):
@@ -73,14 +73,14 @@ class Star(NamedTuple):
     step: float
     area: float
     valence: int
-    ring: NDArray[np.float64]
+    ring: Float
 
 
 class Batches(NamedTuple):
     """Vertices in batches: batch b consists of ``vertices[starts[b]:starts[b + 1]]``."""
 
-    starts: NDArray[np.int64]
-    vertices: NDArray[np.int64]
+    starts: Int
+    vertices: Int
 
 
 @kernel

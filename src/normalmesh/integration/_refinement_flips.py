@@ -6,8 +6,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.integration._patch import (
     gather_face,
     goal,
@@ -41,10 +41,10 @@ class JudgedFaces(NamedTuple):
         Number of the face's pixels on the left of the new edge, seen from the corner.
     """
 
-    angles: NDArray[np.float64]
-    numbers: NDArray[np.float64]
-    flipped: NDArray[np.float64]
-    left: NDArray[np.float64]
+    angles: Float
+    numbers: Float
+    flipped: Float
+    left: Float
 
 
 @inner(allocates=True)

@@ -3,9 +3,7 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from normalmesh.array_types import Int, Int32
 from normalmesh.integration._patch import is_fit
 from normalmesh.mesh._closed_mesh import LOCKED, split_edge, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
@@ -22,9 +20,9 @@ class Room(NamedTuple):
     component may have, ``shared`` (1,) that of further ones, wherever they are needed. Both are counted down.
     """
 
-    component: NDArray[np.int32]
-    own: NDArray[np.int64]
-    shared: NDArray[np.int64]
+    component: Int32
+    own: Int
+    shared: Int
 
 
 @inner

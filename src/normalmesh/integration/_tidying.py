@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.integration._patch import (
     MAX_ASPECT,
     gather_face,
@@ -66,10 +66,10 @@ class TidyArrays(NamedTuple):
     """
 
     mesh: MeshArrays
-    unknown: NDArray[np.float64]
+    unknown: Float
     normal_map: NormalMapArrays
-    costs: NDArray[np.float64]
-    bad: NDArray[np.float64]
+    costs: Float
+    bad: Float
 
 
 @inner

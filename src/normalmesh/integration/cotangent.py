@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.arguments import checked_choice, checked_finite
+from normalmesh.array_types import Float, Integer
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh.interpolation import barycentric_rows
-
-Float = NDArray[np.float64]
 
 #: Limits of cotangents in the authors' program: angles between 6° and 88.5°.
 PAPER_CLAMP = (0.026, 9.55)
@@ -101,7 +99,7 @@ class CotangentSystem:
         """Return values (N,) at the vertices, which are the unknowns."""
         return unknown
 
-    def prior_rows(self, screen: Float, faces: NDArray[np.integer]) -> tuple[csr_matrix, Float]:
+    def prior_rows(self, screen: Float, faces: Integer) -> tuple[csr_matrix, Float]:
         """Return the surface at points (K, 2) on faces (K,): rows (K, N) that multiply the unknown, and zeros (K,)."""
         return barycentric_rows(self.means.mesh, screen, faces), np.zeros(len(faces))
 

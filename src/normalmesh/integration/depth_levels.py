@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 
-Float = NDArray[np.float64]
 
-
-def with_prior_levels(shift: Float, levels: Float, fixed: NDArray[np.integer]) -> Float:
+def with_prior_levels(shift: Float, levels: Float, fixed: Integer) -> Float:
     """Return shifts (C,) that give components that a prior fixes (K,) their levels (C,) back."""
     shift = shift.copy()
     shift[fixed] = -levels[fixed]
     return shift
 
 
-def mean_levels(
-    unknown: Float, component: NDArray[np.integer], mesh: ScreenMesh, camera: Camera, distance: float
-) -> Float:
+def mean_levels(unknown: Float, component: Integer, mesh: ScreenMesh, camera: Camera, distance: float) -> Float:
     """Return the mean (C,) of the unknown (N,) over each component, relative to what it should be.
 
     ``component`` (N,) is that of each vertex before the mesh was cut. Means are over the area on the screen.

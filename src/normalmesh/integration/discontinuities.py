@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int32, Integer
 from normalmesh.mesh.cut_mesh import slit_heights
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Discontinuities
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
-
-Float = NDArray[np.float64]
 
 #: Area (px²) from which on an undetermined part is reported.
 MIN_PART_AREA = 64.0
@@ -22,8 +20,8 @@ def find_discontinuities(
     mesh: ScreenMesh,
     unknown: Float,
     camera: Camera,
-    component: NDArray[np.integer],
-    fixed: NDArray[np.int32] | None,
+    component: Integer,
+    fixed: Int32 | None,
 ) -> Discontinuities:
     """Describe the discontinuities of a surface.
 
@@ -52,9 +50,7 @@ def find_discontinuities(
     return Discontinuities(jumps.lines, screen, heights, part, undetermined, areas)
 
 
-def _undetermined(
-    part: NDArray[np.int32], areas: Float, component: NDArray[np.integer], fixed: NDArray[np.int32] | None
-) -> NDArray[np.bool_]:
+def _undetermined(part: Int32, areas: Float, component: Integer, fixed: Int32 | None) -> Bool:
     """Return the parts (P,) that nothing holds, from part and component (M,) of the faces.
 
     Without a prior on any part of a component, its largest part is the reference for the others.

@@ -11,15 +11,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool
 from normalmesh.integration.uncertainty import vertex_uncertainty
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import Noise, shared_pixels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
-
-Float = NDArray[np.float64]
 
 #: Approximate number of cells of the grid, and of sampled normals.
 CELLS, SAMPLED = 1024, 2**16
@@ -40,7 +38,7 @@ def expected_uncertainty(normal_map: NormalMap, noise: Noise, vertices: int) -> 
     return math.sqrt(_tilt_factor(normal_map) * (coarse**2 + white * finer))
 
 
-def _flat_grid(mask: NDArray[np.bool_]) -> Surface:
+def _flat_grid(mask: Bool) -> Surface:
     """Return a flat surface on the cells of a grid of which most is foreground (H, W), two faces each."""
     side = math.ceil(math.sqrt(np.count_nonzero(mask) / CELLS))
     columns = -(-mask.shape[1] // side)

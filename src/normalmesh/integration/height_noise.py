@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.integration.mesh_deviation import mesh_deviations
 from normalmesh.integration.mesh_solver import MeshSolver
 from normalmesh.integration.prior_terms import thinned
@@ -13,14 +13,12 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.noise import shared_pixels
 from normalmesh.normals.normal_map import NormalMap
 
-Float = NDArray[np.float64]
-
 
 def height_noise_of(
     mesh: ScreenMesh,
     unknown: Float,
     normal_map: NormalMap,
-    component: NDArray[np.integer],
+    component: Integer,
     noises: Float,
     formulation: str,
     solver: MeshSolver,

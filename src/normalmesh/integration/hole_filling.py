@@ -5,18 +5,18 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import ndimage
 from scipy.sparse import coo_matrix, csr_matrix
 
 from normalmesh.arguments import checked_int
+from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshWarning
 from normalmesh.normals.normal_map import NormalMap, checked_mask
 from normalmesh.normals.slopes import normals_of_slopes, slopes_of
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.solvers.sparse_system import PreparedSystem
 
-Mask = NDArray[np.bool_]
 #: Bytes for each pixel of the map: slopes, and the map that has them.
 PIXEL_BYTES = 90
 #: Steps to the four neighbours of a pixel: down and right.
@@ -42,7 +42,7 @@ def filled_map(normal_map: NormalMap, mask: ArrayLike | None, largest: int | Non
     return NormalMap.cleaned(normals, normal_map.mask | holes, normal_map.camera)
 
 
-def _holes(mask: Mask, wanted: Mask | None, largest: int) -> Mask:
+def _holes(mask: Bool, wanted: Bool | None, largest: int) -> Bool:
     """Return the pixels (H, W) to fill: regions of up to ``largest`` pixels that the foreground can be continued to."""
     # Background that is connected across corners only is connected, or a diagonal line would enclose it.
     joined = np.ones((3, 3), bool) if wanted is None else None
@@ -63,11 +63,11 @@ def _holes(mask: Mask, wanted: Mask | None, largest: int) -> Mask:
             )
     kept &= np.bincount(labels.ravel(), minlength=count + 1) <= largest
     kept[0] = False
-    holes: Mask = kept[labels]
+    holes: Bool = kept[labels]
     return holes
 
 
-def _equations(holes: Mask, mask: Mask, slopes: NDArray[np.float64]) -> tuple[csr_matrix, NDArray[np.float64]]:
+def _equations(holes: Bool, mask: Bool, slopes: Float) -> tuple[csr_matrix, Float]:
     """Return the matrix (n, n) and right-hand sides (n, 2) of: each slope of a hole is the mean of its neighbours.
 
     Neighbours that are neither foreground nor to be filled do not count.

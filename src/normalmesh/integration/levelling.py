@@ -7,8 +7,8 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32, Integer
 from normalmesh.errors import NormalMeshError, ShortfallWarning, shape_text
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
@@ -19,8 +19,6 @@ from normalmesh.mesh.repeats import RepeatingMesh, Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.solvers.sparse_system import PreparedSystem
-
-Float = NDArray[np.float64]
 
 #: Cells along the longer side of the map, at most, of the mesh on which the mean slope is found.
 CELLS = 64
@@ -118,7 +116,7 @@ def _coarse_mesh(normal_map: NormalMap) -> ScreenMesh:
     return ScreenMesh(np.stack([edges[1][u], edges[0][v]], axis=1), mesh.faces)
 
 
-def _periods(mesh: RepeatingMesh, corners: NDArray[np.integer]) -> Float:
+def _periods(mesh: RepeatingMesh, corners: Integer) -> Float:
     """Return how far (E, 2) the edges across from corners (E,) lie from the same edges seen from beyond them."""
     here, there = (mesh.vertices[edge_ends(mesh, each)].mean(axis=1) for each in (corners, mesh.opposite[corners]))
     periods: Float = here - there
@@ -164,7 +162,7 @@ def _warn_of_step(normal_map: NormalMap, axis: int, stacklevel: int) -> None:
         )
 
 
-def _mean_angle(normals: NDArray[np.float32], mask: NDArray[np.bool_], one: int, two: int) -> float:
+def _mean_angle(normals: Float32, mask: Bool, one: int, two: int) -> float:
     """Return the mean angle in degrees between two rows of normals, where both are foreground."""
     both = mask[one] & mask[two]
     chords = np.linalg.norm(normals[one][both] - normals[two][both], axis=1)

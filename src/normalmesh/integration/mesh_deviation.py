@@ -21,15 +21,13 @@ face, on reliefs about half of it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.facets.gradient_moments import GradientMoments
 from normalmesh.integration.noise_propagation import hat_gradients
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
 
 #: Variance of curvature over a face relative to that against its best plane, fitted to surfaces of known height.
 UNEVEN = 1.6
@@ -52,7 +50,7 @@ def mesh_deviations(
     unknown: Float,
     normal_map: NormalMap,
     noise: Float,
-    first_twins: NDArray[np.int32] | None = None,
+    first_twins: Int32 | None = None,
 ) -> tuple[Float, Float]:
     """Estimate the standard deviations of the unknown between a mesh and the surface of the normals.
 
@@ -144,7 +142,7 @@ def _detail(moments: GradientMoments, noise: Float, of_mean: Float) -> Float:
     return np.where(wide, np.maximum(left, 0.0), 0.0)
 
 
-def _around(mesh: ScreenMesh, values: Float, first_twins: NDArray[np.int32] | None) -> Float:
+def _around(mesh: ScreenMesh, values: Float, first_twins: Int32 | None) -> Float:
     """Return the means (N,), weighted by area, over the faces around each vertex, or its twins, of values (M,)."""
     count = len(mesh.vertices)
     first = np.arange(count, dtype=np.int32) if first_twins is None else first_twins

@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance
+from normalmesh.array_types import Bool, Float
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.rounds import RESERVE
 from normalmesh.decimation.start_mesh import REMEDY
@@ -44,8 +45,6 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
-
-Float = NDArray[np.float64]
 
 #: Rounds of refinement between two solves.
 ROUNDS_PER_SOLVE = 2
@@ -296,7 +295,7 @@ def _refined(solved: SolvedMesh, target: int | None, max_rounds: int, monitor: M
     return tuple(rounds)
 
 
-def _rounds(solved: SolvedMesh, turns: range, chosen: NDArray[np.bool_], monitor: Monitor) -> list[tuple[int, int]]:
+def _rounds(solved: SolvedMesh, turns: range, chosen: Bool, monitor: Monitor) -> list[tuple[int, int]]:
     """Run rounds of refinement, and solve again after every second one; return the flips and moves of each.
 
     Of the chosen components (C,), each rests as soon as few of its vertices change, whatever the others do.

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
+from normalmesh.array_types import Float, Int32, Integer
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.plane_surface import PlaneSurface
@@ -25,8 +25,6 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import PreparedSystem
-
-Float = NDArray[np.float64]
 
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
@@ -84,11 +82,11 @@ class MeshSolver:
     _workspace: Workspace = field(default_factory=Workspace)
 
     @property
-    def fixed(self) -> NDArray[np.int32] | None:
+    def fixed(self) -> Int32 | None:
         """Faces (K,) that the prior fixes, or None."""
         return None if self.points is None else self.points.faces
 
-    def solve(self, mesh: ScreenMesh, component: NDArray[np.integer]) -> Float:
+    def solve(self, mesh: ScreenMesh, component: Integer) -> Float:
         """Return the height, or logarithm of the depth, (N,) at the vertices of a mesh.
 
         ``component`` (N,) is the connected component of each vertex before the mesh was cut. Those that a prior fixes
@@ -119,7 +117,7 @@ class MeshSolver:
             # Points out of reach are left out with a warning. That happens once, because refinement keeps the outline.
             self.prior, self.points = self.prior.on_faces(mesh)
 
-    def _offsets(self, surface: PlaneSurface, equations: MatrixEquations, component: NDArray[np.integer]) -> Float:
+    def _offsets(self, surface: PlaneSurface, equations: MatrixEquations, component: Integer) -> Float:
         """Return the offsets (M,) of faces; ``component`` (M,) is that of the faces before the mesh was cut."""
         means, matrix, right = surface.means, equations.matrix, equations.right
         gauge = Gauge(equations.part.astype(np.int32, copy=False), np.bincount(equations.part) > 0)
@@ -134,7 +132,7 @@ class MeshSolver:
         return self._with_prior(surface, equations, offsets, component)
 
     def _with_prior(
-        self, system: PlaneSurface | CotangentSystem, equations: Equations, x: Float, component: NDArray[np.integer]
+        self, system: PlaneSurface | CotangentSystem, equations: Equations, x: Float, component: Integer
     ) -> Float:
         """Return unknowns (n,) that respect the prior, relative to :attr:`levels`, from those without it.
 
@@ -173,7 +171,7 @@ class MeshSolver:
         return solution.x
 
 
-def steep_share(mesh: ScreenMesh, heights: Float, component: NDArray[np.integer]) -> float:
+def steep_share(mesh: ScreenMesh, heights: Float, component: Integer) -> float:
     """Return the largest share of a component on which heights (N,), in px, are steeper than :data:`STEEP`.
 
     ``component`` (M,) is that of the faces.

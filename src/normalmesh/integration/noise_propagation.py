@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.origin import HeightNoise
@@ -35,8 +35,6 @@ from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.selected_inverse import sandwich_diagonal
 from normalmesh.solvers.sparse_system import PreparedSystem
-
-Float = NDArray[np.float64]
 
 #: Largest tilt of a face: normals beyond it are not trusted (:mod:`normalmesh.normals.repairs`).
 MAX_TILT = math.radians(85)
@@ -68,7 +66,7 @@ class NoisePropagation:
 
     surface: Surface
     depth: Float
-    unknown: NDArray[np.int32]
+    unknown: Int32
     matrix: csr_matrix
     middle: csr_matrix
     bound: float
@@ -154,7 +152,7 @@ class NoisePropagation:
         return variance
 
 
-def _unknowns(surface: Surface) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _unknowns(surface: Surface) -> tuple[Int32, Int32]:
     """Return the number (N,) of the unknown of each vertex, and the connected part (n,) of each unknown."""
     if surface.repeats is None:
         return np.arange(len(surface.vertices), dtype=np.int32), surface.mesh.components
@@ -201,7 +199,7 @@ def _face_matrices(surface: Surface, depth: Float, slopes: Float, facets: bool) 
     return mobility[:, None, None] * own, covariance
 
 
-def _assembled(faces: NDArray[np.int32], elements: Float, count: int) -> csr_matrix:
+def _assembled(faces: Int32, elements: Float, count: int) -> csr_matrix:
     """Return the sum (N, N) of the matrices (M, 3, 3) of faces; all numbers on the diagonal are stored."""
     every = np.arange(count, dtype=np.int32)
     rows = np.concatenate([np.repeat(faces, 3, axis=1).ravel(), every])

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32, Int32
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration._pixel_integration import (
     EdgeWeights,
@@ -32,11 +32,6 @@ from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._multigrid import prolong
 from normalmesh.solvers.conjugate_gradients import GRAIN, conjugate_gradients, norm
 from normalmesh.solvers.multigrid import Graph, Multigrid
-
-Float = NDArray[np.float64]
-Float32 = NDArray[np.float32]
-Bool = NDArray[np.bool_]
-Int = NDArray[np.int32]
 
 _TOLERANCE = 1e-8  # of the residual, relative to the right-hand side
 _LEAST = 1e-6  # of what all components together may have: less is asked for of no component
@@ -104,7 +99,7 @@ def right_side(half_steps: Float, edges: EdgeWeights) -> Float:
     return b
 
 
-def aggregate_pixels(mask: Bool, edges: EdgeWeights) -> tuple[Int, Int]:
+def aggregate_pixels(mask: Bool, edges: EdgeWeights) -> tuple[Int32, Int32]:
     """Return the aggregates (H, W) of pixels, −1 outside the mask, and their 2×2 blocks (m, 2)."""
     strong = np.empty(mask.shape, np.float32)
     over_rows(strong_weights, mask.shape, edges, strong)
@@ -112,7 +107,7 @@ def aggregate_pixels(mask: Bool, edges: EdgeWeights) -> tuple[Int, Int]:
     return aggregate, cells
 
 
-def aggregate_graph(aggregate: Int, cells: Int, edges: EdgeWeights) -> Graph:
+def aggregate_graph(aggregate: Int32, cells: Int32, edges: EdgeWeights) -> Graph:
     """Return the graph of aggregates."""
     count = len(cells)
     indptr = np.zeros(count + 1, np.int32)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
 from normalmesh.arguments import checked_instance
+from normalmesh.array_types import Float
 from normalmesh.decimation.hierarchy import rectangle_pixels
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.pixel_grid import PixelPlanes, no_edges, right_side, solve_grid, weigh_by_mobility
@@ -19,8 +19,6 @@ from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import limited_memory, require_memory
-
-Float = NDArray[np.float64]
 
 #: Root of the energy of the error, in px, that is small enough in each component.
 MAX_ERROR = 1e-4

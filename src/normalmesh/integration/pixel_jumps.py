@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.integration._pixel_integration import EdgeWeights
 from normalmesh.integration.mesh_solver import HOLD
 from normalmesh.integration.pixel_grid import PixelPlanes
@@ -13,8 +13,6 @@ from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine, Jumps, Placement
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.normals.normal_map import NormalMap
-
-Float = NDArray[np.float64]
 
 
 def with_jumps(
@@ -39,7 +37,7 @@ def cut_across(line: JumpLine, top: int, left: int, edges: EdgeWeights) -> None:
     _cut_sides(np.stack([line.path[:-1], line.path[1:]], axis=1) - np.array([left, top]), edges)
 
 
-def _cut_sides(sides: NDArray[np.int64], edges: EdgeWeights) -> None:
+def _cut_sides(sides: Int, edges: EdgeWeights) -> None:
     """Set the weights of edges across pixel sides, given as both ends (S, 2, 2), to zero."""
     u, v = sides.min(axis=1).T
     along_row = sides[:, 0, 1] == sides[:, 1, 1]
@@ -47,13 +45,13 @@ def _cut_sides(sides: NDArray[np.int64], edges: EdgeWeights) -> None:
     edges.right[v[~along_row], u[~along_row] - 1] = 0
 
 
-def pixel_parts(mask: NDArray[np.bool_], lines: tuple[JumpLine, ...]) -> NDArray[np.int32]:
+def pixel_parts(mask: Bool, lines: tuple[JumpLine, ...]) -> Int32:
     """Return the labels (H, W), from 1, of the parts of a mask that lines separate; 0 outside."""
     sides = [np.stack([line.path[:-1], line.path[1:]], axis=1) for line in lines]
     return parts_between(mask, np.concatenate([np.empty((0, 2, 2), np.int64), *sides]))
 
 
-def parts_between(mask: NDArray[np.bool_], sides: NDArray[np.int64]) -> NDArray[np.int32]:
+def parts_between(mask: Bool, sides: Int) -> Int32:
     """Return the labels (H, W), from 1, of the parts of a mask that pixel sides (S, 2, 2) separate; 0 outside."""
     # Pixels at the last row and column have no neighbour beyond.
     right, down = ((mask & np.roll(mask, -1, axis=axis)).astype(np.float32) for axis in (1, 0))
@@ -67,7 +65,7 @@ def parts_between(mask: NDArray[np.bool_], sides: NDArray[np.int64]) -> NDArray[
     return labels
 
 
-def _placed_pixels(placement: Placement, normal_map: NormalMap) -> tuple[Float, NDArray[np.bool_]]:
+def _placed_pixels(placement: Placement, normal_map: NormalMap) -> tuple[Float, Bool]:
     """Return the unknown (H, W) on the planes of a placement at the centres of pixels, and which pixels they hold."""
     face = pixel_faces(placement.mesh, normal_map.shape)
     held = normal_map.mask & (face >= 0)

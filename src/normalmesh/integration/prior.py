@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_positive
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.integration.prior_faces import PointFaces, faces_of_points
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -17,10 +18,8 @@ from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 
 if TYPE_CHECKING:
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.maps_on_disk import MapOnDisk
 
-Float = NDArray[np.float64]
-Int = NDArray[np.int32]
 
 #: Weight of a control point, and of a pixel of a depth map. Normals weigh an edge by its length in px.
 POINT_WEIGHT = 100.0
@@ -58,9 +57,9 @@ class Prior:
     screen: Float
     unknown: Float
     weights: Float
-    pixels: NDArray[np.int64]
-    labels: Int
-    whole: NDArray[np.bool_]
+    pixels: Int
+    labels: Int32
+    whole: Bool
 
     @classmethod
     def of(cls, prior: ArrayLike, weight: float | None, normal_map: NormalMap) -> Prior:
@@ -90,7 +89,7 @@ class Prior:
         leave_out(pixels < 0, "control points lie off the foreground")
         return placed._part(pixels >= 0)
 
-    def apart(self, parts: Int) -> Prior:
+    def apart(self, parts: Int32) -> Prior:
         """Return the prior with labels (H, W) of the parts into which jumps divide components."""
         inside = parts > 0
         component = np.zeros(int(parts.max()) + 1, np.int32)
@@ -108,7 +107,7 @@ class Prior:
         leave_out(~near, "points of the prior have no face of their component in reach")
         return self._part(near), PointFaces(found.faces[near], found.feet[near])
 
-    def _part(self, chosen: NDArray[np.bool_]) -> Prior:
+    def _part(self, chosen: Bool) -> Prior:
         return replace(
             self,
             screen=self.screen[chosen],
@@ -118,7 +117,7 @@ class Prior:
         )
 
 
-def nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+def nearest_pixels(screen: Float, mask: Bool) -> Int:
     """Return the foreground pixels (K,) nearest to points (K, 2), −1 if none is within :data:`REACH`."""
     steps = np.mgrid[-3:4, -3:4].reshape(2, -1).T
     steps = steps[np.argsort((steps**2).sum(axis=1), kind="stable")]
@@ -137,7 +136,7 @@ def nearest_pixels(screen: Float, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     return pixels
 
 
-def leave_out(far: NDArray[np.bool_], which: str) -> None:
+def leave_out(far: Bool, which: str) -> None:
     """Warn about points (K,) that are left out, or raise an error if those are all."""
     if far.all():
         raise NormalMeshError("no control point lies on the foreground; are they u (right), v (down) in pixels?")

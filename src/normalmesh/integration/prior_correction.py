@@ -13,17 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.integration.prior_terms import PriorTerms, weighted_means
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import PreparedSystem
-
-Float = NDArray[np.float64]
-Index = NDArray[np.integer]
 
 #: Maximum number of corrections; two or three are usual.
 MAX_CORRECTIONS = 12
@@ -43,7 +40,7 @@ class Equations(Protocol):
     """The equations ``matrix x = right`` of the normals; the rows of the matrix sum to zero."""
 
     @property
-    def part(self) -> Index:
+    def part(self) -> Integer:
         """Connected part (n,) of each unknown."""
         ...
 
@@ -55,7 +52,7 @@ class Equations(Protocol):
         """Return ``right − matrix x`` (n,)."""
         ...
 
-    def restricted(self, chosen: Index) -> Equations:
+    def restricted(self, chosen: Integer) -> Equations:
         """Return the equations of some unknowns (k,), ascending, which are all of some parts."""
         ...
 
@@ -81,7 +78,7 @@ class MatrixEquations:
 
     matrix: csr_matrix
     right: Float
-    part: Index
+    part: Integer
     coordinates: Float
     workspace: Workspace
 
@@ -95,7 +92,7 @@ class MatrixEquations:
         missing: Float = self.right - self.matrix @ x
         return missing
 
-    def restricted(self, chosen: Index) -> MatrixEquations:
+    def restricted(self, chosen: Integer) -> MatrixEquations:
         """Return the equations of some unknowns (k,), ascending, which are all of some parts."""
         matrix = self.matrix[chosen][:, chosen]
         return MatrixEquations(matrix, self.right[chosen], self.part[chosen], self.coordinates[chosen], self.workspace)
@@ -129,7 +126,7 @@ class Corrected:
 
 
 def corrected(
-    x: Float, equations: Equations, terms: PriorTerms, component: Index, freed: bool, tolerance: float
+    x: Float, equations: Equations, terms: PriorTerms, component: Integer, freed: bool, tolerance: float
 ) -> Corrected:
     """Return unknowns that satisfy the equations and the terms of a prior, relative to a level of each component.
 
@@ -222,7 +219,7 @@ class _HeavyPoints:
     because they stay moderate while weights and misfits do not.
     """
 
-    chosen: Index
+    chosen: Integer
     rows: csr_matrix
     rest: Float
     forces: Float

@@ -9,15 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int32]
-Bool = NDArray[np.bool_]
 
 #: Maximum distance (px) of a point of the foreground from the outline of its component's mesh.
 REACH = 4.0
@@ -43,11 +39,11 @@ class PointFaces(NamedTuple):
         The points themselves where their face covers their pixel, otherwise the nearest places of the outline.
     """
 
-    faces: Int
+    faces: Int32
     feet: Float
 
 
-def faces_of_points(mesh: ScreenMesh, screen: Float, label: Int, labels: Int, whole: Bool) -> PointFaces:
+def faces_of_points(mesh: ScreenMesh, screen: Float, label: Int32, labels: Int32, whole: Bool) -> PointFaces:
     """Find the faces for points on a mesh.
 
     Parameters
@@ -72,7 +68,7 @@ def faces_of_points(mesh: ScreenMesh, screen: Float, label: Int, labels: Int, wh
     return PointFaces(faces, feet)
 
 
-def told_apart(mesh: ScreenMesh, home: Int, pixels: NDArray[np.int64], whole: Bool) -> Bool:
+def told_apart(mesh: ScreenMesh, home: Int32, pixels: Int, whole: Bool) -> Bool:
     """Return which labels (L + 1,) the mesh has faces of, from the label (M,) of its faces.
 
     ``pixels`` (L + 1,) are the numbers of pixels of the labels.
@@ -82,7 +78,7 @@ def told_apart(mesh: ScreenMesh, home: Int, pixels: NDArray[np.int64], whole: Bo
     return apart
 
 
-def faces_at(mesh: ScreenMesh, home: Int, apart: Bool, screen: Float, label: Int, shape: tuple[int, int]) -> Int:
+def faces_at(mesh: ScreenMesh, home: Int32, apart: Bool, screen: Float, label: Int32, shape: tuple[int, int]) -> Int32:
     """Return the faces (K,) of their label that own the pixels of points (K, 2), −1 for none.
 
     Where the mesh does not tell labels apart, a point stays on the face of its pixel.
@@ -95,7 +91,7 @@ def faces_at(mesh: ScreenMesh, home: Int, apart: Bool, screen: Float, label: Int
     return faces
 
 
-def face_labels(mesh: ScreenMesh, labels: Int) -> Int:
+def face_labels(mesh: ScreenMesh, labels: Int32) -> Int32:
     """Return the component (M,) of a mask, labelled (H, W) from 1, that the part of the mesh of each face lies on.
 
     It is the component on which most of the area of the part lies; 0 if it lies on none.
@@ -109,7 +105,7 @@ def face_labels(mesh: ScreenMesh, labels: Int) -> Int:
     return elected_labels(mesh, face, labels[row, column], count)
 
 
-def samples_of_faces(mesh: ScreenMesh) -> tuple[Float, NDArray[np.int64]]:
+def samples_of_faces(mesh: ScreenMesh) -> tuple[Float, Int]:
     """Return points (S, 2) by which to find the labels of the faces, and the face (S,) of each."""
     part = mesh.components[mesh.faces[:, 0]]
     small = np.flatnonzero(np.bincount(part)[part] < _SAMPLED)
@@ -118,7 +114,7 @@ def samples_of_faces(mesh: ScreenMesh) -> tuple[Float, NDArray[np.int64]]:
     return points, np.concatenate([np.arange(len(part)), np.repeat(small, len(_lattice()))])
 
 
-def elected_labels(mesh: ScreenMesh, face: NDArray[np.int64], found: NDArray[np.integer], count: int) -> Int:
+def elected_labels(mesh: ScreenMesh, face: Int, found: Integer, count: int) -> Int32:
     """Return the label (M,) of the part of each face that most of its samples (S,) have found, of ``count`` labels."""
     part = mesh.components[mesh.faces[:, 0]]
     pairs, number = np.unique(part[face] * np.int64(count + 1) + found, return_inverse=True)
@@ -136,7 +132,7 @@ def _lattice() -> Float:
     return (np.array(steps) + 1 / 3) / _LEVELS
 
 
-def on_outline(mesh: ScreenMesh, home: Int, points: Float, label: Int) -> tuple[Int, Float]:
+def on_outline(mesh: ScreenMesh, home: Int32, points: Float, label: Int32) -> tuple[Int32, Float]:
     """Return the face (K,), −1 beyond :data:`REACH`, and the place (K, 2), nearest to points on the outlines."""
     from scipy.spatial import cKDTree
 

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.jumps.placement import rises
 from normalmesh.mesh.interpolation import barycentric_rows, bends
-
-Float = NDArray[np.float64]
-Index = NDArray[np.integer]
 
 #: Number of points of a face that have the same terms as any larger number.
 ENOUGH = 3
@@ -43,13 +40,13 @@ class FacePoints(NamedTuple):
     weights : (K,)
     """
 
-    faces: Index
+    faces: Integer
     feet: Float
     steps: Float
     unknown: Float
     weights: Float
 
-    def chosen(self, which: Index) -> FacePoints:
+    def chosen(self, which: Integer) -> FacePoints:
         """Return some of the points."""
         return FacePoints(
             self.faces[which], self.feet[which], self.steps[which], self.unknown[which], self.weights[which]
@@ -69,7 +66,7 @@ class PriorTerms:
     values, weights : (K,)
     """
 
-    faces: Index
+    faces: Integer
     rows: csr_matrix
     values: Float
     weights: Float
@@ -79,13 +76,13 @@ class PriorTerms:
         misfits: Float = self.values - self.rows @ x
         return misfits
 
-    def among(self, part: Index) -> Index:
+    def among(self, part: Integer) -> Integer:
         """Return the part (K,) of the system that each term belongs to, from that of the unknowns (n,)."""
-        found: Index = part[self.rows.indices[self.rows.indptr[1:] - 1]]
+        found: Integer = part[self.rows.indices[self.rows.indptr[1:] - 1]]
         return found
 
 
-def weighted_means(values: Float, weights: Float, group: Index, count: int) -> Float:
+def weighted_means(values: Float, weights: Float, group: Integer, count: int) -> Float:
     """Return the weighted mean (G,) of the values (K,) of each group (K,), 0 for those without any.
 
     The mean of a single value is that value exactly.
@@ -111,7 +108,7 @@ def face_terms(system: PlaneSurface | CotangentSystem, x: Float, points: FacePoi
     return PriorTerms(faces, rows, values - known, weights)
 
 
-def thinned(faces: Index, feet: Float, values: Float, weights: Float) -> tuple[Index, Float, Float, Float]:
+def thinned(faces: Integer, feet: Float, values: Float, weights: Float) -> tuple[Integer, Float, Float, Float]:
     """Replace more than three points on one face by three that have the same sum of squares, up to a constant.
 
     Parameters

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.decimation.quadrics import GRAIN
 from normalmesh.integration import _refinement, _refinement_flips
 from normalmesh.integration._patch import CHUNK
@@ -12,9 +12,6 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.sorting import largest_first
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 #: Number of vertices that are moved one after the other.
 STRETCH = 1024
@@ -28,7 +25,7 @@ def refine(
     normal_map: NormalMap,
     turn: int,
     noise: Float | float = 0.0,
-) -> tuple[Counts, Counts]:
+) -> tuple[Int, Int]:
     """Flip edges, then move inner vertices, once.
 
     No face is inverted, becomes a needle or loses all of its pixels. Boundary and locked vertices as well as those of
@@ -59,7 +56,7 @@ def refine(
     return flips, _move(mesh, unknown, normal_map, search)
 
 
-def _flip(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, noise: Float) -> Counts:
+def _flip(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, noise: Float) -> Int:
     """Flip edges, those that gain most first, and return the number of flips at each vertex."""
     count, arrays, pixels = mesh.real_faces, mesh.arrays, normal_map.arrays
     judged = _refinement_flips.JudgedFaces(np.empty(count), np.empty(count), np.empty(3 * count), np.empty(3 * count))
@@ -72,7 +69,7 @@ def _flip(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, noise: Float)
     return flips
 
 
-def _move(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, search: _refinement.Search) -> Counts:
+def _move(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, search: _refinement.Search) -> Int:
     """Move inner vertices and return the number of moves of each.
 
     Stretches of vertices with close numbers, which lie close together, are moved one after the other, so that the
@@ -81,7 +78,7 @@ def _move(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, search: _refi
     count = len(unknown)
     moves, enclosed = np.zeros(count, np.int64), np.empty(count, np.bool_)
 
-    def move(starts: Counts, vertices: Counts, grain: int) -> None:
+    def move(starts: Int, vertices: Int, grain: int) -> None:
         batches = _refinement.Batches(starts, vertices)
         state = (search, mesh.arrays, unknown, normal_map.arrays, moves)
         in_parallel(_refinement.move_batches, len(starts) - 1, batches, *state, grain=grain)
@@ -97,7 +94,7 @@ def _move(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap, search: _refi
     return moves
 
 
-def colours(mesh: ClosedMesh, chosen: NDArray[np.int64]) -> NDArray[np.int32]:
+def colours(mesh: ClosedMesh, chosen: Int) -> Int32:
     """Return a colour (N,) for each of the chosen vertices (K,) that differs from those of its neighbours, else −1."""
     colour, taken = np.full(len(mesh.vertices), -1, np.int32), np.full(4096, -1)
     _refinement.fill_colours(mesh.arrays, chosen, colour, taken)

@@ -6,9 +6,9 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, ShortfallWarning
 from normalmesh.integration._pixel_integration import TO_BOTTOM, TO_RIGHT
 from normalmesh.integration.levelling import check_repeating_map
@@ -16,8 +16,6 @@ from normalmesh.integration.pixel_grid import PixelPlanes
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm
-
-Float = NDArray[np.float64]
 
 #: Largest residual, relative to the right-hand side.
 TOLERANCE = 1e-8

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
@@ -26,9 +26,6 @@ from normalmesh.mesh.cut_mesh import CutMesh, boundary_vertices
 from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: Strain (px) from which on a bad face is cut off from a neighbour.
 DETACHED = 2.0
@@ -59,10 +56,10 @@ class SolvedMesh:
 
     mesh: ClosedMesh
     unknown: Float
-    component: NDArray[np.int32]
-    locked: NDArray[np.bool_]
+    component: Int32
+    locked: Bool
     torn: Bool
-    asked: NDArray[np.int64]
+    asked: Int
     noise: Float
     solver: MeshSolver
 
@@ -89,7 +86,7 @@ class SolvedMesh:
         """The normals to fit."""
         return self.solver.normal_map
 
-    def by_component(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def by_component(self, counts: Int) -> Int:
         """Return the sums (C,) over components of counts (N,) at vertices."""
         return np.bincount(self.component, counts, len(self.asked)).astype(np.int64)
 
@@ -103,7 +100,7 @@ class SolvedMesh:
         yield
         self._lock(self.locked)
 
-    def _lock(self, locked: NDArray[np.bool_]) -> None:
+    def _lock(self, locked: Bool) -> None:
         """Set the flags of the locked vertices (N,) of the mesh."""
         self.mesh.flags[:] = np.where(locked, self.mesh.flags | LOCKED, self.mesh.flags & BOUNDARY)
 
@@ -111,7 +108,7 @@ class SolvedMesh:
         """Solve for the unknown of the mesh as it is."""
         self.unknown = self.solver.solve(self.mesh.to_screen(), self.component)
 
-    def refine(self, turn: int, chosen: Bool | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def refine(self, turn: int, chosen: Bool | None = None) -> tuple[Int, Int]:
         """Flip edges and move vertices of the chosen components (C,), or of all, as :func:`.refinement.refine` does.
 
         Return the numbers of flips and moves (C,) in each component.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.decimation.quadrics import GRAIN
 from normalmesh.integration import _splitting
 from normalmesh.integration.tidying import judged
@@ -16,13 +16,13 @@ from normalmesh.runtime.threads import in_parallel
 
 def split_worst(
     mesh: ClosedMesh,
-    unknown: NDArray[np.float64],
+    unknown: Float,
     normal_map: NormalMap,
     count: int,
-    component: NDArray[np.int32] | None = None,
-    own: NDArray[np.int64] | None = None,
-    costs: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    component: Int32 | None = None,
+    own: Int | None = None,
+    costs: Float | None = None,
+) -> tuple[Float, Int32]:
     """Split ``count`` inner edges at their midpoints: long edges of the faces that fit their pixels worst.
 
     The surface stays as it is until it is integrated again. Edges of the boundary and between locked vertices are not

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int
 from normalmesh.integration import _tidying
 from normalmesh.integration._patch import CHUNK
 from normalmesh.integration._tidying import MIN_BAD, TidyArrays
@@ -15,8 +15,6 @@ from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
 
 #: Sweeps over the bad faces, at most. A change beside a bad face may make another one possible.
 MAX_SWEEPS = 4
@@ -44,7 +42,7 @@ class Tidied:
 
     mesh: ClosedMesh
     unknown: Float
-    kept: NDArray[np.int64]
+    kept: Int
     flips: int
     collapses: int
     squeezed: int
@@ -104,15 +102,13 @@ def judged(mesh: ClosedMesh, unknown: Float, normal_map: NormalMap) -> TidyArray
     return state
 
 
-def _worst_first(bad: Float) -> NDArray[np.int64]:
+def _worst_first(bad: Float) -> Int:
     """Return the bad faces in the order of their bad areas (M,)."""
     found = np.flatnonzero(bad > MIN_BAD)
     return found[np.argsort(-bad[found], kind="stable")]
 
 
-def _without_faces(
-    mesh: ClosedMesh, dead: NDArray[np.bool_], shape: tuple[int, int]
-) -> tuple[ClosedMesh, NDArray[np.int64]]:
+def _without_faces(mesh: ClosedMesh, dead: Bool, shape: tuple[int, int]) -> tuple[ClosedMesh, Int]:
     """Return a mesh without the faces ``dead`` (M,), and the former numbers of its vertices."""
     faces = mesh.faces[: mesh.real_faces]
     faces = faces[~dead & (faces[:, 0] >= 0)]

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.noise_propagation import MIN_DOUBLE_AREA, NoisePropagation
 from normalmesh.mesh.interpolation import barycentric_rows
@@ -17,8 +18,6 @@ from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import Noise, checked_noise, shared_pixels
-
-Float = NDArray[np.float64]
 
 #: Number of vertices up to which summaries are cheap, a second or two.
 MOST_SUMMARISED = 100_000

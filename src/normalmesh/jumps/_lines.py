@@ -4,8 +4,8 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int
 from normalmesh.mesh._chains import adjacency_of
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -30,12 +30,12 @@ class Band(NamedTuple):
         Vertices of the outline.
     """
 
-    ends: NDArray[np.int64]
-    lengths: NDArray[np.float64]
-    costs: NDArray[np.float64]
-    strain: NDArray[np.float64]
-    release: NDArray[np.float64]
-    fixed: NDArray[np.bool_]
+    ends: Int
+    lengths: Float
+    costs: Float
+    strain: Float
+    release: Float
+    fixed: Bool
 
 
 class LineRule(NamedTuple):
@@ -73,10 +73,10 @@ class Paths(NamedTuple):
     (N,) the edge to it, −1 on a line.
     """
 
-    distance: NDArray[np.float64]
-    length: NDArray[np.float64]
-    parent: NDArray[np.int64]
-    via: NDArray[np.int64]
+    distance: Float
+    length: Float
+    parent: Int
+    via: Int
 
 
 @inner(allocates=True)

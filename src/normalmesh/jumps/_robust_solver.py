@@ -3,9 +3,7 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from normalmesh.array_types import Float, Int32
 from normalmesh.facets.robust_weights import MAX_WIDTHS, MIN_SHARE, SHARPNESS
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -29,12 +27,12 @@ class StrainedGraph(NamedTuple):
         1 / (pixel length × distance of the centroids, px).
     """
 
-    pairs: NDArray[np.int32]
-    edges: NDArray[np.int32]
-    steps: NDArray[np.float64]
-    cosines: NDArray[np.float64]
-    per_offset: NDArray[np.float64]
-    per_distance: NDArray[np.float64]
+    pairs: Int32
+    edges: Int32
+    steps: Float
+    cosines: Float
+    per_offset: Float
+    per_distance: Float
 
 
 @inner(forceinline=True)

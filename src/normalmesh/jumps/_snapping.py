@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32, Int32
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Cost of a pixel side: its length, plus a share of its distance from the line, over the contrast plus a small number.
@@ -34,9 +35,9 @@ class Cells(NamedTuple):
 
     shape: tuple[int, int]
     side: tuple[int, int]
-    table: NDArray[np.int32]
-    normals: NDArray[np.float32]
-    mask: NDArray[np.bool_]
+    table: Int32
+    normals: Float32
+    mask: Bool
 
 
 class Grid(NamedTuple):
@@ -48,7 +49,7 @@ class Grid(NamedTuple):
 
     offset: NDArray[np.int8]
     step: NDArray[np.int8]
-    cost: NDArray[np.float64]
+    cost: Float
 
 
 @inner

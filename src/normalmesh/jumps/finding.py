@@ -14,8 +14,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.facets.face_means import FaceMeans
@@ -34,9 +35,6 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.workspace import Workspace
-
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: Pixels of a component from which on it is looked at.
 MIN_COMPONENT = 256

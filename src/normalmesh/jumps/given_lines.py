@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_nonzero
+from normalmesh.array_types import Int
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps._lines import Band, LineRule, centre_lines
@@ -15,8 +16,6 @@ from normalmesh.jumps.jump_pixels import JumpPixels, Sides
 from normalmesh.jumps.lines import REACH
 from normalmesh.jumps.snapping import Snapper
 from normalmesh.mesh.chains import Chains
-
-Int = NDArray[np.int64]
 
 #: Length (px) of branches of lines in an edge image, at least.
 BRANCH = 3.0

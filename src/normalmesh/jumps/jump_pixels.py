@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.near_cells import NearCells
 from normalmesh.decimation.start_mesh import pixels_around
@@ -20,9 +20,6 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.jumps._snapping import Cells
 from normalmesh.jumps.snapping import cells_of
 from normalmesh.normals.normal_map import NormalMap
-
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 #: Samples along each side of a pixel, for the mean gradients of small faces.
 SAMPLES = 2
@@ -42,7 +39,7 @@ class Sides(NamedTuple):
     """
 
     ends: Int
-    contrast: NDArray[np.float64]
+    contrast: Float
     inner: Bool
 
 

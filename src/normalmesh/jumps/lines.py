@@ -6,16 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.jumps._lines import Band, LineRule, centre_lines, shorten_lines
 from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import boundary_vertices
-
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: Strain (px) of a line everywhere, and in one place at least.
 LOW, HIGH = 0.5, 1.7

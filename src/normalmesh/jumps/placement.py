@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Integer
 from normalmesh.facets._facets import fill_rises
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.runtime.threads import in_parallel
-
-Float = NDArray[np.float64]
 
 #: Minimum number of planes for each thread.
 GRAIN = 4096
@@ -58,13 +56,13 @@ def rises(gradients: Float, steps: Float, central: bool) -> Float:
     return rises
 
 
-def _pixels(points: Float, shape: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pixels(points: Float, shape: tuple[int, int]) -> tuple[Int, Int]:
     """Return row and column (K,) of the pixels that hold points (K, 2), within the image."""
     column, row = np.floor(points).astype(np.int64).T
     return np.clip(row, 0, shape[0] - 1), np.clip(column, 0, shape[1] - 1)
 
 
-def _medians(values: Float, weights: Float, group: NDArray[np.integer], count: int) -> Float:
+def _medians(values: Float, weights: Float, group: Integer, count: int) -> Float:
     """Return the weighted median (G,) of the values (K,) in each group (K,), 0 for those without any."""
     order = np.lexsort((values, group))
     total = np.bincount(group, weights, count)

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Integer
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.jumps import _robust_solver
@@ -19,10 +19,6 @@ from normalmesh.jumps._robust_solver import StrainedGraph
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers.partial_cholesky import PartialCholesky
-
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
-Int = NDArray[np.int64]
 
 #: An edge is still moving if its weight changes by this share of its largest weight: of one-sided, of Cauchy weights.
 MOVED, MOVED_CAUCHY = 0.1, 0.2
@@ -212,7 +208,7 @@ class RobustSolver:
 
     def _choose(self) -> None:
         """Choose the faces that are solved again, and the edges whose weights may change: those between active ones."""
-        self._faces: Int = self._factor.changing
+        self._faces: Integer = self._factor.changing
         pairs = self.system.pairs
         self._edges: Int = np.flatnonzero(self._active[pairs[:, 0]] & self._active[pairs[:, 1]])
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Integer
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
@@ -20,7 +20,7 @@ from normalmesh.normals.normal_map import NormalMap
 APART = 2.0
 
 
-def seams_of(mesh: ScreenMesh, jumps: Jumps, normal_map: NormalMap) -> NDArray[np.integer]:
+def seams_of(mesh: ScreenMesh, jumps: Jumps, normal_map: NormalMap) -> Integer:
     """Return the vertices (S, 2) of the edges along which to cut a mesh.
 
     A decimated mesh knows them. In another one they are the edges whose faces the placement of the jumps holds apart,
@@ -36,5 +36,5 @@ def seams_of(mesh: ScreenMesh, jumps: Jumps, normal_map: NormalMap) -> NDArray[n
     apart = np.flatnonzero(held & (RobustWeights(system).strain(offsets) >= APART))
     line = components(system.ends[apart], len(mesh.vertices))[system.ends[apart, 0]]
     length = np.bincount(line, system.lengths[apart])
-    ends: NDArray[np.integer] = system.ends[apart[length[line] >= MIN_LENGTH]]
+    ends: Integer = system.ends[apart[length[line] >= MIN_LENGTH]]
     return ends

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Int
 from normalmesh.jumps._snapping import Cells, Grid, mean_contrast, snap_line, unit_steps
 from normalmesh.jumps.lines import RELEASE, StrainedEdges
 from normalmesh.mesh.chains import Chains
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.normals.normal_map import NormalMap
-
-Int = NDArray[np.int64]
 
 #: Distance (px) by which lines are moved at most.
 WIDTH = 2
@@ -107,9 +105,7 @@ class SnappedLine:
         return len(self.path) - 1
 
 
-def snapped_lines(
-    edges: StrainedEdges, cut: NDArray[np.bool_], cells: Callable[[list[Int]], Cells]
-) -> list[SnappedLine]:
+def snapped_lines(edges: StrainedEdges, cut: Bool, cells: Callable[[list[Int]], Cells]) -> list[SnappedLine]:
     """Return the lines of the cut edges (E,) of a jump mesh, on pixel sides.
 
     ``cells`` gives the pixels near polylines of pixel corners (K, 2).
@@ -132,7 +128,7 @@ def snapped_lines(
     return lines
 
 
-def long_enough(paths: list[Int]) -> NDArray[np.bool_]:
+def long_enough(paths: list[Int]) -> Bool:
     """Return the paths (L,) that are connected, at their ends, to paths of :data:`MIN_LENGTH` px together."""
     if not paths:
         return np.zeros(0, np.bool_)
@@ -141,5 +137,5 @@ def long_enough(paths: list[Int]) -> NDArray[np.bool_]:
     number = number.reshape(-1, 2)
     line = components(number, int(number.max()) + 1)[number[:, 0]]
     length = np.bincount(line, [len(path) - 1 for path in paths])
-    enough: NDArray[np.bool_] = length[line] >= MIN_LENGTH
+    enough: Bool = length[line] >= MIN_LENGTH
     return enough

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Integer
 from normalmesh.decimation.near_cells import NearCells
 from normalmesh.jumps.lines import LOW, LOW_NOISE, RELEASE, RELEASE_NOISE
 from normalmesh.jumps.robust_solver import RobustSolver
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import boundary_vertices
-
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
-Int = NDArray[np.int64]
 
 #: A surface is suspect if edges of the continuous one, connected over MIN_LENGTH px, are strained by this much: in px,
 #: and in units of the noise of the strain.
@@ -94,7 +90,7 @@ def _opens(solver: RobustSolver, strained: Int) -> bool:
     return bool(opens.any())
 
 
-def _chains(solver: RobustSolver, edges: Int) -> tuple[NDArray[np.integer], Float]:
+def _chains(solver: RobustSolver, edges: Int) -> tuple[Integer, Float]:
     """Return the line (K,) of connected edges that each of the edges belongs to, and the lengths of the lines in px."""
     ends = solver.system.ends[edges]
     line = components(ends, len(solver.system.means.mesh.vertices))[ends[:, 0]]

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Int
 from normalmesh.runtime.kernels import inner, kernel
 
 
@@ -14,9 +14,9 @@ class Adjacency(NamedTuple):
     ``edges[first[v]:first[v + 1]]`` are the edges at vertex v, in ascending order, and ``others`` their other ends.
     """
 
-    first: NDArray[np.int64]
-    edges: NDArray[np.int64]
-    others: NDArray[np.int64]
+    first: Int
+    edges: Int
+    others: Int
 
 
 @inner(allocates=True)

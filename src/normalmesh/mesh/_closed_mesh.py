@@ -6,9 +6,7 @@ to every boundary edge. So every vertex but the ghost has a closed ring of faces
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from normalmesh.array_types import Float, Int32, UInt8
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -41,11 +39,11 @@ class MeshArrays(NamedTuple):
         Number of real faces.
     """
 
-    vertices: NDArray[np.float64]
-    faces: NDArray[np.int32]
-    opposite: NDArray[np.int32]
-    corner_of: NDArray[np.int32]
-    flags: NDArray[np.uint8]
+    vertices: Float
+    faces: Int32
+    opposite: Int32
+    corner_of: Int32
+    flags: UInt8
     ghost: int
     real_faces: int
 

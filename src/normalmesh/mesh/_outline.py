@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32, UInt8
 from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours
 from normalmesh.mesh._raster import edge, first_column, first_row
 from normalmesh.runtime.kernels import inner, kernel
@@ -39,11 +39,11 @@ class OutlineArrays(NamedTuple):
         ``COVERED`` and ``FIXED`` pixels.
     """
 
-    point_of: NDArray[np.int32]
-    next_point: NDArray[np.int32]
-    points: NDArray[np.float64]
-    smooth: NDArray[np.float64]
-    coverage: NDArray[np.uint8]
+    point_of: Int32
+    next_point: Int32
+    points: Float
+    smooth: Float
+    coverage: UInt8
 
 
 @inner

@@ -1,11 +1,11 @@
-"""Kernels of :mod:`normalmesh.mesh.surface` and of the normal texture in :mod:`normalmesh.files.mesh_writing`."""
+"""Kernels of :mod:`normalmesh.mesh.surface` and of the normal texture in :mod:`normalmesh.output.mesh_writing`."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Float32, Int32
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Determinant of (T, B, N) below which an interpolated frame is too flat to express a normal.
@@ -26,12 +26,12 @@ class TexturedMesh(NamedTuple):
         The tangent frames of the vertices.
     """
 
-    screen: NDArray[np.float64]
-    faces: NDArray[np.int32]
-    depth: NDArray[np.float64]
-    tangents: NDArray[np.float32]
-    bitangents: NDArray[np.float32]
-    normals: NDArray[np.float32]
+    screen: Float
+    faces: Int32
+    depth: Float
+    tangents: Float32
+    bitangents: Float32
+    normals: Float32
 
 
 @inner

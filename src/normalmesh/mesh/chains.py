@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Int, Integer
 from normalmesh.mesh._chains import trace_chains
 
 
@@ -24,24 +24,24 @@ class Chains:
         The edge that leads to each vertex, −1 for the first vertex of a chain.
     """
 
-    starts: NDArray[np.int64]
-    vertices: NDArray[np.int64]
-    edges: NDArray[np.int64]
+    starts: Int
+    vertices: Int
+    edges: Int
 
     @classmethod
-    def of(cls, ends: NDArray[np.integer], fixed: NDArray[np.bool_]) -> Chains:
+    def of(cls, ends: Integer, fixed: Bool) -> Chains:
         """Trace edges (E, 2) between vertices, of which chains do not run through the ``fixed`` (N,) ones."""
         return cls(*trace_chains(np.ascontiguousarray(ends, np.int64), fixed))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __getitem__(self, chain: int) -> NDArray[np.int64]:
+    def __getitem__(self, chain: int) -> Int:
         """Return the vertices of a chain."""
         return self.vertices[self.starts[chain] : self.starts[chain + 1]]
 
     @property
-    def chain_of_edge(self) -> NDArray[np.int64]:
+    def chain_of_edge(self) -> Int:
         """Return the chain (E,) that each edge belongs to."""
         along = self.edges >= 0
         chain = np.repeat(np.arange(len(self)), np.diff(self.starts))[along]
@@ -49,7 +49,7 @@ class Chains:
         of_edge[self.edges[along]] = chain
         return of_edge
 
-    def free_ends(self, fixed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def free_ends(self, fixed: Bool) -> Int:
         """Count the ends (C,) of each chain that meet neither another chain nor a ``fixed`` (N,) vertex."""
         along = self.edges >= 0
         # The vertices before and after each edge.
@@ -57,5 +57,5 @@ class Chains:
         degree += np.bincount(self.vertices[:-1][along[1:]], minlength=len(fixed))
         free = (degree == 1) & ~fixed
         first, last = self.vertices[self.starts[:-1]], self.vertices[self.starts[1:] - 1]
-        count: NDArray[np.int64] = free[first].astype(np.int64) + free[last]
+        count: Int = free[first].astype(np.int64) + free[last]
         return count

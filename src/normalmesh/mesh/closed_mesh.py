@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32, UInt8
 from normalmesh.mesh import _closed_mesh
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
 from normalmesh.mesh._outline import COVERED, OutlineArrays
@@ -38,9 +38,9 @@ class Outline:
         The next point along the boundary, with the foreground on the left.
     """
 
-    points: NDArray[np.float64]
-    smooth: NDArray[np.float64]
-    next_point: NDArray[np.int32]
+    points: Float
+    smooth: Float
+    next_point: Int32
 
 
 @dataclass(eq=False)
@@ -69,15 +69,15 @@ class ClosedMesh:
         ``COVERED`` pixels, whose centres lie in the mesh, and ``FIXED`` ones, for which this must not change.
     """
 
-    vertices: NDArray[np.float64]
-    faces: NDArray[np.int32]
+    vertices: Float
+    faces: Int32
     real_faces: int
-    opposite: NDArray[np.int32]
-    corner_of: NDArray[np.int32]
-    flags: NDArray[np.uint8]
-    outline_of: NDArray[np.int32]
+    opposite: Int32
+    corner_of: Int32
+    flags: UInt8
+    outline_of: Int32
     outline: Outline
-    coverage: NDArray[np.uint8]
+    coverage: UInt8
 
     @property
     def ghost(self) -> int:
@@ -85,7 +85,7 @@ class ClosedMesh:
         return len(self.vertices)
 
     @property
-    def covered(self) -> NDArray[np.bool_]:
+    def covered(self) -> Bool:
         """The pixels (H, W) whose centres lie in the mesh."""
         return (self.coverage & COVERED).view(np.bool_)
 
@@ -107,8 +107,8 @@ class ClosedMesh:
         cls,
         mesh: ScreenMesh,
         shape: tuple[int, int],
-        locked: NDArray[np.bool_] | None = None,
-        coverage: NDArray[np.uint8] | None = None,
+        locked: Bool | None = None,
+        coverage: UInt8 | None = None,
     ) -> ClosedMesh:
         """Close a mesh of an image of the given shape.
 
@@ -140,7 +140,7 @@ class ClosedMesh:
             mesh.vertices.copy(), faces, len(mesh.faces), opposite, corner_of, flags, outline_of, outline, coverage
         )
 
-    def compact(self) -> NDArray[np.int64]:
+    def compact(self) -> Int:
         """Drop collapsed vertices and faces; return the former numbers of the vertices that are kept, in order."""
         kept = np.flatnonzero(self.corner_of[:-1] >= 0)
         renumber = np.full(self.ghost + 1, -1, np.int32)
@@ -172,7 +172,7 @@ class ClosedMesh:
         opposite[opposite >= 3 * self.real_faces] += 3 * real
         self.corner_of[self.corner_of >= 3 * self.real_faces] += 3 * real
 
-        def spread(table: NDArray[np.int32], width: int) -> NDArray[np.int32]:
+        def spread(table: Int32, width: int) -> Int32:
             """Insert unused rows, ``width`` for a face, after the real faces and after the ghost faces."""
             here = width * self.real_faces
             unused = [np.full((width * count, *table.shape[1:]), -1, np.int32) for count in (real, ghosts)]
@@ -205,13 +205,13 @@ class ClosedMesh:
         mesh.keep_opposite(self.real_opposite())
         return mesh
 
-    def real_opposite(self) -> NDArray[np.int32]:
+    def real_opposite(self) -> Int32:
         """Return :attr:`opposite` of the real faces alone, −1 at the boundary."""
         opposite = self.opposite[: 3 * self.real_faces]
         return np.where(opposite < len(opposite), opposite, -1).astype(np.int32)
 
 
-def _closed(mesh: ScreenMesh) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _closed(mesh: ScreenMesh) -> tuple[Int32, Int32, Int32]:
     """Return faces and opposite with a ghost face for each boundary edge, and the next boundary vertex (N,) or −1."""
     real, ghost = len(mesh.faces), len(mesh.vertices)
     known = mesh.find_opposite()
@@ -224,14 +224,14 @@ def _closed(mesh: ScreenMesh) -> tuple[NDArray[np.int32], NDArray[np.int32], NDA
     return faces, opposite, after
 
 
-def _corners(faces: NDArray[np.int32], vertex_count: int) -> NDArray[np.int32]:
+def _corners(faces: Int32, vertex_count: int) -> Int32:
     """Return one corner of each vertex, −1 for vertices without faces."""
     corner_of = np.full(vertex_count, -1, np.int32)
     _closed_mesh.fill_corners(faces, corner_of)
     return corner_of
 
 
-def _without_staircase(points: NDArray[np.float64], next_point: NDArray[np.int32]) -> NDArray[np.float64]:
+def _without_staircase(points: Float, next_point: Int32) -> Float:
     """Smooth points (P, 2) of closed loops along the loops, just enough to remove the staircase of the pixels.
 
     Corners between two straight sides, such as those of a rectangle, stay.
@@ -248,7 +248,7 @@ def _without_staircase(points: NDArray[np.float64], next_point: NDArray[np.int32
     return points + moved * np.minimum(1.0, MAX_SHIFT / np.maximum(distance, MAX_SHIFT))[:, None]
 
 
-def _ends_straight_side(points: NDArray[np.float64], following: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _ends_straight_side(points: Float, following: Int32) -> Bool:
     """Return the points (P,) from which the outline runs straight for :data:`STRAIGHT` pixels."""
     step = points[following] - points
     straight = np.ones(len(points), np.bool_)

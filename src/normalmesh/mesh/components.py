@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Int32, Integer
 from normalmesh.mesh._topology import component_labels
 
 
-def components(groups: NDArray[np.integer], count: int) -> NDArray[np.int32]:
+def components(groups: Integer, count: int) -> Int32:
     """Find the connected component of each of ``count`` items; the items in a row of ``groups`` (M, K) are joined.
 
     Returns

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool
 from normalmesh.errors import count_text
 from normalmesh.mesh.components import components
 from normalmesh.mesh.raster import covered_pixels
@@ -35,7 +35,7 @@ class Coverage:
     lost_components: int = 0
 
     @classmethod
-    def of(cls, mesh: ScreenMesh, mask: NDArray[np.bool_]) -> Coverage:
+    def of(cls, mesh: ScreenMesh, mask: Bool) -> Coverage:
         """Compare a mesh on the screen with a mask (H, W)."""
         covered = covered_pixels(mesh, mask.shape)
         kept = mask & covered
@@ -61,7 +61,7 @@ class Coverage:
         return text
 
 
-def _lost_components(mask: NDArray[np.bool_], kept: NDArray[np.bool_]) -> int:
+def _lost_components(mask: Bool, kept: Bool) -> int:
     """Count the components of a mask that contain no pixel of ``kept``, a part of it."""
     (rows, columns), is_kept = mask.shape, kept.ravel()
     # Lost pixels are few: lists of them are faster than images.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.mesh.components import components
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
@@ -26,11 +26,11 @@ class CutMesh:
     """
 
     mesh: ScreenMesh
-    origin: NDArray[np.int32]
-    component: NDArray[np.int32]
+    origin: Int32
+    component: Int32
 
     @classmethod
-    def along(cls, mesh: ScreenMesh, edges: NDArray[np.integer]) -> CutMesh:
+    def along(cls, mesh: ScreenMesh, edges: Integer) -> CutMesh:
         """Cut a mesh along the inner edges between pairs of vertices (S, 2)."""
         count, opposite = len(mesh.vertices), mesh.opposite
         if len(edges) == 0:
@@ -45,7 +45,7 @@ class CutMesh:
         return cls._with_fans(mesh, np.flatnonzero(mesh.opposite > np.arange(len(mesh.opposite))))
 
     @classmethod
-    def _with_fans(cls, mesh: ScreenMesh, uncut: NDArray[np.int64]) -> CutMesh:
+    def _with_fans(cls, mesh: ScreenMesh, uncut: Int) -> CutMesh:
         """Cut a mesh along all inner edges but those across from the corners ``uncut``."""
         count, opposite = len(mesh.vertices), mesh.opposite
         # Two corners of a vertex belong together if an uncut edge runs from it between their faces.
@@ -65,19 +65,20 @@ class CutMesh:
         return cls(opened, origin, mesh.components[origin])
 
 
-def edge_ends(mesh: ScreenMesh, corners: NDArray[np.integer]) -> NDArray[np.int32]:
+def edge_ends(mesh: ScreenMesh, corners: Integer) -> Int32:
     """Return the two vertices (E, 2) of the edges across from corners (E,)."""
-    return mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
+    ends: Int32 = mesh.faces.ravel()[np.stack([following(corners), preceding(corners)], axis=1)]
+    return ends
 
 
-def boundary_vertices(mesh: ScreenMesh) -> NDArray[np.bool_]:
+def boundary_vertices(mesh: ScreenMesh) -> Bool:
     """Return the vertices (N,) on the boundary."""
     boundary = np.zeros(len(mesh.vertices), np.bool_)
     boundary[edge_ends(mesh, np.flatnonzero(mesh.opposite < 0))] = True
     return boundary
 
 
-def slits(mesh: ScreenMesh) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def slits(mesh: ScreenMesh) -> tuple[Int, Int]:
     """Return the corners (S,) across from the boundary edges on the two sides of slits: edges with the same ends."""
     outer = np.flatnonzero(mesh.opposite < 0)
     places = mesh.vertices[edge_ends(mesh, outer)].reshape(-1, 2)
@@ -92,7 +93,7 @@ def slits(mesh: ScreenMesh) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return outer[matched], outer[other[matched]]
 
 
-def slit_heights(mesh: ScreenMesh, depth: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def slit_heights(mesh: ScreenMesh, depth: Float) -> tuple[Float, Float]:
     """Return the ends (S, 2, 2) of slits, and how much larger the depth (N,) is on one side than on the other (S,)."""
     one, other = slits(mesh)
     first, second = edge_ends(mesh, one), edge_ends(mesh, other)
@@ -100,13 +101,13 @@ def slit_heights(mesh: ScreenMesh, depth: NDArray[np.float64]) -> tuple[NDArray[
     return mesh.vertices[first], (depth[second[:, ::-1]] - depth[first]).mean(axis=1)
 
 
-def following(corner: NDArray[np.integer]) -> NDArray[np.integer]:
+def following(corner: Integer) -> Integer:
     """Return the next corners of the same faces."""
-    following: NDArray[np.integer] = corner - corner % 3 + (corner + 1) % 3
+    following: Integer = corner - corner % 3 + (corner + 1) % 3
     return following
 
 
-def preceding(corner: NDArray[np.integer]) -> NDArray[np.integer]:
+def preceding(corner: Integer) -> Integer:
     """Return the previous corners of the same faces."""
-    preceding: NDArray[np.integer] = corner - corner % 3 + (corner + 2) % 3
+    preceding: Integer = corner - corner % 3 + (corner + 2) % 3
     return preceding

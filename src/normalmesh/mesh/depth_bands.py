@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.mesh import _surface
 from normalmesh.mesh._raster import fill_pixel_faces
 from normalmesh.mesh.surface import Surface
 from normalmesh.runtime.threads import in_parallel
 
 
-def depth_bands(surface: Surface, height: int) -> Iterator[NDArray[np.float64]]:
+def depth_bands(surface: Surface, height: int) -> Iterator[Float]:
     """Yield the rows of :meth:`Surface.depth_map`, ``height`` at a time, and the rest.
 
     Each is (height, W) float64, NaN outside the mesh. In addition to the surface, this needs memory for one band, and
@@ -30,7 +30,7 @@ def depth_bands(surface: Surface, height: int) -> Iterator[NDArray[np.float64]]:
         yield _depth_band(surface, depth, np.sort(reaching), top, min(top + height, rows))
 
 
-def _bands_of_faces(surface: Surface, height: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _bands_of_faces(surface: Surface, height: int) -> tuple[Int32, Int32]:
     """Return the first and the last band (M,) that each face reaches into."""
     row = np.clip(surface.screen[:, 1], 0, surface.shape[0] - 0.5)
     band = (row // height).astype(np.int32)
@@ -38,9 +38,7 @@ def _bands_of_faces(surface: Surface, height: int) -> tuple[NDArray[np.int32], N
     return np.minimum.reduce(corners), np.maximum.reduce(corners)
 
 
-def _depth_band(
-    surface: Surface, depth: NDArray[np.float64], members: NDArray[np.int32], top: int, bottom: int
-) -> NDArray[np.float64]:
+def _depth_band(surface: Surface, depth: Float, members: Int32, top: int, bottom: int) -> Float:
     """Return the depth of rows of pixels, which only the faces ``members`` reach."""
     owners = np.full((bottom - top, surface.shape[1]), -1, np.int32)
     vertices, local = np.unique(surface.faces[members], return_inverse=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_choice
+from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import slit_heights, slits
@@ -18,7 +18,6 @@ from normalmesh.mesh.cut_mesh import slit_heights, slits
 if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
 
-Float = NDArray[np.float64]
 
 #: Terms of each shape that can be taken away, as powers of x and y.
 SHAPES = {
@@ -78,7 +77,7 @@ class Flattening:
         """Direction in which it rose, in degrees from 0 to 360: 0 is right, 90 up in the image."""
         return math.degrees(math.atan2(self.coefficients[1], self.coefficients[0])) % 360
 
-    def heights(self, x: Float, y: Float, components: NDArray[np.int32]) -> Float:
+    def heights(self, x: Float, y: Float, components: Int32) -> Float:
         """Return what the heights (N,) lack at positions (N,) of components (N,)."""
         terms = _terms(self.shape, x - self.centre[0], y - self.centre[1])
         heights: Float = self.strength * (terms @ self.coefficients + self.constants[components])
@@ -183,16 +182,14 @@ def _fit(surface: Surface, shape: str) -> Flattening:
     return Flattening(shape, coefficients, centre, constants[objects], bow, float(extent), surface.units)
 
 
-def _objects(surface: Surface) -> NDArray[np.int32]:
+def _objects(surface: Surface) -> Int32:
     """Return the number (C,) of the object that each component is part of: only jumps separate parts of an object."""
     of_face = surface.components[surface.faces[:, 0]]
     pairs = np.stack([of_face[corners // 3] for corners in slits(surface.mesh)], axis=1)
     return components(pairs, int(surface.components.max()) + 1)
 
 
-def _solved(
-    terms: Float, values: Float, component: NDArray[np.int32], count: int, weights: Float
-) -> tuple[Float, Float]:
+def _solved(terms: Float, values: Float, component: Int32, count: int, weights: Float) -> tuple[Float, Float]:
     """Return the coefficients of common terms (M, K), and one constant (C,) for each component, by least squares."""
     total = np.maximum(np.bincount(component, weights, minlength=count), 1e-300)
 

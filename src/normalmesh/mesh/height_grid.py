@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
@@ -16,7 +16,7 @@ from normalmesh.normals.camera import Camera
 FIRST, SECOND = slice(None, -1), slice(1, None)
 
 
-def grid_surface(depth: NDArray[np.float64], camera: Camera, units: str, max_faces: float = math.inf) -> Surface:
+def grid_surface(depth: Float, camera: Camera, units: str, max_faces: float = math.inf) -> Surface:
     """Return the surface of a depth map (H, W), NaN where there is none, as two faces for each square of four pixels.
 
     If there would be more than ``max_faces``, only every k-th row and column is taken. Three pixels that are known make

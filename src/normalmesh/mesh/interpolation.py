@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.exponential import exp, log
 
-Float = NDArray[np.float64]
 
-
-def barycentric_rows(mesh: ScreenMesh, screen: Float, faces: NDArray[np.integer]) -> csr_matrix:
+def barycentric_rows(mesh: ScreenMesh, screen: Float, faces: Integer) -> csr_matrix:
     """Return the weights (K, N) with which points (K, 2) on faces (K,) interpolate the vertices."""
     a, b, c = (mesh.vertices[mesh.faces[faces, k]] for k in range(3))
     weights = np.stack([_double_area(screen, b, c), _double_area(a, screen, c), _double_area(a, b, screen)], axis=1)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Integer
 from normalmesh.errors import count_text
 from normalmesh.mesh.screen_mesh import ScreenMesh
-
-Float = NDArray[np.float64]
 
 #: Arrays of a placement beside its mesh.
 PLANES = ("centroids", "gradients", "areas", "offsets")
@@ -33,7 +32,7 @@ class JumpLine:
         a branch of a clear line may have less than 1.
     """
 
-    path: NDArray[np.int64]
+    path: Int
     height: float
     certainty: float
 
@@ -86,7 +85,7 @@ class Placement:
         mesh = ScreenMesh(self.mesh.vertices + by, self.mesh.faces)
         return replace(self, mesh=mesh, centroids=self.centroids + by)
 
-    def part(self, faces: NDArray[np.integer]) -> Placement:
+    def part(self, faces: Integer) -> Placement:
         """Return the planes of some faces (K,)."""
         used, corners = np.unique(self.mesh.faces[faces], return_inverse=True)
         mesh = ScreenMesh(self.mesh.vertices[used], corners.reshape(-1, 3).astype(np.int32))

@@ -8,12 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32, Int32
 from normalmesh.errors import count_text
 from normalmesh.mesh.jumps import JumpLine
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -195,11 +193,11 @@ class HeightNoise:
     degrees: Float
     correlation: Float
     formulation: str
-    faces: NDArray[np.int32]
+    faces: Int32
     feet: Float
     weights: Float
-    face_deviations: NDArray[np.float32]
-    vertex_deviations: NDArray[np.float32]
+    face_deviations: Float32
+    vertex_deviations: Float32
 
 
 @dataclass(frozen=True)
@@ -259,8 +257,8 @@ class Discontinuities:
     lines: tuple[JumpLine, ...]
     screen: Float
     jumps: Float
-    parts: NDArray[np.int32]
-    undetermined: NDArray[np.bool_]
+    parts: Int32
+    undetermined: Bool
     part_areas: Float
 
     @property

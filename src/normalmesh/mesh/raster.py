@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_image_shape, checked_instance
+from normalmesh.array_types import Bool, Int32
 from normalmesh.mesh._raster import clear_rows, fill_pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
 
 
-def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
+def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> Int32:
     """Find the face that owns the centre of each pixel.
 
     Exact for any vertex positions: every centre inside a mesh without overlaps belongs to exactly one face. A centre
@@ -37,7 +37,7 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.int32]:
     return owner
 
 
-def covered_pixels(mesh: ScreenMesh, shape: tuple[int, int]) -> NDArray[np.bool_]:
+def covered_pixels(mesh: ScreenMesh, shape: tuple[int, int]) -> Bool:
     """Find the pixels (H, W) of an image that faces own: those of :func:`pixel_faces`, in a quarter of the memory."""
     covered = np.zeros(shape, np.uint8)
     in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, True, covered, grain=4096)

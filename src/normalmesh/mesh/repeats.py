@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_choice
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.screen_mesh import ScreenMesh
-
-Bool = NDArray[np.bool_]
-Float = NDArray[np.float64]
 
 #: The directions in which a map may repeat.
 DIRECTIONS = ("x", "y", "xy")
@@ -40,21 +37,21 @@ class RepeatingMesh(ScreenMesh):
         Vertices on opposite sides that are the same.
     """
 
-    joined: NDArray[np.int32]
-    twins: NDArray[np.int32]
+    joined: Int32
+    twins: Int32
 
     @property
-    def opposite(self) -> NDArray[np.int32]:
+    def opposite(self) -> Int32:
         """The corner (3M,) on the other side of the edge across from each corner, −1 at the boundary."""
         return self.joined
 
     @cached_property
-    def components(self) -> NDArray[np.int32]:
+    def components(self) -> Int32:
         """Connected component (N,) of each vertex, numbered in the order of their first vertices."""
         return components(np.concatenate([self.faces, self.twins[:, [0, 1, 1]]]), len(self.vertices))
 
     @cached_property
-    def first_twins(self) -> NDArray[np.int32]:
+    def first_twins(self) -> Int32:
         """The first vertex (N,) that each vertex is the same as."""
         labels = components(self.twins, len(self.vertices))
         return np.unique(labels, return_index=True)[1][labels].astype(np.int32)
@@ -128,7 +125,7 @@ class Repeats:
             for first, last in steps.reshape(-1, 2).tolist():
                 yield SidePair(axis, first, last, far)
 
-    def side_ends(self, mask: Bool) -> NDArray[np.int64]:
+    def side_ends(self, mask: Bool) -> Int:
         """Return the pixel corners (K, 2), as u and v, at the ends of these stretches."""
         ends = [
             (where, along) if pair.axis == 0 else (along, where)

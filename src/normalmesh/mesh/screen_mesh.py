@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.errors import NormalMeshError, count_text, shape_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
@@ -34,8 +35,8 @@ class ScreenMesh:
         (M, 3) int32 vertex indices, counter-clockwise as the viewer sees them (v points down).
     """
 
-    vertices: NDArray[np.float64]
-    faces: NDArray[np.int32]
+    vertices: Float
+    faces: Int32
 
     def __post_init__(self) -> None:
         vertices = _array(self.vertices, "fiu", 2, "vertices")
@@ -85,30 +86,30 @@ class ScreenMesh:
         return cls(vertices, faces)
 
     @cached_property
-    def _corner_table(self) -> tuple[NDArray[np.int32], int, int]:
+    def _corner_table(self) -> tuple[Int32, int, int]:
         return corner_table(self.faces, len(self.vertices))
 
     @property
-    def opposite(self) -> NDArray[np.int32]:
+    def opposite(self) -> Int32:
         """The corner (3M,) on the other side of the edge across from each corner, −1 at the boundary."""
         return self._corner_table[0]
 
-    def find_opposite(self) -> NDArray[np.int32]:
+    def find_opposite(self) -> Int32:
         """Return :attr:`opposite` without keeping it in the mesh: tables of a start mesh take much memory."""
         known = vars(self).get("_corner_table")
         return corner_table(self.faces, len(self.vertices))[0] if known is None else known[0]
 
-    def keep_opposite(self, opposite: NDArray[np.int32]) -> None:
+    def keep_opposite(self, opposite: Int32) -> None:
         """Store a known :attr:`opposite`; the caller guarantees that no edge has more than two faces."""
         vars(self)["_corner_table"] = (opposite, 0, 0)
 
     @cached_property
-    def components(self) -> NDArray[np.int32]:
+    def components(self) -> Int32:
         """Connected component (N,) of each vertex, numbered in the order of their first vertices."""
         return components(self.faces, len(self.vertices))
 
     @property
-    def areas(self) -> NDArray[np.float64]:
+    def areas(self) -> Float:
         """Area (M,) of each face in px², negative for inverted faces."""
         a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
         return 0.5 * ((b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]) - (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]))
@@ -159,8 +160,8 @@ class MeshCheck:
     misoriented_edges: int
     non_manifold_vertices: int
     unused_vertices: int
-    boundary_loops: NDArray[np.int64]
-    euler_characteristics: NDArray[np.int64]
+    boundary_loops: Int
+    euler_characteristics: Int
 
     @property
     def components(self) -> int:
@@ -168,7 +169,7 @@ class MeshCheck:
         return len(self.boundary_loops)
 
     @property
-    def holes(self) -> NDArray[np.int64]:
+    def holes(self) -> Int:
         """Number of holes (C,) of each component."""
         return self.boundary_loops - 1
 
@@ -216,7 +217,7 @@ class MeshCheck:
         return f"valid mesh: {count_text(self.components, 'component')}, {count_text(int(self.holes.sum()), 'hole')}"
 
 
-def corner_table(faces: NDArray[np.int32], vertex_count: int) -> tuple[NDArray[np.int32], int, int]:
+def corner_table(faces: Int32, vertex_count: int) -> tuple[Int32, int, int]:
     """Return ``opposite`` (3M,) of faces (M, 3), and the numbers of non-manifold and of misoriented edges."""
     bucket, starts = np.empty(faces.size, np.int32), np.zeros(vertex_count + 2, np.int32)
     _topology.edge_buckets(faces, bucket, starts)

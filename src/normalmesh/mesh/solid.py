@@ -7,8 +7,8 @@ from functools import cached_property
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError, count_text
 from normalmesh.mesh import _topology
 from normalmesh.mesh.components import components
@@ -16,9 +16,6 @@ from normalmesh.mesh.lengths import PIXELS, Length
 from normalmesh.mesh.screen_mesh import corner_table
 from normalmesh.mesh.solid_columns import Columns
 from normalmesh.mesh.surface import Surface
-
-Float = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +43,7 @@ class Solid:
     """
 
     vertices: Float
-    faces: Indices
+    faces: Int32
     units: str = "px"
     scale: float = 1.0
 
@@ -85,7 +82,7 @@ class Solid:
         NormalMeshError
             The suffix is unknown, or the path cannot be written; an old file stays.
         """
-        from normalmesh.files.solid_writing import write_solid
+        from normalmesh.output.solid_writing import write_solid
 
         write_solid(self, path)
 
@@ -151,7 +148,7 @@ def _scale(surface: Surface, columns: Columns, width: float, thickness: Length, 
     return low
 
 
-def _faults(vertices: Float, faces: Indices) -> list[str]:
+def _faults(vertices: Float, faces: Int32) -> list[str]:
     """Return what keeps a mesh from being the boundary of a body, in words; empty if nothing does."""
     opposite, crowded, misoriented = corner_table(faces, len(vertices))
     _, fans = _topology.vertex_corners(faces, opposite, len(vertices))
@@ -169,7 +166,7 @@ def _faults(vertices: Float, faces: Indices) -> list[str]:
     return [f"{count} {name}" for name, count in counts.items() if count]
 
 
-def _volumes(vertices: Float, faces: Indices) -> Float:
+def _volumes(vertices: Float, faces: Int32) -> Float:
     """Return the signed volume (C,) of each component: the sum of the tetrahedra over a point inside its bounds."""
     a, b, c = (vertices[faces[:, k]] - vertices.mean(axis=0) for k in range(3))
     labels = components(faces, len(vertices))

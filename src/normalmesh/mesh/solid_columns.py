@@ -14,16 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
-
-Float = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: Levels that are closer become one, in pixels: files of 32 bits could not tell them apart.
 CLOSE = 1e-3
@@ -52,12 +49,12 @@ class Columns:
         The edge on the other side of a cut, −1 along the outline.
     """
 
-    faces: NDArray[np.int32]
-    column: Indices
+    faces: Int32
+    column: Int
     level: Float
     screen: Float
-    edges: Indices
-    twin: Indices
+    edges: Int
+    twin: Int
 
     @classmethod
     def of(cls, surface: Surface) -> Columns:
@@ -79,7 +76,7 @@ class Columns:
         screen[column] = _parted(mesh, point, column)
         return cls(mesh.faces, column, level, screen, edges, twin)
 
-    def closed(self, base: float) -> tuple[Float, Float, NDArray[np.int32]]:
+    def closed(self, base: float) -> tuple[Float, Float, Int32]:
         """Return screen positions (K, 2) and levels (K,) of the vertices of the solid, and its faces (L, 3)."""
         count = len(self.screen)
         # The vertices of a column follow each other upwards, the base first.
@@ -95,7 +92,7 @@ class Columns:
         kept = order[is_new]
         return self.screen[columns[kept]], levels[kept], np.concatenate(faces).astype(np.int32)
 
-    def _walls(self, bottom: Indices, top: Indices) -> tuple[Indices, Indices]:
+    def _walls(self, bottom: Int, top: Int) -> tuple[Int, Int]:
         """Return the faces of the walls below boundary edges: those with a side on the first column, and on the last.
 
         A wall is a trapezium between two columns, both of which may have vertices of the solid in between.
@@ -114,7 +111,7 @@ class Columns:
         return on_first, on_last
 
 
-def _steps(low: Indices, high: Indices) -> tuple[Indices, Indices]:
+def _steps(low: Int, high: Int) -> tuple[Int, Int]:
     """Return all numbers above ``low`` (W,) up to ``high`` (W,), and which of the W pairs each belongs to."""
     counts = high - low
     pair = np.repeat(np.arange(len(counts)), counts)
@@ -122,7 +119,7 @@ def _steps(low: Indices, high: Indices) -> tuple[Indices, Indices]:
     return pair, np.arange(len(pair)) - before[pair] + low[pair] + 1
 
 
-def _points(screen: Float, edges: Indices) -> Indices:
+def _points(screen: Float, edges: Int) -> Int:
     """Return the first boundary vertex (N,) at the same position as each vertex; inner vertices are alone."""
     point, boundary = np.arange(len(screen)), np.unique(edges)
     _, first, same = np.unique(screen[boundary], axis=0, return_index=True, return_inverse=True)
@@ -130,7 +127,7 @@ def _points(screen: Float, edges: Indices) -> Indices:
     return point
 
 
-def _twins(ends: Indices) -> Indices:
+def _twins(ends: Int) -> Int:
     """Return for each edge between points (E, 2) the one that runs back between the same points, −1 if there is none.
 
     Points that several edges join in one direction are those of overlapping surfaces, which have no twins.
@@ -146,7 +143,7 @@ def _twins(ends: Indices) -> Indices:
     return twin
 
 
-def _next_vertices(edges: Indices, twin: Indices, count: int) -> Indices:
+def _next_vertices(edges: Int, twin: Int, count: int) -> Int:
     """Return the vertex (N,) whose fan comes next clockwise around the same point.
 
     It is the vertex itself if there is no other fan, and −1 if the outside comes next.
@@ -157,15 +154,13 @@ def _next_vertices(edges: Indices, twin: Indices, count: int) -> Indices:
     return following
 
 
-def _columns(following: Indices) -> Indices:
+def _columns(following: Int) -> Int:
     """Number the columns: vertices whose fans lie beside each other share one."""
     here = np.flatnonzero(following >= 0)
     return components(np.stack([here, following[here]], axis=1), len(following)).astype(np.int64)
 
 
-def _manifold_levels(
-    level: Float, column: Indices, following: Indices, edges: Indices, twin: Indices, close: float
-) -> Float:
+def _manifold_levels(level: Float, column: Int, following: Int, edges: Int, twin: Int, close: float) -> Float:
     """Return levels (N,) of which walls can be made: none crosses another, and no edge of the solid has four faces.
 
     Where they are not, neighbouring fans are joined: at the end of an edge where the jump is smaller, if it changes
@@ -194,7 +189,7 @@ def _manifold_levels(
     raise AssertionError("each round joins fans, of which there are as many as vertices")
 
 
-def _members(column: Indices) -> dict[int, Indices]:
+def _members(column: Int) -> dict[int, Int]:
     """Return the vertices of each column that has several."""
     counts = np.bincount(column)
     several = np.flatnonzero(counts > 1)
@@ -204,7 +199,7 @@ def _members(column: Indices) -> dict[int, Indices]:
     return dict(zip(several.tolist(), groups, strict=False))
 
 
-def _ring(vertices: Indices, following: Indices) -> tuple[Indices, bool]:
+def _ring(vertices: Int, following: Int) -> tuple[Int, bool]:
     """Return the vertices of a column in the order of their fans, and whether the outside closes the ring."""
     after = {int(vertex): int(following[vertex]) for vertex in vertices}
     starts = set(after) - set(after.values())
@@ -216,7 +211,7 @@ def _ring(vertices: Indices, following: Indices) -> tuple[Indices, bool]:
     return np.array(ring), bool(starts)
 
 
-def _snapped(level: Float, crowded: list[Indices], close: float) -> Float:
+def _snapped(level: Float, crowded: list[Int], close: float) -> Float:
     """Return levels of which those in a column that are close to each other are equal."""
     level = level.copy()
     for vertices in crowded:
@@ -226,7 +221,7 @@ def _snapped(level: Float, crowded: list[Indices], close: float) -> Float:
     return level
 
 
-def _second_valley(levels: Float, ring: Indices, is_open: bool) -> tuple[int, int] | None:
+def _second_valley(levels: Float, ring: Int, is_open: bool) -> tuple[int, int] | None:
     """Return two neighbours to join if levels (k,) around a column rise more than once: the shallowest step up.
 
     The outside of an open ring is below all levels.
@@ -249,7 +244,7 @@ def _second_valley(levels: Float, ring: Indices, is_open: bool) -> tuple[int, in
     return int(ring[valley]), int(ring[beside])
 
 
-def _parted(mesh: ScreenMesh, point: Indices, column: Indices) -> Float:
+def _parted(mesh: ScreenMesh, point: Int, column: Int) -> Float:
     """Return the positions (N, 2) of the vertices, with those of different columns in the same point moved apart."""
     screen = mesh.vertices.copy()
     pairs = np.unique(np.stack([point, column], axis=1), axis=0)
@@ -263,7 +258,7 @@ def _parted(mesh: ScreenMesh, point: Indices, column: Indices) -> Float:
     return screen
 
 
-def _inward(mesh: ScreenMesh, touching: Indices, column: Indices) -> tuple[Float, Float]:
+def _inward(mesh: ScreenMesh, touching: Int, column: Int) -> tuple[Float, Float]:
     """Return for each column the direction (C, 2) into its faces, and the least height (C,) of them above the rest."""
     count = int(column.max()) + 1
     inward, room = np.zeros((count, 2)), np.full(count, np.inf)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_bool, checked_image_shape, checked_instance
+from normalmesh.array_types import Float, Float32, Int32
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh import _surface
 from normalmesh.mesh.coverage import Coverage
@@ -39,13 +40,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from open3d.geometry import TriangleMesh
 
-    from normalmesh.files.depth_tiff import GeoReference
-    from normalmesh.files.glb_placement import Scale
-    from normalmesh.files.mesh_libraries import MeshLike
-    from normalmesh.files.textures import Texture
     from normalmesh.integration.uncertainty import HeightDifference
     from normalmesh.mesh.solid import Solid
     from normalmesh.normals.noise import Noise
+    from normalmesh.output.depth_tiff import GeoReference
+    from normalmesh.output.glb_placement import Scale
+    from normalmesh.output.mesh_libraries import MeshLike
+    from normalmesh.output.textures import Texture
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +95,13 @@ class Surface:
         Wrong shapes or types, numbers that are not finite, or faces that name vertices that do not exist.
     """
 
-    vertices: NDArray[np.float64]
-    faces: NDArray[np.int32]
-    screen: NDArray[np.float64]
+    vertices: Float
+    faces: Int32
+    screen: Float
     camera: Camera
     shape: tuple[int, int]
     units: str = "px"
-    components: NDArray[np.int32] = None  # type: ignore[assignment]  # an array always, once made
+    components: Int32 = None  # type: ignore[assignment]  # an array always, once made
     integration: Integration | None = None
     decimation: Decimation | Remeshing | None = None
     discontinuities: Discontinuities | None = None
@@ -199,7 +200,7 @@ class Surface:
         return ScreenMesh(self.screen, self.faces)
 
     @property
-    def texture_coordinates(self) -> NDArray[np.float64]:
+    def texture_coordinates(self) -> Float:
         """Texture coordinates (N, 2), from (0, 0) at the image's bottom left to (1, 1) at its top right.
 
         They are (u/W, 1 − v/H), the convention of OBJ, PLY and Blender. In glTF the origin is at the top left: GLB
@@ -209,13 +210,13 @@ class Surface:
         return np.stack([self.screen[:, 0] / columns, 1.0 - self.screen[:, 1] / rows], axis=1)
 
     @property
-    def face_normals(self) -> NDArray[np.float64]:
+    def face_normals(self) -> Float:
         """Unit normals (M, 3) of the faces, towards the viewer; zero for a face without area. Computed at each use."""
         self.check_arrays()
         return face_normals(self.vertices, self.faces)
 
     @property
-    def vertex_normals(self) -> NDArray[np.float64]:
+    def vertex_normals(self) -> Float:
         """Unit normals (N, 3) of the vertices: means of the adjacent faces' normals, weighted by area.
 
         A vertex without faces, or with faces without area, gets the direction towards the viewer. Where the surface
@@ -223,7 +224,7 @@ class Surface:
         """
         self.check_arrays()
         if self.repeats is None:
-            normals: NDArray[np.float64] = _surface.vertex_normals(self.vertices, self.faces, self.faces)
+            normals: Float = _surface.vertex_normals(self.vertices, self.faces, self.faces)
         else:
             twins = self.repeats.wrap(self.mesh).first_twins
             normals = _surface.vertex_normals(self.vertices, self.faces, twins[self.faces])[twins]
@@ -256,7 +257,7 @@ class Surface:
         self.check_arrays()
         return exaggerated_surface(self, strength)
 
-    def depth_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float64]:
+    def depth_map(self, shape: tuple[int, int] | None = None) -> Float:
         """Sample the depth at the pixel centres.
 
         Orthographic: height towards the viewer. Perspective: distance along the optical axis, away from the viewer.
@@ -278,7 +279,7 @@ class Surface:
         in_parallel(_surface.fill_depth, len(owners), *faces, depth_map, grain=64)
         return depth_map
 
-    def normal_map(self, shape: tuple[int, int] | None = None) -> NDArray[np.float32]:
+    def normal_map(self, shape: tuple[int, int] | None = None) -> Float32:
         """Sample the normals of the faces at the pixel centres.
 
         Parameters
@@ -296,7 +297,7 @@ class Surface:
         in_parallel(_surface.fill_normals, len(owners), owners, self.face_normals, normal_map, grain=256)
         return normal_map
 
-    def owners(self, shape: tuple[int, int] | None = None) -> tuple[ScreenMesh, NDArray[np.int32]]:
+    def owners(self, shape: tuple[int, int] | None = None) -> tuple[ScreenMesh, Int32]:
         """Return the mesh in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""
         self.check_arrays()
         rows, columns = self.shape if shape is None else checked_image_shape(shape)
@@ -306,7 +307,7 @@ class Surface:
         mesh = ScreenMesh(screen, self.faces)
         return mesh, pixel_faces(mesh, (rows, columns))
 
-    def uncertainty(self, noise: float | Noise | None = None, mesh: bool = True) -> NDArray[np.float64]:
+    def uncertainty(self, noise: float | Noise | None = None, mesh: bool = True) -> Float:
         """Estimate the standard deviation of the height, or depth, of each vertex.
 
         The noise of the normals is propagated through the equations of the integration, without sampling. To that the
@@ -427,7 +428,7 @@ class Surface:
         NormalMeshWarning
             The format cannot hold the texture or the normals, or rounds away the relief.
         """
-        from normalmesh.files.mesh_writing import write_surface
+        from normalmesh.output.mesh_writing import write_surface
 
         self.check_arrays()
         write_surface(self, path, texture, normals, scale, centred)
@@ -458,7 +459,7 @@ class Surface:
         NormalMeshWarning
             The format cannot hold the georeference, or rounds away the relief.
         """
-        from normalmesh.files.mesh_writing import write_depth
+        from normalmesh.output.mesh_writing import write_depth
 
         write_depth(self, path, georeference)
 
@@ -557,31 +558,31 @@ class Surface:
         NormalMeshError
             The mesh is invalid, or not in front of the camera.
         """
-        from normalmesh.files.mesh_libraries import surface_of
+        from normalmesh.output.mesh_libraries import surface_of
 
         return surface_of(mesh, camera, shape, units)
 
     def to_trimesh(self) -> trimesh.Trimesh:
         """Return a ``trimesh.Trimesh`` of the same vertices and faces, with normals and texture coordinates."""
-        from normalmesh.files.mesh_libraries import trimesh_of
+        from normalmesh.output.mesh_libraries import trimesh_of
 
         return trimesh_of(self)
 
     def to_open3d(self) -> TriangleMesh:
         """Return an ``open3d.geometry.TriangleMesh``, like :meth:`to_trimesh`; needs ``normalmesh[open3d]``."""
-        from normalmesh.files.mesh_libraries import open3d_of
+        from normalmesh.output.mesh_libraries import open3d_of
 
         return open3d_of(self)
 
     def to_pyvista(self) -> pyvista.PolyData:
         """Return a ``pyvista.PolyData``, like :meth:`to_trimesh`; needs ``normalmesh[view3d]``."""
-        from normalmesh.files.mesh_libraries import pyvista_of
+        from normalmesh.output.mesh_libraries import pyvista_of
 
         return pyvista_of(self)
 
     def to_meshio(self) -> meshio.Mesh:
         """Return a ``meshio.Mesh``, for formats of simulation programs, with normals; needs ``normalmesh[meshio]``."""
-        from normalmesh.files.mesh_libraries import meshio_of
+        from normalmesh.output.mesh_libraries import meshio_of
 
         return meshio_of(self)
 
@@ -607,7 +608,7 @@ class Surface:
         return f"Surface({len(self.vertices)} vertices, {len(self.faces)} faces, {self.camera}, in {self.units})"
 
 
-def face_normals(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
+def face_normals(vertices: Float, faces: Int32) -> Float:
     """Compute unit normals (M, 3) of triangles in space, zero for those without area."""
     normals = np.empty((len(faces), 3))
     in_parallel(_surface.face_normals, len(faces), vertices, faces, normals, grain=100_000)

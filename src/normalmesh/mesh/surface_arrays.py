@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_array
+from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.normals.camera import MAX_COORDINATE
 
@@ -18,7 +19,7 @@ def check_units(units: str) -> None:
         raise NormalMeshError(f"units must be the name of a unit, such as 'mm', not {repr_for_error(units)}")
 
 
-def copied_positions(given: ArrayLike, width: int, name: str) -> NDArray[np.float64]:
+def copied_positions(given: ArrayLike, width: int, name: str) -> Float:
     """Copy an array as float64 (N, width), or raise an error."""
     array = checked_array(given, name, "finite numbers")
     check_positions(array, width, name)
@@ -33,7 +34,7 @@ def check_positions(array: NDArray[Any], width: int, name: str) -> None:
         raise NormalMeshError(f"{name} must be finite numbers, at most {MAX_COORDINATE:.0e}: files hold no larger ones")
 
 
-def copied_faces(given: ArrayLike, vertex_count: int) -> NDArray[np.int32]:
+def copied_faces(given: ArrayLike, vertex_count: int) -> Int32:
     """Copy faces as int32 (M, 3), or raise an error."""
     array = checked_array(given, "faces", "integers", "iu")
     check_faces(array, vertex_count)

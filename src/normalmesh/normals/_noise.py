@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Int
 from normalmesh.normals._camera import along_tangents, ray
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -13,7 +13,7 @@ from normalmesh.runtime.kernels import inner, kernel
 class Sample(NamedTuple):
     """Where loops begin: in these rows (K,), and between the columns ``left`` and ``right`` − 1."""
 
-    rows: NDArray[np.int64]
+    rows: Int
     left: int
     right: int
 

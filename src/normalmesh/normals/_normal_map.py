@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float32
 from normalmesh.normals._camera import CLAMP_COSINE, along_tangents, ray, steepest, to_viewer
 from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
@@ -27,8 +27,8 @@ class NormalMapArrays(NamedTuple):
     camera : CameraArrays
     """
 
-    normals: NDArray[np.float32]
-    mask: NDArray[np.bool_]
+    normals: Float32
+    mask: Bool
     camera: CameraArrays
 
 
@@ -42,7 +42,7 @@ class MaskWindow(NamedTuple):
         Row and column of the first pixel in the image of the camera.
     """
 
-    mask: NDArray[np.bool_]
+    mask: Bool
     top: int
     left: int
 

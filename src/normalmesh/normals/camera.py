@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import (
     checked_array,
@@ -29,10 +29,9 @@ from normalmesh.arguments import (
     checked_positive,
     checked_vectors,
 )
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.runtime.exponential import exp, log
-
-Float = NDArray[np.float64]
 
 #: Lengths in pixels, and of pixels, whose squares and quotients stay far from the limits of float32 and float64.
 MIN_LENGTH, MAX_LENGTH = 1e-12, 1e12

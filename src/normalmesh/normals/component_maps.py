@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.normals.camera import Camera, CentralCamera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
@@ -46,10 +46,10 @@ class ComponentMap:
 class _WindowCamera(CentralCamera):
     """A central camera whose image is a window of another one."""
 
-    window_frame: NDArray[np.float64] = field(repr=False)
+    window_frame: Float = field(repr=False)
 
     @property
-    def frame(self) -> NDArray[np.float64]:
+    def frame(self) -> Float:
         return self.window_frame
 
     def shifted(self, u: float, v: float) -> _WindowCamera:
@@ -71,7 +71,7 @@ def component_maps(normal_map: NormalMap, min_area: int = 1) -> Iterator[Compone
 
 
 def labelled_maps(
-    normal_map: NormalMap, labels: NDArray[np.int32], numbers: Sequence[int], min_area: int = 1
+    normal_map: NormalMap, labels: Int32, numbers: Sequence[int], min_area: int = 1
 ) -> Iterator[ComponentMap]:
     """Yield the parts of a map with the labels (H, W) 1, 2, …, which are components with these numbers."""
     from scipy import ndimage

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_array
+from normalmesh.array_types import Floating
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
 #: Names of common conventions and their axes.
@@ -70,7 +70,7 @@ class Convention:
         """The common name if there is one, else the axes."""
         return next((name for name, axes in NAMED.items() if axes == self.axes), self.axes)
 
-    def to_project(self, channels: NDArray[np.floating]) -> NDArray[np.floating]:
+    def to_project(self, channels: Floating) -> Floating:
         """Convert channels (..., 3) as stored to normals (..., 3) in the project's frame."""
         channels = _three_floats(channels, "channels")
         normals = np.empty_like(channels)
@@ -78,7 +78,7 @@ class Convention:
             np.multiply(channels[..., channel], sign, out=normals[..., axis], casting="unsafe")
         return normals
 
-    def from_project(self, normals: NDArray[np.floating]) -> NDArray[np.floating]:
+    def from_project(self, normals: Floating) -> Floating:
         """Convert normals (..., 3) in the project's frame to channels (..., 3) to be stored."""
         normals = _three_floats(normals, "normals")
         channels = np.empty_like(normals)
@@ -87,7 +87,7 @@ class Convention:
         return channels
 
 
-def _three_floats(values: NDArray[np.floating], name: str) -> NDArray[np.floating]:
+def _three_floats(values: Floating, name: str) -> Floating:
     """Return the values (..., 3), or raise :class:`NormalMeshError`."""
     array = checked_array(values, name, "an array of floats", "f")
     if array.ndim == 0 or array.shape[-1] != 3:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_nonzero
+from normalmesh.array_types import Bool, Float, Float32, Floating
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.component_maps import window_camera
@@ -217,7 +218,7 @@ class _Values:
     mean_z: float
 
     @classmethod
-    def of(cls, channels: NDArray[np.float32], raw: bool) -> _Values:
+    def of(cls, channels: Float32, raw: bool) -> _Values:
         """Return the properties of channels (N, 3) of foreground pixels."""
         return cls(
             unit_length=float(np.mean(np.abs(lengths(channels) - 1) < 0.03)),
@@ -239,7 +240,7 @@ class _Evidence:
     outline : Silhouette or None
     """
 
-    away: NDArray[np.float64]
+    away: Float
     curl: Integrability
     outline: Silhouette | None
 
@@ -270,7 +271,7 @@ class _Evidence:
             if self.away[k] > 2 * _AWAY or any(self._agreement(other, k, _STRONG) > 0 for other in facing)
         )
 
-    def curl_scores(self) -> NDArray[np.float64]:
+    def curl_scores(self) -> Float:
         """Return the curl (16,) of each candidate as a share of all bending."""
         return self.curl.scores[[_front(k) for k in range(len(CANDIDATES))]]
 
@@ -327,9 +328,7 @@ def _front(k: int) -> int:
     return FRONT.index(axes if axes.endswith("+z") else axes.translate(str.maketrans("+-", "-+")))
 
 
-def _facing_away(
-    channels: NDArray[np.float32], foreground: NDArray[np.bool_], step: int, camera: Camera
-) -> NDArray[np.float64]:
+def _facing_away(channels: Float32, foreground: Bool, step: int, camera: Camera) -> Float:
     """Return the share (16,) of the foreground turned more than 93° away from the viewer in each candidate."""
     pixels = np.flatnonzero(foreground)
     rows, columns = np.divmod(pixels[:: pixels.size // _FACING + 1], foreground.shape[1])
@@ -342,14 +341,14 @@ def _facing_away(
     return np.concatenate([shares[:, 0], back])
 
 
-def _is_srgb(channels: NDArray[np.float32]) -> bool:
+def _is_srgb(channels: Float32) -> bool:
     """Return whether most of the channels (N, 3) have unit length only after undoing the sRGB curve."""
     error = np.median(np.abs(lengths(channels) - 1))
     undone = np.median(np.abs(lengths(undo_srgb(channels)) - 1))
     return bool(error > 0.05 and undone < 0.03)
 
 
-def _is_eight_bit(channels: NDArray[np.float32]) -> bool:
+def _is_eight_bit(channels: Float32) -> bool:
     """Return whether the channels (N, 3) lie on the 256 levels of 2v/255 − 1."""
     level = (channels.astype(np.float64) + 1) * 127.5
     return bool(np.mean(np.abs(level - np.rint(level)) < 2e-3) > 0.999)
@@ -364,7 +363,7 @@ def _is_smooth(tiles: Tiles) -> bool:
 
 def _checked(
     normals: NormalMap | ArrayLike, mask: ArrayLike | None, camera: Camera | None
-) -> tuple[NDArray[np.floating], NDArray[np.bool_] | None, Camera]:
+) -> tuple[Floating, Bool | None, Camera]:
     """Return channels, mask and camera, or raise :class:`NormalMeshError`."""
     if isinstance(normals, NormalMap):
         if mask is not None or camera is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Int, UInt8
 from normalmesh.normals._extension import extend_ring, leave_out, mark_missing
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.runtime.threads import in_parallel
@@ -40,7 +40,7 @@ WITH_MASK = Reach(rim=4, hole=16, largest=2**62)
 WITHOUT_MASK = Reach(rim=0, hole=2, largest=16)
 
 
-def extend(arrays: NormalMapArrays, missing: NDArray[np.int64], reach: Reach) -> int:
+def extend(arrays: NormalMapArrays, missing: Int, reach: Reach) -> int:
     """Extend normals to the pixels of the mask that have none, and return their number; the rest leaves the mask.
 
     Parameters
@@ -57,9 +57,7 @@ def extend(arrays: NormalMapArrays, missing: NDArray[np.int64], reach: Reach) ->
     return int(leave_out(arrays, rings, missing, members, reach.rim, reach.largest))
 
 
-def extend_rings(
-    arrays: NormalMapArrays, missing: NDArray[np.int64], reach: Reach, top: int = 0, left: int = 0
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def extend_rings(arrays: NormalMapArrays, missing: Int, reach: Reach, top: int = 0, left: int = 0) -> tuple[UInt8, Int]:
     """Extend normals ring by ring as far as holes allow; return the ring of each pixel, and what is still missing.
 
     ``top`` and ``left``: row and column of the first pixel in the image of the camera. The ring (H, W) of a pixel is

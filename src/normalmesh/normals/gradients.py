@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array
+from normalmesh.array_types import Float32, Floating
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.conventions import Convention
@@ -69,7 +70,7 @@ def from_gradients(
     return NormalMap(normals.astype(np.float32), mask, view)  # type: ignore[arg-type]  # None: no mask
 
 
-def normals_of_gradients(p: NDArray[np.floating], q: NDArray[np.floating]) -> NDArray[np.float32]:
+def normals_of_gradients(p: Floating, q: Floating) -> Float32:
     """Return the unit vectors (H, W, 3) along (−p, −q, 1) for slopes (H, W); NaN where one of them is not finite."""
     normals = np.empty((*p.shape, 3), np.float32)
     for rows in row_blocks(p.shape):

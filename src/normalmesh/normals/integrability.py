@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32, Floating
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
 
 if TYPE_CHECKING:
     from normalmesh.normals.overview import Pixels
 
-Float32 = NDArray[np.float32]
-Bool = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 #: Conventions with z towards the viewer. Negating all three channels leaves the gradient as it is.
@@ -89,11 +88,11 @@ class Integrability:
         For each scale, the sum of the derivatives of the gradient over each block: what the curl is compared with.
     """
 
-    curl: tuple[NDArray[np.float64], ...]
-    bending: tuple[NDArray[np.float64], ...]
+    curl: tuple[Float, ...]
+    bending: tuple[Float, ...]
 
     @cached_property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Float:
         """(8,) curl as a share of all bending, the mean over the scales; NaN where nothing bends."""
         shares = [
             curl.sum(axis=1) / bending.sum()
@@ -116,7 +115,7 @@ class Integrability:
                 )
 
 
-def foreground_of(channels: NDArray[np.floating], mask: Bool | None) -> Bool:
+def foreground_of(channels: Floating, mask: Bool | None) -> Bool:
     """Return which pixels (...) of channels (..., 3) hold a normal: finite, not zero, not black or white."""
     first, second, third = np.moveaxis(channels, -1, 0)
     low = np.minimum(np.minimum(first, second), third)
@@ -126,9 +125,9 @@ def foreground_of(channels: NDArray[np.floating], mask: Bool | None) -> Bool:
     return usable if mask is None else usable & mask
 
 
-def lengths(channels: NDArray[np.floating]) -> NDArray[np.floating]:
+def lengths(channels: Floating) -> Floating:
     """Return the lengths (...) of vectors (..., 3)."""
-    lengths: NDArray[np.floating] = np.sqrt(np.einsum("...c,...c->...", channels, channels))
+    lengths: Floating = np.sqrt(np.einsum("...c,...c->...", channels, channels))
     return lengths
 
 
@@ -178,7 +177,7 @@ def integrability(pieces: list[Tiles], camera: Camera) -> Integrability:
 def _unit(channels: Float32, foreground: Bool) -> Float32:
     """Return channels scaled to unit length on the foreground, zero elsewhere."""
     channels = np.where(foreground[..., None], channels, 0)
-    unit: Float32 = channels / np.maximum(lengths(channels), 1e-6)[..., None]
+    unit: Any = channels / np.maximum(lengths(channels), 1e-6)[..., None]
     return unit
 
 
@@ -200,11 +199,11 @@ def _quarters(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return array.reshape(tiles, side // 2, 2, side // 2, 2, *array.shape[3:])
 
 
-def _curl_of_blocks(tiles: Tiles, camera: Camera) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _curl_of_blocks(tiles: Tiles, camera: Camera) -> tuple[Float, Float]:
     """Return sums of |curl| (8, B) and of bending (B,) over the blocks with enough foreground."""
     loops = _loops(tiles.foreground, np.logical_and)
     voting = _sum_blocks(loops) >= _LOOPS
-    curls: dict[str, NDArray[np.float64]] = {}
+    curls: dict[str, Float] = {}
     bending = np.zeros(np.count_nonzero(voting))
     parallel = not camera.is_central
     for axes in FRONT:
@@ -249,11 +248,11 @@ def _loops(array: NDArray[Scalar], combine: np.ufunc) -> NDArray[Scalar]:
     return loops
 
 
-def _sum_blocks(loops: NDArray[np.generic]) -> NDArray[np.float64]:
+def _sum_blocks(loops: NDArray[np.generic]) -> Float:
     """Sum over blocks of 8×8 loops: (T, S − 1, S − 1) to (T · S²/64,)."""
     tiles, side = loops.shape[0], loops.shape[1] + 1
     padded = np.zeros((tiles, side, side), np.float32)
     padded[:, :-1, :-1] = loops
     blocks = padded.reshape(tiles, side // _BLOCK, _BLOCK, side // _BLOCK, _BLOCK)
-    sums: NDArray[np.float64] = blocks.sum(axis=(2, 4), dtype=np.float64)
+    sums: Float = blocks.sum(axis=(2, 4), dtype=np.float64)
     return sums.ravel()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Int, Int32
 from normalmesh.runtime.threads import in_parallel
-
-Bool = NDArray[np.bool_]
-Labels = NDArray[np.int32]
-Int = NDArray[np.int64]
 
 #: Rows of a band.
 BAND = 128
 
 
-def component_labels(mask: Bool) -> tuple[Labels, int]:
+def component_labels(mask: Bool) -> tuple[Int32, int]:
     """Return the 4-connected component (H, W) of each pixel, from 1 on, 0 outside the mask, and their number.
 
     Components are numbered in the order of their first pixels, row by row.
@@ -29,7 +25,7 @@ def component_labels(mask: Bool) -> tuple[Labels, int]:
     return labels, int(numbers.max(initial=0))
 
 
-def _label_bands(first: int, last: int, mask: Bool, labels: Labels, counts: Int) -> None:
+def _label_bands(first: int, last: int, mask: Bool, labels: Int32, counts: Int) -> None:
     """Label the bands first … last − 1, each from 1 on, and count their labels: a range kernel."""
     from scipy import ndimage
 
@@ -38,7 +34,7 @@ def _label_bands(first: int, last: int, mask: Bool, labels: Labels, counts: Int)
         counts[band] = ndimage.label(mask[rows], output=labels[rows])
 
 
-def _pairs(labels: Labels, starts: Int) -> Int:
+def _pairs(labels: Int32, starts: Int) -> Int:
     """Return the labels (2, K) that touch across bands, from 0 on; those of band b begin with ``starts[b]``."""
     pairs = [np.zeros((2, 0), np.int64)]
     for band in range(1, len(starts) - 1):
@@ -50,7 +46,7 @@ def _pairs(labels: Labels, starts: Int) -> Int:
     return np.concatenate(pairs, axis=1)
 
 
-def _joined(pairs: Int, count: int) -> Labels:
+def _joined(pairs: Int, count: int) -> Int32:
     """Return the components (count,) of labels that are joined in pairs (2, K), from 1 on, in the order of labels."""
     root, (one, other) = np.arange(count), pairs
     while (root[one] != root[other]).any():
@@ -59,11 +55,11 @@ def _joined(pairs: Int, count: int) -> Labels:
             np.minimum.at(root, root[ends], lower)
         while (root[root] != root).any():
             root = root[root]
-    number: Labels = np.cumsum(root == np.arange(count), dtype=np.int32)[root]
+    number: Int32 = np.cumsum(root == np.arange(count), dtype=np.int32)[root]
     return number
 
 
-def _number_bands(first: int, last: int, labels: Labels, starts: Int, numbers: Labels) -> None:
+def _number_bands(first: int, last: int, labels: Int32, starts: Int, numbers: Int32) -> None:
     """Replace the labels of the bands first … last − 1 by the numbers of their components: a range kernel."""
     for band in range(first, last):
         number = np.concatenate([[0], numbers[starts[band] : starts[band + 1]]])

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_finite
+from normalmesh.array_types import Float, Float32, Int
 from normalmesh.errors import NormalMeshError
 from normalmesh.normals._noise import Sample, bilateral, loop_gaps
 from normalmesh.normals.component_maps import ComponentMap, component_maps
@@ -27,7 +27,6 @@ from normalmesh.normals.rounding import DEGREES, rounded_run
 from normalmesh.runtime.threads import in_parallel
 
 #: Closure error, least and mean cos² of the tilts of loops: (K, 3), in the unit of the camera.
-Loops = NDArray[np.float32]
 
 #: Pixels of a component that may show its noise.
 SMALLEST = 4
@@ -135,7 +134,7 @@ def rounding_noise(normal_map: NormalMap) -> Noise:
     return Noise(DEGREES, correlation) if correlation >= WHITE else Noise(math.sqrt(shared) * DEGREES)
 
 
-def shared_pixels(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
+def shared_pixels(correlation: Float) -> Float:
     """Return the number of pixels that share their noise, from its correlation in px: the sum of its autocorrelation.
 
     White noise blurred by a Gaussian of deviation b has the autocorrelation exp(−d²/4b²), whose sum is 4πb².
@@ -150,7 +149,7 @@ def noise_of_component(normal_map: NormalMap) -> Noise:
     return noise_from_loops(lambda side: _loops(normal_map, side), normal_map.camera.pixel_length)
 
 
-def noise_from_loops(loops: Callable[[int], Loops], pixel_length: float) -> Noise:
+def noise_from_loops(loops: Callable[[int], Float32], pixel_length: float) -> Noise:
     """Estimate the noise on the normals of one component, from a sample of loops of one and of four px.
 
     The curl of the gradients around 2×2 pixels vanishes for a smooth surface; white noise of deviation σ on the
@@ -163,7 +162,7 @@ def noise_from_loops(loops: Callable[[int], Loops], pixel_length: float) -> Nois
     return Noise(math.degrees(deviation), correlation)
 
 
-def _usual_deviation(loops: Loops) -> float:
+def _usual_deviation(loops: Float32) -> float:
     """Return the deviation of closure errors around loops for slopes seen from the front.
 
     Noise of deviation σ on a normal that is tilted by θ gives slopes the deviation σ / cos² θ along the tilt, and
@@ -226,21 +225,21 @@ def _correlation(growth: float) -> float:
 
 
 @cache
-def _growths() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _growths() -> tuple[Float, Float]:
     """Return factors of growth, and the correlations (px) that they belong to."""
     correlations = np.linspace(0.0, MAX_CORRELATION, 61)
     factors = [math.sqrt(_closure_variance(CORRELATED_LOOP, c) / _closure_variance(1, c)) for c in correlations]
     return np.array(factors), correlations
 
 
-def _loops(normal_map: NormalMap, side: int) -> Loops:
+def _loops(normal_map: NormalMap, side: int) -> Float32:
     """Return a sample of the loops of a map."""
     rows, columns, step = _rows_and_columns(normal_map, side)
     foreground = normal_map.foreground
     return sampled_loops(lambda chosen: loops_in_rows(normal_map, side, chosen, columns), rows, step, foreground)
 
 
-def sampled_loops(known: Callable[[NDArray[np.int64]], Loops], rows: NDArray[np.int64], step: int, area: int) -> Loops:
+def sampled_loops(known: Callable[[Int], Float32], rows: Int, step: int, area: int) -> Float32:
     """Return the loops that begin in every ``step``-th of the rows of so many foreground pixels.
 
     ``known`` gives all loops that begin in some rows (K,).
@@ -254,16 +253,16 @@ def sampled_loops(known: Callable[[NDArray[np.int64]], Loops], rows: NDArray[np.
     return found
 
 
-def loops_in_rows(normal_map: NormalMap, side: int, rows: NDArray[np.int64], columns: tuple[int, int]) -> Loops:
+def loops_in_rows(normal_map: NormalMap, side: int, rows: Int, columns: tuple[int, int]) -> Float32:
     """Return all loops, of a side in px, that begin in some rows and between two columns."""
     found = np.empty((len(rows), columns[1] - columns[0], 3), np.float32)
     arrays = (normal_map.normals, normal_map.mask, normal_map.camera.frame)
     in_parallel(loop_gaps, len(found), side, Sample(np.ascontiguousarray(rows), *columns), *arrays, found, grain=16)
-    known: Loops = found[~np.isnan(found[..., 0])]
+    known: Float32 = found[~np.isnan(found[..., 0])]
     return known
 
 
-def _median(values: NDArray[np.float32]) -> float:
+def _median(values: Float32) -> float:
     """Return the median of values, 0 if there are none."""
     return float(np.median(values)) if values.size else 0.0
 
@@ -279,7 +278,7 @@ def sample_step(foreground: int, rectangle: int) -> int:
     return max(1, foreground // SAMPLED, rectangle // MOST_SAMPLED)
 
 
-def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[NDArray[np.int64], tuple[int, int], int]:
+def _rows_and_columns(normal_map: NormalMap, reach: int) -> tuple[Int, tuple[int, int], int]:
     """Return the rows that hold foreground, with ``reach`` more rows below each of them, the columns, and a step.
 
     Every ``step``-th of the rows is enough.
@@ -370,7 +369,7 @@ def _filter_radius(noise: Noise) -> int:
     return round(REACH * max(WIDTH, noise.correlation))
 
 
-def _filtered(normal_map: NormalMap, noise: Noise) -> NDArray[np.float32]:
+def _filtered(normal_map: NormalMap, noise: Noise) -> Float32:
     """Return bilaterally filtered normals (H, W, 3), zero outside the mask."""
     smooth = np.empty_like(normal_map.normals)
     width = max(WIDTH, noise.correlation)

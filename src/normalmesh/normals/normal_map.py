@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_nonzero
+from normalmesh.array_types import Bool, Float32, Floating, Int
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals._normal_map import (
     BACK_FACING,
@@ -32,7 +33,7 @@ from normalmesh.normals.windows import Rectangle, checked_window, rectangle_of
 from normalmesh.runtime.threads import in_parallel
 
 if TYPE_CHECKING:
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.normals.conventions import Convention
 
 #: Vectors that are shorter than this share of the typical length have no direction: mid grey with the noise of a file.
@@ -73,8 +74,8 @@ class NormalMap:
         Wrong shapes or types, an empty mask, or normals that all point away from the viewer.
     """
 
-    normals: NDArray[np.float32]
-    mask: NDArray[np.bool_] = None  # type: ignore[assignment]  # an array always, once made
+    normals: Float32
+    mask: Bool = None  # type: ignore[assignment]  # an array always, once made
     camera: Camera = field(default_factory=Orthographic)
     repairs: Repairs = field(init=False)
 
@@ -83,7 +84,7 @@ class NormalMap:
         report_repairs(self.repairs, self.foreground, unresolved, partial(_flattened_components, self))
 
     @classmethod
-    def derived(cls, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera) -> NormalMap:
+    def derived(cls, normals: Float32, mask: Bool, camera: Camera) -> NormalMap:
         """Return a map of normals that another map has warned about already."""
         derived = object.__new__(cls)
         for name, value in (("normals", normals), ("mask", mask), ("camera", camera)):
@@ -92,9 +93,7 @@ class NormalMap:
         return derived
 
     @classmethod
-    def cleaned(
-        cls, normals: NDArray[np.float32], mask: NDArray[np.bool_], camera: Camera, repairs: Repairs | None = None
-    ) -> NormalMap:
+    def cleaned(cls, normals: Float32, mask: Bool, camera: Camera, repairs: Repairs | None = None) -> NormalMap:
         """Return a map of normals and a mask that are clean already, as those of another map: they stay as they are."""
         clean = object.__new__(cls)
         normals, mask = np.ascontiguousarray(normals), np.ascontiguousarray(mask)
@@ -146,7 +145,7 @@ class NormalMap:
         NormalMeshError
             The file cannot be read in windows or is not a normal map; the message says what to do.
         """
-        from normalmesh.files.maps_on_disk import open_map
+        from normalmesh.maps.maps_on_disk import open_map
 
         return open_map(path, mask, camera, convention, alpha=alpha, variable=variable, max_pixels=max_pixels)
 
@@ -211,7 +210,7 @@ class NormalMap:
         camera = window_camera(self.camera, columns.start, rows.start)
         return NormalMap.cleaned(self.normals[rows, columns], mask, camera)
 
-    def mask_window(self, rows: slice, columns: slice) -> NDArray[np.bool_]:
+    def mask_window(self, rows: slice, columns: slice) -> Bool:
         """Return the mask (h, w) of a window of the image."""
         return self.mask[checked_window(rows, columns, self.shape)]
 
@@ -317,7 +316,7 @@ class NormalMap:
             The camera is neither :class:`Orthographic` with pixels of side 1 nor written: give it again when the file
             is read.
         """
-        from normalmesh.files.normal_map_writing import save_normal_map
+        from normalmesh.output.normal_map_writing import save_normal_map
 
         save_normal_map(self, path, convention, bits, matrix)
 
@@ -332,7 +331,7 @@ class NormalMap:
         return f"NormalMap({columns} × {rows} pixels, {self.foreground} of them foreground, {self.camera})"
 
 
-def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
+def _checked_normals(normals: ArrayLike) -> Floating:
     """Return the normals as a contiguous float32 or float64 array (H, W, 3), or raise :class:`NormalMeshError`."""
     array = checked_array(normals, "normals", kinds=None)
     if array.ndim != 3 or array.shape[2] != 3:
@@ -348,7 +347,7 @@ def _checked_normals(normals: ArrayLike) -> NDArray[np.floating]:
     return np.ascontiguousarray(array, dtype)
 
 
-def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> Bool:
     """Return a copy of the mask as bool of the given shape, or raise :class:`NormalMeshError`."""
     if mask is None:
         return np.ones(shape, np.bool_)
@@ -362,7 +361,7 @@ def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.b
     return array
 
 
-def _typical_length(given: NDArray[np.floating], mask: NDArray[np.bool_]) -> float:
+def _typical_length(given: Floating, mask: Bool) -> float:
     """Return the typical length of the vectors of the mask that have one; 0 if none has."""
     foreground = int(np.count_nonzero(mask))
     for step in (max(foreground // SAMPLED, 1), 1):
@@ -373,9 +372,7 @@ def _typical_length(given: NDArray[np.floating], mask: NDArray[np.bool_]) -> flo
     return 0.0
 
 
-def clean(
-    given: NDArray[np.floating], window: MaskWindow, camera: Camera, shortest: float
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def clean(given: Floating, window: MaskWindow, camera: Camera, shortest: float) -> tuple[Float32, Int]:
     """Return unit normals (H, W, 3), zero where there is no measurement, and the counts (H, 5) of what was changed.
 
     Vectors up to ``shortest`` are none; ``camera`` is that of the image that ``given`` (H, W, 3) is a window of.
@@ -386,9 +383,9 @@ def clean(
     return normals, counts
 
 
-def missing_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def missing_of(counts: Int) -> Int:
     """Return the number (H,) of pixels of the mask without a measurement in each row, from the counts of a map."""
-    missing: NDArray[np.int64] = counts[:, INVALID] + counts[:, BACK_FACING]
+    missing: Int = counts[:, INVALID] + counts[:, BACK_FACING]
     return missing
 
 

@@ -21,6 +21,6 @@ def as_normal_map(given: NormalMapLike) -> NormalMap:
     """Return a normal map as it is, and read anything else by :func:`read_normal_map`, with its defaults."""
     if isinstance(given, NormalMap):
         return given
-    from normalmesh.files.normal_maps import read_normal_map
+    from normalmesh.maps.normal_maps import read_normal_map
 
     return read_normal_map(checked_path(given, "normal_map") if isinstance(given, str | PathLike) else given)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_positive
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError
 from normalmesh.normals.camera import MIN_LENGTH, ParallelCamera, check_magnitude, checked_screen_and_unknown
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

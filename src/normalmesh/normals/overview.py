@@ -6,13 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float32, Floating, Int
 from normalmesh.normals.integrability import foreground_of
-
-Bool = NDArray[np.bool_]
-Places = NDArray[np.intp]
-Channels = NDArray[np.floating]
 
 #: Number of pixels sampled for lengths, directions and the outline.
 SAMPLED = 2**19
@@ -29,10 +25,10 @@ class Pixels(Protocol):
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
 
-    def every(self, step: int) -> tuple[Channels, Bool | None]:
+    def every(self, step: int) -> tuple[Floating, Bool | None]:
         """Return channels (h, w, 3) and mask (h, w) of every ``step``-th pixel along rows and columns."""
 
-    def at(self, i: Places, j: Places, step: int) -> tuple[Channels, Bool | None]:
+    def at(self, i: Int, j: Int, step: int) -> tuple[Floating, Bool | None]:
         """Return channels (T, S, S, 3) and mask (T, S, S) of every ``step``-th pixel of squares.
 
         Rows i (T, S, 1) and columns j (T, 1, S) begin at multiples of ``step``; the last ones may be repeated.
@@ -46,7 +42,7 @@ class Pixels(Protocol):
 class ArrayPixels:
     """Pixels in memory: channels (H, W, 3) and a mask (H, W) or None."""
 
-    channels: Channels
+    channels: Floating
     usable: Bool | None
 
     @property
@@ -54,10 +50,10 @@ class ArrayPixels:
         rows, columns = self.channels.shape[:2]
         return rows, columns
 
-    def every(self, step: int) -> tuple[Channels, Bool | None]:
+    def every(self, step: int) -> tuple[Floating, Bool | None]:
         return self.channels[::step, ::step], None if self.usable is None else self.usable[::step, ::step]
 
-    def at(self, i: Places, j: Places, step: int) -> tuple[Channels, Bool | None]:
+    def at(self, i: Int, j: Int, step: int) -> tuple[Floating, Bool | None]:
         return self.channels[i, j], None if self.usable is None else self.usable[i, j]
 
     def around_foreground(self) -> tuple[ArrayPixels, int, int]:
@@ -73,7 +69,7 @@ class ArrayPixels:
         return pixels, window[0].start, window[1].start
 
 
-def overview_of(pixels: Pixels) -> tuple[int, NDArray[np.float32], Bool]:
+def overview_of(pixels: Pixels) -> tuple[int, Float32, Bool]:
     """Return a step, every ``step``-th pixel (h, w, 3) of a map along rows and columns, and its foreground (h, w)."""
     step = overview_step(pixels.shape)
     channels, usable = pixels.every(step)
@@ -94,5 +90,5 @@ def foreground_window(rows: Bool, columns: Bool) -> tuple[slice, slice]:
     return _around(np.flatnonzero(rows)), _around(np.flatnonzero(columns))
 
 
-def _around(places: NDArray[np.int64]) -> slice:
+def _around(places: Int) -> slice:
     return slice(max(int(places[0]) - MARGIN, 0), int(places[-1]) + 1 + MARGIN)

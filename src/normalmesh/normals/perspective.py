@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import (
     checked_array,
@@ -17,10 +17,9 @@ from normalmesh.arguments import (
     checked_path,
     checked_positive,
 )
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.normals.camera import PIXEL_CENTRES, CentralCamera, check_magnitude
-
-Float = NDArray[np.float64]
 
 #: Shortest focal length (px), and how many of them the principal point may be away; beyond, rays run along the image.
 MIN_FOCAL_LENGTH, MAX_OFFSET = 1e-3, 1e6
@@ -93,7 +92,7 @@ class Perspective(CentralCamera):
     @classmethod
     def from_file(cls, path: str | PathLike[str], pixel_centre: str = "integer") -> Perspective:
         """Return the camera of a file that holds the 3×3 matrix: text, NPY, JSON, or YAML as OpenCV writes it."""
-        from normalmesh.files.cameras import read_camera_matrix
+        from normalmesh.maps.cameras import read_camera_matrix
 
         K = read_camera_matrix(checked_path(path))
         try:
@@ -164,7 +163,7 @@ class Perspective(CentralCamera):
         NormalMeshError
             There is no focal length in the file, or the map shows only a part of the photograph.
         """
-        from normalmesh.files.exif import exif_focal_px
+        from normalmesh.maps.exif import exif_focal_px
 
         given = None if shape is None else checked_image_shape(shape)
         return cls.centred(*exif_focal_px(checked_path(path), given))

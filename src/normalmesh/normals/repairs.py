@@ -6,9 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from normalmesh.array_types import Bool, Int
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, count_text
 from normalmesh.normals._normal_map import BACK_FACING, INVALID, UNRESOLVED
 
@@ -48,7 +46,7 @@ class Repairs:
     excluded: int = 0
 
 
-def refuse_unusable(totals: NDArray[np.int64], pixels: int) -> None:
+def refuse_unusable(totals: Int, pixels: int) -> None:
     """Raise :class:`NormalMeshError` if none of the pixels of the mask holds a measurement."""
     if totals[INVALID] + totals[BACK_FACING] < pixels:
         return
@@ -63,7 +61,7 @@ def refuse_unusable(totals: NDArray[np.int64], pixels: int) -> None:
     )
 
 
-def counted_repairs(totals: NDArray[np.int64], extended: int, masked: bool) -> Repairs:
+def counted_repairs(totals: Int, extended: int, masked: bool) -> Repairs:
     """Return the counts; without a mask, what has no measurement is background."""
     invalid, rescaled, back_facing, grazing = (int(total) for total in totals[:UNRESOLVED])
     if not masked:
@@ -132,6 +130,6 @@ def _is_much(number: int, pixels: int) -> bool:
     return number > (MANY if number >= FEW else MOST) * pixels
 
 
-def is_flattened(pixels: NDArray[np.int64], clamped: NDArray[np.int64]) -> NDArray[np.bool_]:
+def is_flattened(pixels: Int, clamped: Int) -> Bool:
     """Return which components (N,) consist of clamped normals to a large part, given their counts of both."""
     return (clamped >= FEW) & (clamped > MOST * pixels)

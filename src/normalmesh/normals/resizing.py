@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from normalmesh.arguments import checked_image_shape, checked_positive
+from normalmesh.array_types import Float, Floating, Int
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.slopes import normals_of_slopes, slopes_of
@@ -70,9 +70,9 @@ def _target(normal_map: NormalMap, size: float | tuple[int, int]) -> tuple[tuple
     return shape, (down, across)
 
 
-def _applied(values: NDArray[np.floating], rows: csr_matrix, columns: csr_matrix) -> NDArray[np.floating]:
+def _applied(values: Floating, rows: csr_matrix, columns: csr_matrix) -> Floating:
     """Return values (H, W) resampled by weights (h, H) of rows and (w, W) of columns."""
-    resampled: NDArray[np.floating] = (columns @ (rows @ values).T).T
+    resampled: Floating = (columns @ (rows @ values).T).T
     return resampled
 
 
@@ -94,7 +94,7 @@ def _linear_weights(old: int, new: int, factor: float) -> csr_matrix:
     return _matrix(before[:, None] + [0, 1], np.stack([1 - share, share], axis=1), old)
 
 
-def _matrix(columns: NDArray[np.int64], weights: NDArray[np.float64], old: int) -> csr_matrix:
+def _matrix(columns: Int, weights: Float, old: int) -> csr_matrix:
     """Return the sparse matrix with some weights (new, k) in given columns; those beyond the image are left out."""
     rows = np.broadcast_to(np.arange(len(columns))[:, None], columns.shape)
     there = (columns < old) & (weights > 0)

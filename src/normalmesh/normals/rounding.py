@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.normals.normal_map import NormalMap
-
-Float = NDArray[np.float64]
 
 #: Components of 8-bit normals are odd multiples of 1/255, before the normals are given unit length.
 LEVELS = 255
@@ -48,7 +46,7 @@ def rounded_run(normal_map: NormalMap) -> float:
     return changed.size / float(max(np.count_nonzero(changed), changed.size / max(mask.shape)))
 
 
-def _are_rounded(normals: Float) -> NDArray[np.bool_]:
+def _are_rounded(normals: Float) -> Bool:
     """Return which of the unit normals (K, 3) have components with the ratios of odd integers up to 255."""
     lead = np.take_along_axis(normals, np.abs(normals).argmax(axis=1)[:, None], axis=1)
     nearest = _odd(LEVELS * lead)

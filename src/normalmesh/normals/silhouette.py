@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
 from normalmesh.normals.integrability import CANDIDATES, Preference
@@ -32,13 +33,13 @@ class Silhouette:
         Whether normals lean outwards on opposite sides: a slope cut out of a relief has one side only.
     """
 
-    outward: NDArray[np.float64]
-    inward: NDArray[np.float64]
-    arcs: NDArray[np.float64]
-    all_round: NDArray[np.bool_]
+    outward: Float
+    inward: Float
+    arcs: Float
+    all_round: Bool
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Float:
         """(16,) in [−1, 1]: share of the outline that leans outwards less the share that leans inwards."""
         return self.outward - self.inward
 
@@ -52,9 +53,7 @@ class Silhouette:
         return Preference(total / spread, total, total / float(np.abs(votes).sum()))
 
 
-def silhouette(
-    channels: NDArray[np.float32], foreground: NDArray[np.bool_], step: int, camera: Camera
-) -> Silhouette | None:
+def silhouette(channels: Float32, foreground: Bool, step: int, camera: Camera) -> Silhouette | None:
     """Evaluate the normals along the outline of the foreground; None if there is no outline.
 
     Parameters
@@ -88,8 +87,8 @@ def silhouette(
 
 
 def _outline(
-    foreground: NDArray[np.bool_],
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    foreground: Bool,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Float]:
     """Return rows, columns (N,) of the pixels along the outline, and the outward direction (N, 2) in u, v."""
     if foreground.all():
         return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, 2))
@@ -108,7 +107,7 @@ def _outline(
     return rows - pad, columns - pad, outward
 
 
-def _deep(foreground: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _deep(foreground: Bool) -> Bool:
     """Return the pixels without background within the depth. Importing scipy.ndimage would take longer than this."""
     reach = int(_DEPTH)
     offsets = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1) if i * i + j * j <= _DEPTH**2]
@@ -120,7 +119,7 @@ def _deep(foreground: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return deep
 
 
-def _blurred(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _blurred(values: Float32) -> Float32:
     """Return values blurred by a Gaussian of the depth; zero within twice the border of the image."""
     reach = 2 * _BORDER
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / _DEPTH) ** 2).astype(np.float32)
@@ -141,7 +140,7 @@ def _arcs(rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.intp]
     return arc
 
 
-def _on_opposite_sides(outward: NDArray[np.float64]) -> bool:
+def _on_opposite_sides(outward: Float) -> bool:
     """Return whether the directions (N, 2) lead both left and right, or both up and down."""
     enough = 0.1 * len(outward)
     return any(min(np.sum(part > 0.7), np.sum(part < -0.7)) > enough for part in outward.T)

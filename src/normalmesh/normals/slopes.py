@@ -6,13 +6,13 @@ Unlike normals, slopes may be averaged and interpolated: the mean slope of a reg
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Float32
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
 
 
-def slopes_of(normals: NDArray[np.float32], camera: Camera) -> NDArray[np.float64]:
+def slopes_of(normals: Float32, camera: Camera) -> Float:
     """Return the slopes (H, W, 2) of clean normals (H, W, 3): ``∂_i z = −⟨n, τ_i⟩ / ⟨n, r⟩``; zero where n is zero."""
     slopes = np.zeros((*normals.shape[:2], 2))
     for rows in row_blocks(normals.shape[:2]):
@@ -23,7 +23,7 @@ def slopes_of(normals: NDArray[np.float32], camera: Camera) -> NDArray[np.float6
     return slopes
 
 
-def normals_of_slopes(slopes: NDArray[np.float64], camera: Camera) -> NDArray[np.float32]:
+def normals_of_slopes(slopes: Float, camera: Camera) -> Float32:
     """Return the unit normals (H, W, 3), towards the viewer, of slopes (H, W, 2); NaN where one of them is NaN."""
     normals = np.empty((*slopes.shape[:2], 3), np.float32)
     tau_u, tau_v = camera.tangents
@@ -36,7 +36,7 @@ def normals_of_slopes(slopes: NDArray[np.float64], camera: Camera) -> NDArray[np
     return normals
 
 
-def _rays(camera: Camera, rows: slice, columns: int) -> NDArray[np.float64]:
+def _rays(camera: Camera, rows: slice, columns: int) -> Float:
     """Return the rays (h, W, 3) of the pixel centres of some rows."""
     u, v = np.arange(columns) + 0.5, np.arange(rows.start, rows.stop) + 0.5
     return camera.rays(u[None, :], v[:, None])

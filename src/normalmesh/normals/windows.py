@@ -6,8 +6,8 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 
 
@@ -25,7 +25,7 @@ class Rectangle(NamedTuple):
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
 
-def rectangle_of(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Rectangle:
+def rectangle_of(rows: Bool, columns: Bool) -> Rectangle:
     """Return the rectangle of a foreground, given which rows (H,) and which columns (W,) hold some of it."""
     tops, lefts = np.flatnonzero(rows), np.flatnonzero(columns)
     top, left = int(tops[0]), int(lefts[0])

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.mesh.surface import Surface
@@ -28,7 +28,7 @@ COMPARED = ("isotropic", "paper", "ours")
 WINDOW = 1 / 64
 
 
-def vertex_density(surface: Surface, mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def vertex_density(surface: Surface, mask: Bool) -> Float:
     """Return the vertices per 100 pixels (H, W) in a Gaussian window over the foreground; NaN outside."""
     rows, columns = mask.shape
     u, v = np.clip(surface.screen.T, 0, [[columns - 1], [rows - 1]]).astype(np.intp)

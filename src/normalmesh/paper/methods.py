@@ -7,9 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from normalmesh.array_types import Float
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.isotropic.isotropic import remesh_isotropic
 from normalmesh.evaluation.metrics import Evaluation, evaluate
@@ -25,7 +23,7 @@ PAPER_DECIMATION: dict[str, Any] = vars(PRESETS["paper"].decimation)
 PAPER_INTEGRATION: dict[str, Any] = vars(PRESETS["paper"].integration)
 
 #: A function that returns a surface or a depth map.
-Maker: TypeAlias = Callable[[], Surface | NDArray[np.float64]]
+Maker: TypeAlias = Callable[[], Surface | Float]
 
 #: The integrator of Heep & Zell 2024: as in the paper, but with one normal per face.
 OLDER_INTEGRATION: dict[str, Any] = {**PAPER_INTEGRATION, "parameters": "constant"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshError
 from normalmesh.files.atomic import write_atomically
 
@@ -74,7 +75,7 @@ def legend_below(figure: Figure, axes: Axes) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=8)
 
 
-def framed(mask: NDArray[np.bool_]) -> tuple[slice, slice]:
+def framed(mask: Bool) -> tuple[slice, slice]:
     """Return the slices of the bounding box of the foreground, with a margin."""
     rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
     margin = max(mask.shape) // 50 + 1
@@ -97,7 +98,7 @@ def picture(axes: Axes, image: NDArray[Any], title: str = "", caption: str = "",
     return shown
 
 
-def scale_end(maps: list[NDArray[np.float64]], share: float = 0.98) -> float:
+def scale_end(maps: list[Float], share: float = 0.98) -> float:
     """Return the end of a common colour scale: a high quantile of the absolute values of all maps."""
     sizes = np.concatenate([np.abs(values[np.isfinite(values)]).ravel() for values in maps])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0

@@ -9,11 +9,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 
-Float = NDArray[np.float64]
 T = TypeVar("T", bound=np.generic)
 
 
@@ -27,7 +27,7 @@ class Frame:
     rows: int
 
     @classmethod
-    def around(cls, mask: NDArray[np.bool_]) -> Frame:
+    def around(cls, mask: Bool) -> Frame:
         """Return the bounding box of the foreground with a narrow margin."""
         rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
         margin = max(rows[-1] - rows[0], columns[-1] - columns[0]) // 100 + 1
@@ -68,7 +68,7 @@ class Samples:
         rows = slice(frame.top + first[1], frame.top + frame.rows, self.stride)
         return image[rows, frame.left + first[0] : frame.left + frame.columns : self.stride]
 
-    def owners(self, surface: Surface) -> NDArray[np.int32]:
+    def owners(self, surface: Surface) -> Int32:
         """Return the face at the centre of each sample, or −1."""
         corner = np.add([self.frame.left, self.frame.top], self._first)
         mesh = ScreenMesh((surface.screen - corner - 0.5) / self.stride + 0.5, surface.faces)

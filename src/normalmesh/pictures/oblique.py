@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32, UInt8
 from normalmesh.mesh.surface import Surface
 from normalmesh.pictures._oblique import draw_faces
-from normalmesh.pictures.panels import Image, reduced
-
-Float = NDArray[np.float64]
+from normalmesh.pictures.panels import reduced
 
 #: Direction to the light: the upper left of the camera.
 LIGHT = np.array([-0.60, 0.55, 0.58], np.float32) / np.float32(np.linalg.norm([-0.60, 0.55, 0.58]))
@@ -26,7 +24,7 @@ def oblique(
     turn: float = -35.0,
     tilt: float = 25.0,
     background: tuple[int, int, int] = (255, 255, 255),
-) -> Image:
+) -> UInt8:
     """Render a surface with smooth diffuse shading in parallel projection. Back faces are bluish.
 
     Parameters
@@ -80,9 +78,7 @@ def _fitted(points: Float, columns: int, rows: int) -> Float:
     return np.stack([columns / 2 + off[:, 0], rows / 2 - off[:, 1], points[:, 2]], axis=1)
 
 
-def _diffuse(
-    normals: NDArray[np.float32], towards_viewer: NDArray[np.float32], back: NDArray[np.bool_]
-) -> NDArray[np.uint8]:
+def _diffuse(normals: Float32, towards_viewer: Float32, back: Bool) -> UInt8:
     """Return the colours (K, 3) of normals (K, 3), with the contrast stretched for flat reliefs.
 
     A weak second light at the viewer reveals the shape of areas that the main light does not reach.
@@ -96,5 +92,5 @@ def _diffuse(
         light = (light - (low + high) / 2) * stretch + np.clip((low + high) / 2, 0.1 + half, 0.97 - half)
     light = np.clip(light, 0, 1)[:, None]
     colours = np.where(back[:, None], *((1 - light) * tone[0] + light * tone[1] for tone in (BACK, FRONT)))
-    image: NDArray[np.uint8] = np.round(colours).astype(np.uint8)
+    image: UInt8 = np.round(colours).astype(np.uint8)
     return image

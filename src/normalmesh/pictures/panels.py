@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Float32, UInt8
 from normalmesh.mesh.surface import Surface
-
-Image = NDArray[np.uint8]
 
 #: Direction to the light: upper left, in front.
 LIGHT = np.array([-0.5, 0.5, 0.7]) / np.linalg.norm([-0.5, 0.5, 0.7])
@@ -24,26 +23,26 @@ DENSITY = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [
 EDGE, CUT = (40, 40, 40), (220, 30, 30)
 
 
-def normal_colours(normals: NDArray[np.float32]) -> Image:
+def normal_colours(normals: Float32) -> UInt8:
     """Return normals (H, W, 3) as the colours of a normal map; the background is grey."""
     return np.round(255 * (normals + 1) / 2).astype(np.uint8)
 
 
-def shaded(normals: NDArray[np.float32]) -> Image:
+def shaded(normals: Float32) -> UInt8:
     """Return the diffuse shading of normals (H, W, 3); the background is white."""
     background = ~normals.any(axis=-1)
     light = np.clip(0.15 + 0.85 * (normals @ LIGHT), 0, 1)
     light[background] = 1
-    image: Image = np.round(255 * light).astype(np.uint8)[..., None].repeat(3, axis=-1)
+    image: UInt8 = np.round(255 * light).astype(np.uint8)[..., None].repeat(3, axis=-1)
     return image
 
 
-def heat(values: NDArray[np.float64], end: float) -> Image:
+def heat(values: Float, end: float) -> UInt8:
     """Return a heat map of values (H, W) from 0 to ``end``; NaN is white."""
     return coloured(np.abs(values) / end, HEAT)
 
 
-def coloured(values: NDArray[np.float64], colours: NDArray[np.float64]) -> Image:
+def coloured(values: Float, colours: Float) -> UInt8:
     """Map values (H, W) between 0 and 1 to a colour scale (K, 3); NaN is white."""
     along = np.clip(np.nan_to_num(values), 0, 1) * (len(colours) - 1)
     image = np.stack([np.interp(along, np.arange(len(colours)), colours[:, k]) for k in range(3)], axis=-1)
@@ -51,13 +50,13 @@ def coloured(values: NDArray[np.float64], colours: NDArray[np.float64]) -> Image
     return np.round(image).astype(np.uint8)
 
 
-def wireframe(surface: Surface) -> Image:
+def wireframe(surface: Surface) -> UInt8:
     """Draw the edges of a surface on white; cut edges are red."""
     white = np.full((*surface.shape, 3), 255, np.uint8)
     return with_edges(white, surface.screen[edges(surface)], cut_edges(surface)[0])
 
 
-def with_edges(image: Image, lines: NDArray[np.float64], cuts: NDArray[np.float64], width: int = 1) -> Image:
+def with_edges(image: UInt8, lines: Float, cuts: Float, width: int = 1) -> UInt8:
     """Draw edges (K, 2, 2), given in pixels, over an image, and cut edges in red."""
     image = with_lines(image, lines, [EDGE] * len(lines), width)
     return with_lines(image, cuts, [CUT] * len(cuts), width + 1)
@@ -72,7 +71,7 @@ def edges(surface: Surface) -> NDArray[np.intp]:
     return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], count), axis=1)
 
 
-def jumps(surface: Surface) -> Image:
+def jumps(surface: Surface) -> UInt8:
     """Draw the cut edges of a surface over its faint shading, coloured by the size of the jump (violet to yellow)."""
     lines, sizes = cut_edges(surface)
     # Jumps differ by orders of magnitude: use a logarithmic scale from a hundredth of the largest jump.
@@ -82,7 +81,7 @@ def jumps(surface: Surface) -> Image:
     return with_lines(faint.astype(np.uint8), lines, [tuple(colour) for colour in colours.tolist()], width=3)
 
 
-def cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def cut_edges(surface: Surface) -> tuple[Float, Float]:
     """Return the ends (K, 2, 2) of the cut edges on the screen, and the depth differences (K,) across them."""
     found = surface.discontinuities
     if found is None:
@@ -90,7 +89,7 @@ def cut_edges(surface: Surface) -> tuple[NDArray[np.float64], NDArray[np.float64
     return found.screen, np.abs(found.jumps)
 
 
-def with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple[int, ...]], width: int = 1) -> Image:
+def with_lines(image: UInt8, lines: Float, colours: Sequence[tuple[int, ...]], width: int = 1) -> UInt8:
     """Draw lines (K, 2, 2), given in pixels, over an image, at twice the resolution for antialiasing."""
     from PIL import Image as Canvas
     from PIL import ImageDraw
@@ -103,7 +102,7 @@ def with_lines(image: Image, lines: NDArray[np.float64], colours: Sequence[tuple
     return reduced(np.asarray(canvas), (columns, rows))
 
 
-def reduced(image: Image, size: tuple[int, int]) -> Image:
+def reduced(image: UInt8, size: tuple[int, int]) -> UInt8:
     """Reduce an image to size (columns, rows) by averaging."""
     from PIL import Image as Canvas
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Canvas
 
+from normalmesh.array_types import Float, Float32, Int32, UInt8
 from normalmesh.mesh.relief import measured_surface
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.frame import Frame, Samples
 from normalmesh.pictures.oblique import oblique
-from normalmesh.pictures.panels import CUT, DENSITY, HEAT, Image, coloured, cut_edges, edges, normal_colours, with_edges
+from normalmesh.pictures.panels import CUT, DENSITY, HEAT, coloured, cut_edges, edges, normal_colours, with_edges
 from normalmesh.pictures.sheet import PALE_INK, Sheet, linear_ticks, logarithmic_ticks, round_up
 from normalmesh.pictures.surface_fields import angular_errors, check_same_shape, density_range, resized, vertex_density
 from normalmesh.pictures.wireframe_detail import detail_frame
@@ -31,7 +32,7 @@ TO_PICTURE, TO_SCALE = 34, 492
 TINT, OPACITY = (244, 245, 248), 0.45
 
 
-def preview(surface: Surface, normal_map: NormalMap) -> Image:
+def preview(surface: Surface, normal_map: NormalMap) -> UInt8:
     """Draw one picture of a reconstruction: six captioned panels under a line of figures.
 
     The panels are the normal map, the wireframe (a detail if there are too many edges), the vertex density, the surface
@@ -90,11 +91,11 @@ class _Panels:
         return self.frame.samples(MAX_SAMPLES)
 
     @cached_property
-    def owners(self) -> NDArray[np.int32]:
+    def owners(self) -> Int32:
         return self.samples.owners(self.surface)
 
     @cached_property
-    def angles(self) -> NDArray[np.float32]:
+    def angles(self) -> Float32:
         return angular_errors(measured_surface(self.surface), self.normal_map, self.samples, self.owners)
 
     @cached_property
@@ -191,7 +192,7 @@ class _Panels:
             return f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
         return f"height range {np.ptp(depth):.4g} {units}"
 
-    def _colours(self, samples: Samples, size: tuple[int, int]) -> Image:
+    def _colours(self, samples: Samples, size: tuple[int, int]) -> UInt8:
         """Return the colours of the normal map at size (columns, rows)."""
         normals = samples.of(self.normal_map.normals)
         colours = normal_colours(normals)
@@ -201,7 +202,7 @@ class _Panels:
         return np.asarray(Canvas.fromarray(colours).resize(size, method))
 
 
-def _put(sheet: Sheet, image: Image, caption: str, left: int, top: int) -> tuple[int, int]:
+def _put(sheet: Sheet, image: UInt8, caption: str, left: int, top: int) -> tuple[int, int]:
     """Draw a captioned picture in the middle of its box, and return the position of its top left corner."""
     rows, columns = image.shape[:2]
     box = np.full((BOX[1], BOX[0], 3), TINT, np.uint8)
@@ -212,16 +213,16 @@ def _put(sheet: Sheet, image: Image, caption: str, left: int, top: int) -> tuple
     return left + right, top + TO_PICTURE + down
 
 
-def _over_tint(places: NDArray[np.float64], colours: NDArray[np.float64]) -> Image:
+def _over_tint(places: Float, colours: Float) -> UInt8:
     image = coloured(places, colours)
     image[np.isnan(places)] = TINT
     return image
 
 
-def _inside(lines: NDArray[np.float64], size: tuple[int, int]) -> NDArray[np.float64]:
+def _inside(lines: Float, size: tuple[int, int]) -> Float:
     """Return the lines (K, 2, 2) whose bounding boxes overlap a picture."""
     low, high = lines.min(axis=1, initial=np.inf), lines.max(axis=1, initial=-np.inf)
-    inside: NDArray[np.float64] = lines[(high >= 0).all(axis=1) & (low <= size).all(axis=1)]
+    inside: Float = lines[(high >= 0).all(axis=1) & (low <= size).all(axis=1)]
     return inside
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from normalmesh.files.mesh_libraries import pyvista_of
+from normalmesh.output.mesh_libraries import pyvista_of
 
 if TYPE_CHECKING:
     from pyvista import Plotter

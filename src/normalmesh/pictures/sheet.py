@@ -6,11 +6,11 @@ from functools import cache
 from math import ceil, floor, log10
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image as Canvas
 from PIL import ImageDraw, ImageFont
 
-from normalmesh.pictures.panels import Image, coloured
+from normalmesh.array_types import Float, UInt8
+from normalmesh.pictures.panels import coloured
 
 Colour = tuple[int, int, int]
 
@@ -27,11 +27,11 @@ class Sheet:
         self._draw = ImageDraw.Draw(self._canvas)
 
     @property
-    def image(self) -> Image:
+    def image(self) -> UInt8:
         """The sheet as an image (H, W, 3)."""
         return np.array(self._canvas)
 
-    def put(self, image: Image, left: int, top: int) -> None:
+    def put(self, image: UInt8, left: int, top: int) -> None:
         """Draw a picture."""
         self._canvas.paste(Canvas.fromarray(image), (left, top))
 
@@ -47,15 +47,13 @@ class Sheet:
         """Draw a line."""
         self._draw.line([*start, *end], fill=colour, width=width)
 
-    def outline(self, corners: NDArray[np.float64]) -> None:
+    def outline(self, corners: Float) -> None:
         """Draw a polygon (K, 2) that is visible on any colour."""
         points = [tuple(point) for point in [*corners, *corners[:2]]]
         self._draw.line(points, fill=PAPER, width=7, joint="curve")
         self._draw.line(points, fill=INK, width=3, joint="curve")
 
-    def scale(
-        self, colours: NDArray[np.float64], ticks: dict[float, str], label: str, left: int, top: int, width: int
-    ) -> None:
+    def scale(self, colours: Float, ticks: dict[float, str], label: str, left: int, top: int, width: int) -> None:
         """Draw a colour bar with labelled ticks, whose keys are between 0 and 1, and a label."""
         bar = coloured(np.linspace(0, 1, width)[None].repeat(14, axis=0), colours)
         self.put(bar, left, top)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
+from normalmesh.array_types import Float, Float32, Floating, Int32
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.mesh.surface import Surface
@@ -13,13 +13,11 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pictures.frame import Frame, Samples
 from normalmesh.runtime.row_blocks import row_blocks
 
-Float = NDArray[np.float64]
-
 #: Standard deviation of the smoothing of densities, in mean vertex distances, and its minimum in pixels of the picture.
 SMOOTHING, MIN_SMOOTHING = 1.2, 2.0
 
 
-def vertex_density(surface: Surface, frame: Frame, size: tuple[int, int], owners: NDArray[np.int32]) -> Float:
+def vertex_density(surface: Surface, frame: Frame, size: tuple[int, int], owners: Int32) -> Float:
     """Return the smoothed number of vertices per 100 image pixels, in a picture of size (columns, rows); NaN outside.
 
     ``owners`` (H, W) are the faces at the samples of the frame, −1 outside.
@@ -54,9 +52,7 @@ def check_same_shape(surface: Surface, normal_map: NormalMap) -> None:
         )
 
 
-def angular_errors(
-    surface: Surface, normal_map: NormalMap, samples: Samples, owners: NDArray[np.int32]
-) -> NDArray[np.float32]:
+def angular_errors(surface: Surface, normal_map: NormalMap, samples: Samples, owners: Int32) -> Float32:
     """Return the angles (H, W) in degrees between face and pixel normals at the samples; NaN where one is unknown."""
     normals, faces = samples.of(normal_map.normals), surface.face_normals
     angles = np.empty(owners.shape, np.float32)
@@ -66,7 +62,7 @@ def angular_errors(
     return angles
 
 
-def resized(values: NDArray[np.floating], size: tuple[int, int]) -> Float:
+def resized(values: Floating, size: tuple[int, int]) -> Float:
     """Resample values (H, W) to size (columns, rows): means of the known values, NaN where most are unknown."""
     known = np.isfinite(values)
     weight = _resized(known.astype(np.float32), size)
@@ -74,7 +70,7 @@ def resized(values: NDArray[np.floating], size: tuple[int, int]) -> Float:
     return np.where(weight >= 0.5, total / np.maximum(weight, 1e-6), np.nan)
 
 
-def _resized(values: NDArray[np.float32], size: tuple[int, int]) -> Float:
+def _resized(values: Float32, size: tuple[int, int]) -> Float:
     from PIL import Image as Canvas
 
     return np.asarray(Canvas.fromarray(values).resize(size, Canvas.Resampling.BOX), np.float64)

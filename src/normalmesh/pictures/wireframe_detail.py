@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Int32
 from normalmesh.mesh.surface import Surface
 from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.surface_fields import resized
@@ -14,7 +14,7 @@ from normalmesh.pictures.surface_fields import resized
 VERTICES, CELLS = 4000, 4
 
 
-def detail_frame(surface: Surface, frame: Frame, owners: NDArray[np.int32], box: tuple[int, int]) -> Frame:
+def detail_frame(surface: Surface, frame: Frame, owners: Int32, box: tuple[int, int]) -> Frame:
     """Return the part of a frame where the vertex density varies most.
 
     Parameters

@@ -8,9 +8,9 @@ from numbers import Integral
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_choice, checked_int, checked_nonzero, checked_positive
+from normalmesh.array_types import Float
 from normalmesh.decimation.decimation_options import STARTS
 from normalmesh.decimation.hierarchy import ERROR_BYTES, HIERARCHY_BYTES
 from normalmesh.decimation.mask_counts import MaskCounts
@@ -196,13 +196,13 @@ class Estimate:
         """Return the seconds of one integration."""
         return PIXEL_SECONDS * self.counts.foreground + VERTEX_SECONDS * vertices
 
-    def _jump_edges(self, inner: int) -> NDArray[np.float64]:
+    def _jump_edges(self, inner: int) -> Float:
         """Return the inner edges of the meshes on which components that are large enough are searched.
 
         Meshes have so many vertices off the outline for each px of √foreground.
         """
         pixels = self.counts.component_pixels
-        edges: NDArray[np.float64] = self.counts.fixed_edges() + 3 * np.minimum(inner * np.sqrt(pixels), pixels)
+        edges: Float = self.counts.fixed_edges() + 3 * np.minimum(inner * np.sqrt(pixels), pixels)
         return edges[pixels >= MIN_COMPONENT]
 
 

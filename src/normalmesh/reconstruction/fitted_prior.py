@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from normalmesh.arguments import checked_array, checked_bool, checked_instance
+from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, shape_text
 from normalmesh.integration.pixel_integration import integrate_pixels
 from normalmesh.integration.pixel_jumps import pixel_parts
 from normalmesh.jumps.finding import find_jumps
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.normal_map import NormalMap
-
-Float = NDArray[np.float64]
 
 #: Number of reweighted solves, and the residual, relative to the typical one, below which all weigh the same.
 SOLVES, SMALL = 20, 0.1
@@ -134,7 +133,7 @@ class _Fit:
     """What has to be added to depths (K,), and which of them (K,) are outliers."""
 
     shift: float
-    outlying: NDArray[np.bool_]
+    outlying: Bool
 
 
 def _shifted(surface: Float, depth: Float, part: NDArray[np.intp], has_shift: bool) -> _Fit:
@@ -197,9 +196,9 @@ def _weights(residuals: Float) -> Float:
     return weights
 
 
-def _outlying(residuals: Float, size: Float) -> NDArray[np.bool_]:
+def _outlying(residuals: Float, size: Float) -> Bool:
     """Return which residuals (K,) are outliers."""
     sizes = np.abs(residuals)
     deviation = 1.4826 * float(np.median(sizes))
-    outlying: NDArray[np.bool_] = sizes > np.maximum(OUTLIER * deviation, LEAST_OUTLIER * size)
+    outlying: Bool = sizes > np.maximum(OUTLIER * deviation, LEAST_OUTLIER * size)
     return outlying

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_path, without_tensor
+from normalmesh.array_types import Bool, Float, Float32
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.files.arrays import read_npz_arrays
-from normalmesh.files.normal_maps import camera_from
+from normalmesh.maps.normal_maps import camera_from
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.conventions import Convention
@@ -21,8 +22,6 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
 from normalmesh.reconstruction.fitted_prior import FittedPrior, fit_prior
-
-Float = NDArray[np.float64]
 
 #: Names of what a network gives, each in order of preference.
 NAMES = {
@@ -113,7 +112,7 @@ def from_network(
     if depth is not None and not view.is_central:
         depth = -depth
     if mask is None:
-        known: NDArray[np.bool_] = np.isfinite(normals[..., 2] if depth is None else depth)
+        known: Bool = np.isfinite(normals[..., 2] if depth is None else depth)
     else:
         known = mask >= 0.5
     return NetworkOutput(NormalMap(normals, known, view), depth)
@@ -157,7 +156,7 @@ def _without_batch(array: NDArray[Any], dimensions: int, name: str, shape: str) 
     return array
 
 
-def _normals(arrays: dict[str, NDArray[Any]], axes: Convention) -> NDArray[np.float32]:
+def _normals(arrays: dict[str, NDArray[Any]], axes: Convention) -> Float32:
     """Return the normals (H, W, 3) in the project's frame."""
     normals = _without_batch(arrays["normal"], 3, "normal", "(rows, columns, 3) or (3, rows, columns)")
     if normals.shape[2] != 3 and normals.shape[0] == 3:

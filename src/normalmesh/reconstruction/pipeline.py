@@ -38,7 +38,7 @@ from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
 
 if TYPE_CHECKING:
-    from normalmesh.files.maps_on_disk import MapOnDisk
+    from normalmesh.maps.maps_on_disk import MapOnDisk
 
 logger = logging.getLogger(__name__)
 

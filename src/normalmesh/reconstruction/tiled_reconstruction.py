@@ -17,25 +17,25 @@ from numpy.typing import ArrayLike
 from normalmesh.arguments import checked_bool, checked_int, checked_path
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.engine.description import code_description, description_of
+from normalmesh.engine.engine import Engine
+from normalmesh.engine.work_folder import WorkFolder, holds_results, remove_work
+from normalmesh.engine.workers import started_workers
 from normalmesh.errors import NormalMeshError, path_text, repr_for_error
-from normalmesh.files.maps_on_disk import MapOnDisk
 from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
+from normalmesh.pieces.stages import reconstruct_in_pieces
+from normalmesh.pieces.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.pipeline import Preset, checked_options
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.memory_budget import limited_memory, memory_left
 from normalmesh.runtime.monitor import Monitor, Progress
 from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
-from normalmesh.tiles.description import code_description, description_of
-from normalmesh.tiles.engine import Engine
-from normalmesh.tiles.stages import reconstruct_in_pieces
-from normalmesh.tiles.tiled_estimate import TiledEstimate
-from normalmesh.tiles.work_folder import WorkFolder, holds_results, remove_work
-from normalmesh.tiles.workers import started_workers
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_positive
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import RULES
@@ -187,9 +188,9 @@ class _Reference:
         See :func:`_loose_parts`.
     """
 
-    components: NDArray[np.int32]
-    depth: NDArray[np.float64]
-    parts: NDArray[np.int64]
+    components: Int32
+    depth: Float
+    parts: Int
 
     @classmethod
     def of(cls, surface: Surface, normal_map: NormalMap) -> _Reference:
@@ -208,7 +209,7 @@ class _Reference:
         return float(np.sqrt(np.mean(gauge.squares() ** 2)))
 
 
-def _loose_parts(surface: Surface) -> NDArray[np.int64]:
+def _loose_parts(surface: Surface) -> Int:
     """Return the number (H, W), from 1, of each part whose distance is undetermined; 0 elsewhere, −1 beside a cut."""
     found = surface.discontinuities
     if found is None or len(found.screen) == 0:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from normalmesh.files.mesh_writing import check_same_image
-from normalmesh.files.textures import colour_image
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.output.mesh_writing import check_same_image
+from normalmesh.output.textures import colour_image
 from normalmesh.pictures.panels import normal_colours
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from normalmesh.files.textures import Texture
+    from normalmesh.output.textures import Texture
 
 #: Longest side of an embedded picture, in pixels.
 MAX_SIDE = 1600

@@ -23,7 +23,7 @@ from normalmesh.reconstruction.shortfalls import shortfalls
 from normalmesh.report.shadings import AngularErrors
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from normalmesh.array_types import Float, Int32
 
 #: Which angles a report of a surface that was flattened or exaggerated has.
 BEFORE = "angles to the normals are those before it"
@@ -61,9 +61,7 @@ class Figures:
     looks: ExplainedRows = field(default_factory=list)
 
     @classmethod
-    def of_mesh(
-        cls, vertices: NDArray[np.float64], faces: NDArray[np.int32], warnings: Iterable[object] = ()
-    ) -> Figures:
+    def of_mesh(cls, vertices: Float, faces: Int32, warnings: Iterable[object] = ()) -> Figures:
         """Return the figures of a mesh without a normal map."""
         headline = [("Vertices", count(len(vertices))), ("Faces", count(len(faces)))]
         return cls(headline, [("Extent", _extent(vertices))], warnings=tuple(map(str, warnings)))
@@ -186,7 +184,7 @@ def _about_looks(looks: Looks) -> ExplainedRows:
     ]
 
 
-def _extent(vertices: NDArray[np.float64], units: str = "") -> str:
+def _extent(vertices: Float, units: str = "") -> str:
     return " × ".join(f"{length:.4g}" for length in np.ptp(vertices, axis=0)) + f" {units}".rstrip()
 
 

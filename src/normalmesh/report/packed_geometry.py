@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Int32, Integer
+
 #: Largest quantised coordinate along each side of the bounding box.
 MAX_COORDINATE = 65535
 #: Byte for an unknown value at a vertex; known values are 0 … 254.
@@ -37,11 +39,11 @@ class Geometry:
         Vertices (K, 2) of the edges along which the mesh is cut.
     """
 
-    vertices: NDArray[np.float64]
-    faces: NDArray[np.int32]
-    values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    coordinates: NDArray[np.float64] | None = None
-    cuts: NDArray[np.int32] | None = None
+    vertices: Float
+    faces: Int32
+    values: dict[str, Float] = field(default_factory=dict)
+    coordinates: Float | None = None
+    cuts: Int32 | None = None
 
     @property
     def is_closed(self) -> bool:
@@ -70,7 +72,7 @@ class Geometry:
                 return self._merged(place, faces)
             cell *= 1.25
 
-    def _merged(self, place: NDArray[np.integer], faces: NDArray[np.integer]) -> Geometry:
+    def _merged(self, place: Integer, faces: Integer) -> Geometry:
         """Return the geometry whose vertices are the means of those that have the same ``place`` (N,)."""
         cuts = None if self.cuts is None else place[self.cuts]
         return Geometry(
@@ -112,22 +114,22 @@ class Geometry:
         return packed, {"arrays": layout, "low": low.tolist(), "size": size.tolist()}
 
 
-def _means(place: NDArray[np.integer], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means(place: Integer, values: Float) -> Float:
     """Return the means of the values (N,) with the same place, without those that are NaN."""
     known = ~np.isnan(values)
     counts = np.bincount(place, known)
     sums = np.bincount(place, np.where(known, values, 0))
-    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    means: Float = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
     return means
 
 
-def _rotated(faces: NDArray[np.int64]) -> NDArray[np.int64]:
+def _rotated(faces: Int) -> Int:
     """Return faces (M, 3) that start at their vertex of smallest index."""
     first = faces.argmin(axis=1)[:, None]
     return np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
 
 
-def _quantised(fractions: NDArray[np.float64]) -> NDArray[np.uint16]:
+def _quantised(fractions: Float) -> NDArray[np.uint16]:
     return np.round(np.clip(fractions, 0, 1) * MAX_COORDINATE).astype(np.uint16)
 
 
@@ -145,7 +147,7 @@ def _differences(positions: NDArray[np.uint16]) -> NDArray[np.uint16]:
     return ((steps << 1) ^ (steps >> 15)).view(np.uint16)
 
 
-def _face_steps(faces: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _face_steps(faces: Int) -> NDArray[np.uint32]:
     """Return the faces (M, 3) as differences.
 
     Each face starts at its vertex of smallest index, and faces are sorted by it. The first column is the difference to

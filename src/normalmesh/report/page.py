@@ -30,7 +30,7 @@ from normalmesh.report.packed_geometry import Geometry
 from normalmesh.report.shadings import AngularErrors, Shading, cut_edges, density, uncertainty_shading
 
 if TYPE_CHECKING:
-    from normalmesh.files.textures import Texture
+    from normalmesh.output.textures import Texture
 
 #: Number of vertices up to which the uncertainty of heights is shown.
 MOST_SHADED = 1_000_000

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int32, Integer
 from normalmesh.evaluation.metrics import angles_between
 from normalmesh.integration.uncertainty import UncertaintySummary
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,7 @@ def uncertainty_shading(found: UncertaintySummary) -> Shading:
     return Shading(values, "0", f"± {found.high:.2g} {found.units}")
 
 
-def density(points: Float, faces: NDArray[np.int32], unit: str | None) -> Shading:
+def density(points: Float, faces: Int32, unit: str | None) -> Shading:
     """Return the vertex density as a shading on a logarithmic scale.
 
     Parameters
@@ -104,14 +103,14 @@ def density(points: Float, faces: NDArray[np.int32], unit: str | None) -> Shadin
     return Shading((found - low) / (high - low), texts[0], texts[1] + after)
 
 
-def cut_edges(surface: Surface) -> NDArray[np.int32]:
+def cut_edges(surface: Surface) -> Int32:
     """Return the vertices (K, 2) of the cut edges: boundary edges that coincide with another one on the screen."""
     sides = np.concatenate([surface.faces[:, [k, (k + 1) % 3]] for k in range(3)])
     place = np.unique(surface.screen, axis=0, return_inverse=True)[1].reshape(-1)
     if place.max() + 1 == len(place):
         return np.zeros((0, 2), np.int32)
     boundary = sides[_occurrences(sides) == 1]
-    cuts: NDArray[np.int32] = boundary[_occurrences(place[boundary]) > 1].astype(np.int32)
+    cuts: Int32 = boundary[_occurrences(place[boundary]) > 1].astype(np.int32)
     return cuts
 
 
@@ -122,12 +121,12 @@ def round_up(value: float) -> float:
     return float(np.ceil(value / power - 1e-9) * power)
 
 
-def _sums_at_vertices(faces: NDArray[np.int32], values: Float, vertices: int) -> Float:
+def _sums_at_vertices(faces: Int32, values: Float, vertices: int) -> Float:
     """Return the sums (N,) of the values (M,) of the faces around each vertex."""
     return np.bincount(faces.ravel(), np.repeat(values, 3), vertices).astype(np.float64)
 
 
-def _occurrences(pairs: NDArray[np.integer]) -> NDArray[np.intp]:
+def _occurrences(pairs: Integer) -> NDArray[np.intp]:
     """Return how often each pair (K, 2) occurs in either direction (K,)."""
     ends = np.sort(pairs.astype(np.int64), axis=1)
     keys = ends[:, 0] * (ends.max(initial=0) + 1) + ends[:, 1]

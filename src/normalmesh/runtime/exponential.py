@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.runtime._exponential import fill_exponentials, fill_logarithms
-
-Float = NDArray[np.float64]
 
 
 def exp(values: Float, out: Float | None = None) -> Float:

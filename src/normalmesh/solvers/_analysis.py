@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from normalmesh.array_types import Int, Int32
 from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._fronts import padded, pivot_column
@@ -18,14 +16,14 @@ class Borders(NamedTuple):
     those of the :class:`._cholesky.Tree`.
     """
 
-    position: NDArray[np.int32]
-    owner: NDArray[np.int32]
-    begin: NDArray[np.int64]
-    size: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    child: NDArray[np.int32]
-    sibling: NDArray[np.int32]
+    position: Int32
+    owner: Int32
+    begin: Int
+    size: Int
+    rows: Int32
+    parent: Int32
+    child: Int32
+    sibling: Int32
 
 
 @kernel

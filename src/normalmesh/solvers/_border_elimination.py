@@ -6,8 +6,8 @@ Dense symmetric matrices travel as their upper *triangle*, row by row: n (n + 1)
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._fronts import (
     PIVOTS,
@@ -25,8 +25,8 @@ from normalmesh.solvers._fronts import (
 class Front(NamedTuple):
     """A dense front: own rows (k, lead + k + padded b), and the square (padded b, padded b) of its border."""
 
-    panel: NDArray[np.float64]
-    update: NDArray[np.float64]
+    panel: Float
+    update: Float
 
 
 @inner(forceinline=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._fronts import factorise_front, packed_size, padded, pivot_column, solve_panel, solve_transposed
 
@@ -20,9 +21,9 @@ _SHORT = 32
 class Blocks(NamedTuple):
     """Elimination order (n,), and first and last-plus-one position of each block (B,)."""
 
-    order: NDArray[np.int32]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    order: Int32
+    start: Int
+    stop: Int
 
 
 class Tree(NamedTuple):
@@ -32,12 +33,12 @@ class Tree(NamedTuple):
     each block that it is coupled to, ascending. ``parent``, first ``child`` and next ``sibling`` (B,) are −1 for none.
     """
 
-    position: NDArray[np.int32]
-    border: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    child: NDArray[np.int32]
-    sibling: NDArray[np.int32]
+    position: Int32
+    border: Int
+    rows: Int32
+    parent: Int32
+    child: Int32
+    sibling: Int32
 
 
 class Assembly(NamedTuple):
@@ -48,11 +49,11 @@ class Assembly(NamedTuple):
     and ``run_end`` the end, counted within the border, of the run of consecutive columns that it is part of.
     """
 
-    pointers: NDArray[np.int64]
-    entry: NDArray[np.int32]
-    place: NDArray[np.int32]
-    column: NDArray[np.int32]
-    run_end: NDArray[np.int32]
+    pointers: Int
+    entry: Int32
+    place: Int32
+    column: Int32
+    run_end: Int32
 
 
 class Matrix(NamedTuple):
@@ -61,8 +62,8 @@ class Matrix(NamedTuple):
     If pivots are computed from sums, the diagonal is not read, and the numbers are the sums of the rows.
     """
 
-    values: NDArray[np.float64]
-    extra: NDArray[np.float64]
+    values: Float
+    extra: Float
 
 
 class Storage(NamedTuple):
@@ -73,8 +74,8 @@ class Storage(NamedTuple):
     ``by_sums``, pivots are computed from the sums of rows, and diagonals of updates hold the excess of their rows.
     """
 
-    panel_at: NDArray[np.int64]
-    update_at: NDArray[np.int64]
+    panel_at: Int
+    update_at: Int
     panels: NDArray[np.floating[Any]]
     updates: NDArray[np.floating[Any]]
     stack: int
@@ -84,8 +85,8 @@ class Storage(NamedTuple):
 class Schedule(NamedTuple):
     """Tasks of one level: ``blocks[pointers[t]:pointers[t + 1]]`` are the blocks of task t."""
 
-    pointers: NDArray[np.int64]
-    blocks: NDArray[np.int64]
+    pointers: Int
+    blocks: Int
 
 
 class Elimination(NamedTuple):

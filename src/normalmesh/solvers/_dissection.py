@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.runtime._sorting import sort
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -18,15 +19,15 @@ LEAF = 16
 class Pattern(NamedTuple):
     """Sparsity pattern in CSR form: row pointers (n + 1,) and column indices."""
 
-    indptr: NDArray[np.int32]
-    indices: NDArray[np.int32]
+    indptr: Int32
+    indices: Int32
 
 
 class Positions(NamedTuple):
     """Coordinates (n,) of the unknowns in the plane."""
 
-    u: NDArray[np.float64]
-    v: NDArray[np.float64]
+    u: Float
+    v: Float
 
 
 class Ordering(NamedTuple):
@@ -36,10 +37,10 @@ class Ordering(NamedTuple):
     between calls. ``spare`` (n,) is a work array.
     """
 
-    order: NDArray[np.int32]
-    begins: NDArray[np.bool_]
+    order: Int32
+    begins: Bool
     side: NDArray[np.int8]
-    spare: NDArray[np.int32]
+    spare: Int32
 
 
 @inner(forceinline=True)

@@ -7,8 +7,8 @@ neighbours, which need none.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float32, Int32
 from normalmesh.runtime.kernels import kernel
 
 #: Edges lie within an aggregate of a cell only if they have at least this fraction of the largest weight at either end:
@@ -27,17 +27,17 @@ class GraphArrays(NamedTuple):
     diagonal : (n,) float32
     """
 
-    indptr: NDArray[np.int32]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float32]
-    diagonal: NDArray[np.float32]
+    indptr: Int32
+    indices: Int32
+    weights: Float32
+    diagonal: Float32
 
 
 class Aggregates(NamedTuple):
     """The members of aggregates: those of a are ``members[indptr[a]:indptr[a + 1]]``."""
 
-    indptr: NDArray[np.int32]
-    members: NDArray[np.int32]
+    indptr: Int32
+    members: Int32
 
 
 @kernel

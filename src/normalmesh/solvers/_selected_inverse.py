@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Int
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._fronts import padded, pivot_column
 
@@ -12,8 +12,8 @@ from normalmesh.solvers._fronts import padded, pivot_column
 class Inverses(NamedTuple):
     """Inverses of fronts, (k + b, k + b) each, of which ``place`` (B,) is where they begin among ``numbers``."""
 
-    place: NDArray[np.int64]
-    numbers: NDArray[np.float64]
+    place: Int
+    numbers: Float
 
 
 @inner

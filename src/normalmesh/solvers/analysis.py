@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Int
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers import _analysis
 from normalmesh.solvers._cholesky import Assembly, Blocks, Tree
 from normalmesh.solvers._dissection import Pattern
-
-Int = NDArray[np.int64]
 
 #: Minimum number of blocks for each thread.
 GRAIN = 512

@@ -7,17 +7,14 @@ border is the Schur complement. Given the values of the border, the interior fol
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers._border_elimination import assemble_border
 from normalmesh.solvers._cholesky import Matrix
 from normalmesh.solvers.elimination_plan import EliminationPlan
 from normalmesh.solvers.gauge import Gauge
-
-Float = NDArray[np.float64]
-Index = NDArray[np.integer]
 
 
 class BorderElimination:
@@ -46,7 +43,7 @@ class BorderElimination:
     def __init__(
         self,
         matrix: csr_matrix,
-        border: Index,
+        border: Integer,
         coordinates: Float,
         gauge: Gauge | None = None,
         workspace: Workspace | None = None,

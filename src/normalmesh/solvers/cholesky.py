@@ -8,17 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float, Int32
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers._cholesky import Matrix, Storage, gather, scatter
 from normalmesh.solvers.conjugate_gradients import times
 from normalmesh.solvers.elimination_plan import EliminationPlan
 from normalmesh.solvers.selected_inverse import inverse_diagonal
-
-Float = NDArray[np.float64]
 
 #: Minimum number of unknowns for each thread.
 GRAIN = 1 << 15
@@ -59,7 +57,7 @@ class Cholesky:
         self._passes = self._plan.passes(np.ones(self._plan.update_size.size, np.bool_))
         self._storage: Storage | None = None
         self._workspace = workspace or Workspace()
-        self.last: NDArray[np.int32] = self._plan.elimination.tree.position
+        self.last: Int32 = self._plan.elimination.tree.position
         self.kind = kind
 
     @property

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._conjugate_gradients import advance, dots, multiply, new_direction
-
-Float = NDArray[np.float64]
 
 #: Minimal number of elements of a vector that a thread works on.
 GRAIN = 1 << 18

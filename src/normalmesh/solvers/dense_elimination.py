@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float, Integer
 from normalmesh.errors import NormalMeshError
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._border_elimination import (
@@ -24,11 +24,8 @@ from normalmesh.solvers._border_elimination import (
 )
 from normalmesh.solvers._fronts import PIVOTS, ROWS
 
-Float = NDArray[np.float64]
-Index = NDArray[np.integer]
 
-
-def eliminated(parts: Iterable[tuple[Index, Float]], extra: Float, beyond: int) -> tuple[Float, Float]:
+def eliminated(parts: Iterable[tuple[Integer, Float]], extra: Float, beyond: int) -> tuple[Float, Float]:
     """Assemble a system of ``own + beyond`` unknowns and eliminate the first ``own`` of them.
 
     Parameters

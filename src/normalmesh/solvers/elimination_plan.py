@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Bool, Float, Int, Integer
 from normalmesh.errors import NormalMeshError
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.runtime.workspace import Workspace
@@ -28,10 +29,6 @@ from normalmesh.solvers._cholesky import (
 from normalmesh.solvers._dissection import Ordering, Pattern, Positions, dissect, landmark_coordinates
 from normalmesh.solvers.analysis import assembly_of, couplings
 from normalmesh.solvers.elimination_tree import EliminationTree
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 #: Subtrees with at most this share of the work are done in parallel. The share is fixed, so that results do not depend
 #: on the number of threads.
@@ -82,7 +79,7 @@ class EliminationPlan:
         Numbers in the update of each block.
     """
 
-    def __init__(self, matrix: csr_matrix, coordinates: Float | None, last: NDArray[np.integer] | None = None) -> None:
+    def __init__(self, matrix: csr_matrix, coordinates: Float | None, last: Integer | None = None) -> None:
         self.pattern = Pattern(matrix.indptr, matrix.indices)
         if coordinates is None:
             coordinates = landmark_coordinates(self.pattern)
@@ -172,7 +169,7 @@ def _pointers(counts: NDArray[np.generic]) -> Int:
     return pointers
 
 
-def _dissected(pattern: Pattern, coordinates: Float, last: NDArray[np.integer]) -> tuple[Blocks, Int]:
+def _dissected(pattern: Pattern, coordinates: Float, last: Integer) -> tuple[Blocks, Int]:
     """Return elimination order and blocks by nested dissection, and ranges (P, 2) of positions that are not coupled.
 
     The ``last`` unknowns are a block.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Int = NDArray[np.int64]
+from normalmesh.array_types import Float, Int, Int32
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class EliminationTree:
     generations: list[Int]
 
     @classmethod
-    def of(cls, parent: NDArray[np.int32]) -> EliminationTree:
+    def of(cls, parent: Int32) -> EliminationTree:
         """Return the tree with these parents (B,)."""
         above = parent.astype(np.int64)
         depth, reached = np.zeros(above.size, np.int64), above
@@ -43,7 +43,7 @@ class EliminationTree:
         last: Int = self._nested(size) + size - 1
         return last
 
-    def tasks(self, work: NDArray[np.float64], share: float) -> tuple[Int, Int]:
+    def tasks(self, work: Float, share: float) -> tuple[Int, Int]:
         """Divide the blocks into tasks, and these into levels. Tasks of one level do not depend on each other.
 
         Tasks of the first level are disjoint subtrees with at most ``share`` of all work (B,). Blocks above are tasks

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.mesh.components import components
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._gauge import component_sums, subtract_means
 from normalmesh.solvers.conjugate_gradients import PIECES
-
-Float = NDArray[np.float64]
 
 #: Minimum number of unknowns for each thread.
 GRAIN = 1 << 15
@@ -34,8 +32,8 @@ class Gauge:
         Components whose unknowns are determined only up to a constant.
     """
 
-    component: NDArray[np.int32]
-    floating: NDArray[np.bool_]
+    component: Int32
+    floating: Bool
 
     @classmethod
     def of(cls, matrix: csr_matrix) -> Gauge:
@@ -45,7 +43,7 @@ class Gauge:
         tied = np.abs(row_sums) > _ROUNDING * np.abs(matrix.diagonal())
         return cls(component, np.bincount(component, tied) == 0)
 
-    def pins(self, diagonal: Float, last: NDArray[np.integer]) -> Float:
+    def pins(self, diagonal: Float, last: Integer) -> Float:
         """Return the numbers (n,) to add to the diagonal (n,) so that floating components become definite.
 
         The diagonal of one unknown of each component is doubled. For a right-hand side that sums to zero, this gives
@@ -64,7 +62,7 @@ class Gauge:
         return extra
 
     @cached_property
-    def _sizes(self) -> NDArray[np.int64]:
+    def _sizes(self) -> Int:
         return np.maximum(np.bincount(self.component), 1)
 
     def centred(self, values: Float) -> Float:
@@ -88,7 +86,7 @@ class Gauge:
         return sums
 
 
-def _connected(matrix: csr_matrix) -> NDArray[np.integer]:
+def _connected(matrix: csr_matrix) -> Integer:
     """Return the pairs (E, 2) of rows that an entry connects; stored zeros connect nothing."""
     row = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
     connects = (matrix.indices < row) & (matrix.data != 0)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
+from normalmesh.array_types import Float32, Int32
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._multigrid import (
     Aggregates,
@@ -32,9 +32,6 @@ from normalmesh.solvers.cholesky import Cholesky
 from normalmesh.solvers.conjugate_gradients import GRAIN, dot
 from normalmesh.solvers.gauge import Gauge
 
-Float32 = NDArray[np.float32]
-Int = NDArray[np.int32]
-
 #: Factors by which corrections are enlarged. Constant interpolation over square cells doubles the energy of smooth
 #: corrections. For pairs by strength, on graphs with uneven weights, there is no common factor.
 _ENLARGED_CELLS, _ENLARGED_PAIRS = np.float32(1.9), np.float32(1.0)
@@ -50,8 +47,8 @@ _REPEATED_WORK = 0.35  # a level is visited twice if that costs at most this sha
 class Graph:
     """A symmetric matrix with −weights beside the diagonal and rows that sum to ``excess``."""
 
-    indptr: Int
-    indices: Int
+    indptr: Int32
+    indices: Int32
     weights: Float32
     excess: Float32
 
@@ -79,7 +76,7 @@ class Graph:
 @dataclass(frozen=True)
 class _Level:
     graph: GraphArrays
-    aggregate: Int
+    aggregate: Int32
     aggregates: Aggregates
     repeated: bool  # whether this level is solved by two steps of conjugate gradients
 
@@ -118,7 +115,7 @@ class Multigrid:
         Number of unknowns of the system that is solved, if ``graph`` is itself a coarse one.
     """
 
-    def __init__(self, graph: Graph, cells: Int | None = None, finest: int | None = None) -> None:
+    def __init__(self, graph: Graph, cells: Int32 | None = None, finest: int | None = None) -> None:
         self.levels: list[_Level] = []
         self._enlarged = _ENLARGED_PAIRS if cells is None else _ENLARGED_CELLS
         work = finest or graph.size
@@ -177,7 +174,7 @@ class Multigrid:
         return np.float32(1) if found else self._enlarged
 
 
-def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]:
+def _coarsened(graph: Graph, cells: Int32 | None) -> tuple[Int32, Graph, Int32 | None]:
     """Return aggregates, the coarse graph, and its cells."""
     if cells is not None:
         aggregate, cells = aggregate_cells(graph.indptr, graph.indices, graph.weights, cells)
@@ -189,13 +186,13 @@ def _coarsened(graph: Graph, cells: Int | None) -> tuple[Int, Graph, Int | None]
     return aggregate, _galerkin(half, again, count), None
 
 
-def _galerkin(graph: Graph, aggregate: Int, count: int) -> Graph:
+def _galerkin(graph: Graph, aggregate: Int32, count: int) -> Graph:
     """Return the coarse graph of ``count`` aggregates."""
     members = members_of(aggregate, count)
     return Graph(*galerkin(graph.indptr, graph.indices, graph.weights, graph.excess, aggregate, members))
 
 
-def _bottom(graph: Graph, cells: Int | None) -> Cholesky:
+def _bottom(graph: Graph, cells: Int32 | None) -> Cholesky:
     """Factorise the coarsest graph, with one unknown of each floating component pinned."""
     n = graph.size
     weights = graph.weights.astype(np.float64)

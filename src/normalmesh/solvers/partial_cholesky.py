@@ -8,17 +8,13 @@ update and their forward-substituted right-hand side. All others are redone in e
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.runtime.workspace import Workspace
 from normalmesh.solvers._cholesky import Matrix
 from normalmesh.solvers._partial_cholesky import mark_changing
 from normalmesh.solvers.elimination_plan import EliminationPlan
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 
 class PartialCholesky:
@@ -65,7 +61,7 @@ class PartialCholesky:
         self._forward, self._backward = np.empty(blocks.order.size), np.empty(blocks.order.size)
         self._carried = np.empty(tree.rows.size)
         self._next: Bool | None = None
-        self.last: NDArray[np.int32] = tree.position
+        self.last: Int32 = tree.position
         self.bytes = 8 * (plan.panel_count + plan.update_count + self._kept_count)
 
     def freeze(self, active: Bool, values: Float, extra: Float, right_side: Float) -> None:
@@ -132,7 +128,7 @@ class PartialCholesky:
         below = np.flatnonzero((parent >= 0) & redone[parent] & ~redone)
         self._storage.update_at[below] = self._kept_at[below]
 
-    def _redo(self, redone: Bool, candidates: NDArray[np.integer]) -> None:
+    def _redo(self, redone: Bool, candidates: Integer) -> None:
         """Let the next solves redo these blocks (B,), whose unknowns are among the candidates."""
         self._redone, self._next = redone, None
         self._passes = self._plan.passes(redone)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from normalmesh.array_types import Float
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._cholesky import Storage
 from normalmesh.solvers._selected_inverse import Inverses, invert_fronts
@@ -25,7 +25,6 @@ from normalmesh.solvers.elimination_plan import EliminationPlan
 if TYPE_CHECKING:
     from normalmesh.solvers.cholesky import Cholesky
 
-Float = NDArray[np.float64]
 
 #: Step t of the derivative, relative to the largest for which A − t B is sure to be positive definite. Its square is
 #: the relative error of the derivative; rounding errors grow with its reciprocal.

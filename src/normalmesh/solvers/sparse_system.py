@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse
 
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.runtime.memory import installed_memory
 from normalmesh.runtime.workspace import Workspace
@@ -26,7 +27,6 @@ from normalmesh.solvers.conjugate_gradients import conjugate_gradients, norm, ti
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.multigrid import Graph, Multigrid
 
-Float = NDArray[np.float64]
 METHODS = ("auto", "cholesky", "multigrid")
 
 #: Largest ‖A x − b‖ / ‖b‖ of a solution.

@@ -9,20 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshWarning, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.metrics import angles_between, normals_of_depth
-from normalmesh.files.depth_maps import read_depth_map
 from normalmesh.files.formats import unusable
-from normalmesh.files.normal_maps import read_normal_map
+from normalmesh.maps.normal_maps import read_normal_map
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.perspective import Perspective
-
-Float = NDArray[np.float64]
+from normalmesh.output.depth_maps import read_depth_map
 
 #: Median angle in degrees between the normals and those of the depth, beyond which they do not match.
 MAX_MEDIAN_ANGLE = 30.0

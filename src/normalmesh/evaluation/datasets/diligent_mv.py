@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
-from normalmesh.evaluation.datasets.case_assembly import Float, assemble, read_map
+from normalmesh.evaluation.datasets.case_assembly import assemble, read_map
 from normalmesh.evaluation.datasets.dataset import Dataset
 from normalmesh.evaluation.datasets.poses import Pose
 from normalmesh.files.formats import file_format, reading, unusable

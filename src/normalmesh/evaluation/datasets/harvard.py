@@ -6,8 +6,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float32
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.datasets.case_assembly import repair_warnings_ignored
@@ -52,7 +52,7 @@ class Harvard(Dataset):
             raise unusable(place, str(error)) from error
 
 
-def _normal_map(path: Path, normals: NDArray[np.float32]) -> NormalMap:
+def _normal_map(path: Path, normals: Float32) -> NormalMap:
     """Return the normal map of normals (H, W, 3), NaN or zero outside; warn if the data contradict the axes."""
     mask = np.asarray(np.isfinite(normals).all(axis=2) & normals.any(axis=2))
     if diagnose(normals, mask).strongly_excludes(Convention.parse("opengl")):

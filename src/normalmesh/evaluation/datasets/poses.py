@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import rq
 
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals.perspective import Perspective
-
-Float = NDArray[np.float64]
 
 #: From x right, y down, z forward to x right, y up, z towards the viewer.
 FROM_COMPUTER_VISION = np.diag([1.0, -1.0, -1.0])

@@ -8,9 +8,7 @@ times the larger density of its ends: 1 if it is as long as the smaller of the t
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from normalmesh.array_types import Float32
 from normalmesh.mesh._closed_mesh import turn, vertex_at
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.mesh._topology import next_corner, previous_corner
@@ -43,8 +41,8 @@ class LengthArrays(NamedTuple):
     camera : CameraArrays
     """
 
-    samples: NDArray[np.float32]
-    densities: NDArray[np.float32]
+    samples: Float32
+    densities: Float32
     camera: CameraArrays
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
+from normalmesh.array_types import Float32
 from normalmesh.evaluation.isotropic import _curvature
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
@@ -18,7 +18,7 @@ WIDTH, REACH = math.sqrt(2), 2
 ROWS = 64
 
 
-def curvature(normal_map: NormalMap) -> NDArray[np.float32]:
+def curvature(normal_map: NormalMap) -> Float32:
     """Compute the largest absolute normal curvature at each pixel.
 
     It is the largest absolute eigenvalue of I⁻¹ II (Heep and Zell, ECCV 2024). The first fundamental form is I = JᵀJ

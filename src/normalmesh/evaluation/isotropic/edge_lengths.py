@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Float32, Int
 from normalmesh.decimation.quadrics import GRAIN, Pixels
 from normalmesh.evaluation.isotropic import _edge_lengths
 from normalmesh.evaluation.isotropic._edge_lengths import LengthArrays
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
-
-Float32 = NDArray[np.float32]
 
 #: Approximate number of pixels that are sampled to predict a vertex count.
 SAMPLED = 2**20
@@ -60,7 +58,7 @@ class EdgeLengths:
             _edge_lengths.vertex_densities, len(mesh.vertices), arrays, self.samples, self.densities, grain=GRAIN
         )
 
-    def long_edges(self, mesh: ClosedMesh) -> NDArray[np.int64]:
+    def long_edges(self, mesh: ClosedMesh) -> Int:
         """Return the corners across from the edges that are too long, longest first."""
         stretches = np.empty(3 * mesh.real_faces, np.float32)
         in_parallel(

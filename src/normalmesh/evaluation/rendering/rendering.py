@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_bool, checked_finite
+from normalmesh.array_types import Float, Int32
 from normalmesh.errors import NormalMeshError, repr_for_error, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.rendering import _rendering
 from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
 from normalmesh.evaluation.synthetic.relief_case import exact_case
-from normalmesh.files.mesh_reading import used_vertices
 from normalmesh.mesh.surface_arrays import check_units
 from normalmesh.normals.camera import Camera
+from normalmesh.output.mesh_reading import used_vertices
 from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.row_blocks import row_blocks
 from normalmesh.runtime.threads import in_parallel
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from normalmesh.evaluation.rendering.triangle_model import Model
 
-Float = NDArray[np.float64]
 
 #: Smallest number of image rows that a thread processes in one block.
 GRAIN = 64
@@ -120,9 +120,7 @@ def render_normal_map(
     return exact_case(name, depth, normals, camera, units)
 
 
-def cast(
-    vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int, int]
-) -> tuple[NDArray[np.int32], Float]:
+def cast(vertices: ArrayLike, faces: ArrayLike, camera: Camera, shape: tuple[int, int]) -> tuple[Int32, Float]:
     """Find the first face on the ray through each pixel centre, seen from either side, and its depth there.
 
     Embree finds the face in single precision: closer to an edge than about 1e-7 of the size of the model, it may find
@@ -202,7 +200,7 @@ def _embree() -> tuple[type, type]:
     return EmbreeScene, TriangleMesh
 
 
-def _scene(vertices: Float, faces: NDArray[np.int32]) -> EmbreeScene:
+def _scene(vertices: Float, faces: Int32) -> EmbreeScene:
     """Return a scene of one mesh in robust mode, in which no ray passes between two adjacent faces."""
     scene_type, mesh_type = _embree()
     scene = scene_type(robust=True)

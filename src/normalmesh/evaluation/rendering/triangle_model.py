@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_path
+from normalmesh.array_types import Float, Int, Int32
 from normalmesh.errors import NormalMeshError, path_text
-from normalmesh.files.mesh_reading import read_parts, used_vertices
+from normalmesh.output.mesh_reading import read_parts, used_vertices
 
 if TYPE_CHECKING:
     import trimesh
@@ -35,9 +36,9 @@ class TriangleModel:
         Unit normals (N, 3) of the vertices.
     """
 
-    vertices: NDArray[np.float64]
-    faces: NDArray[np.int32]
-    normals: NDArray[np.float64]
+    vertices: Float
+    faces: Int32
+    normals: Float
 
     @classmethod
     def of(cls, model: Model) -> TriangleModel:
@@ -62,7 +63,7 @@ class TriangleModel:
             ) from error
         return _merged("the model", points, corners)
 
-    def moved(self, matrix: NDArray[np.float64]) -> TriangleModel:
+    def moved(self, matrix: Float) -> TriangleModel:
         """Return the model transformed by a similarity (4, 4): rotation, uniform scale, translation."""
         linear, shift = matrix[:3, :3], matrix[:3, 3]
         # The determinant of a very small or large scale would be out of range.
@@ -81,7 +82,7 @@ def _read(path: Path) -> TriangleModel:
     return _merged(path_text(path), *_joined(parts))
 
 
-def _joined(parts: list[trimesh.Trimesh]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _joined(parts: list[trimesh.Trimesh]) -> tuple[Float, Int]:
     """Return the vertices and faces of all parts."""
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
     return (
@@ -90,7 +91,7 @@ def _joined(parts: list[trimesh.Trimesh]) -> tuple[NDArray[np.float64], NDArray[
     )
 
 
-def _merged(name: str, vertices: NDArray[np.float64], faces: NDArray[np.generic]) -> TriangleModel:
+def _merged(name: str, vertices: Float, faces: NDArray[np.generic]) -> TriangleModel:
     """Merge vertices that agree to nine digits, and return the model with its vertex normals."""
     import trimesh
 

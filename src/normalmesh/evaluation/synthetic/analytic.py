@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from normalmesh.array_types import Float
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.image_geometry import checked_shape, chosen_camera, pixel_centres
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.evaluation.synthetic.relief_case import Grid, Relief, exact_case, lift
+from normalmesh.evaluation.synthetic.relief_case import Relief, exact_case, lift
 from normalmesh.normals.camera import Camera
 from normalmesh.runtime.row_blocks import row_blocks
 
@@ -64,7 +65,7 @@ def sphere(size: Size = 512, camera: Camera | str = "orthographic", radius: floa
     return exact_case("sphere", depth, normals, camera)
 
 
-def _ball(camera: Camera, shape: tuple[int, int], outline: float) -> tuple[Grid, float]:
+def _ball(camera: Camera, shape: tuple[int, int], outline: float) -> tuple[Float, float]:
     """Return centre (3,) and radius of the sphere whose outline in the image has the given radius in pixels."""
     middle = np.array([shape[1] / 2, shape[0] / 2])
     depth = np.array(camera.reference_depth)
@@ -87,7 +88,7 @@ def ridges(size: Size = 512, camera: Camera | str = "orthographic", height: floa
     """
     shape = checked_shape(size)
 
-    def relief(screen: Grid) -> Relief:
+    def relief(screen: Float) -> Relief:
         x, y = _centred(screen, shape)
         winding, winding_slope = 0.1 * np.sin(5 * y), 0.5 * np.cos(5 * y)
         # A triangle wave across winding lines: 1 at the crests, 0 in the furrows.
@@ -112,7 +113,7 @@ def cone(size: Size = 512, camera: Camera | str = "orthographic", height: float 
     """
     shape = checked_shape(size)
 
-    def relief(screen: Grid) -> Relief:
+    def relief(screen: Float) -> Relief:
         x, y = _centred(screen, shape)
         distance = np.hypot(x, y)
         steepness = np.where(distance < 0.4, height / 0.4, 0.0)
@@ -134,7 +135,7 @@ def waves(size: Size = 512, camera: Camera | str = "orthographic", height: float
     """
     shape = checked_shape(size)
 
-    def relief(screen: Grid) -> Relief:
+    def relief(screen: Float) -> Relief:
         x, y = _centred(screen, shape)
         total, right, up = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
         for along_x, along_y, phase, share in WAVES:
@@ -161,12 +162,12 @@ def medallion(size: int = 512, camera: Camera | str = "orthographic") -> Case:
     return Medallion(size).seen_by(camera)
 
 
-def _centred(screen: Grid, shape: tuple[int, int]) -> tuple[Grid, Grid]:
+def _centred(screen: Float, shape: tuple[int, int]) -> tuple[Float, Float]:
     """Return x (right) and y (up) relative to the centre of the image, as fractions of its shorter side."""
     rows, columns = shape
     return (screen[..., 0] - columns / 2) / min(shape), (rows / 2 - screen[..., 1]) / min(shape)
 
 
-def _in_pixels(height: Grid, right: Grid, up: Grid, shape: tuple[int, int]) -> Relief:
+def _in_pixels(height: Float, right: Float, up: Float, shape: tuple[int, int]) -> Relief:
     """Convert the height of a relief from fractions of the shorter side to pixels; slopes are unchanged."""
     return min(shape) * height, right, up

@@ -6,14 +6,15 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import ndimage
 from scipy.interpolate import RectBivariateSpline
 
+from normalmesh.array_types import Bool, Float
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.image_geometry import checked_shape
-from normalmesh.evaluation.synthetic.relief_case import Grid, Relief, lift
+from normalmesh.evaluation.synthetic.relief_case import Relief, lift
 from normalmesh.files.arrays import read_npy
 from normalmesh.files.formats import file_format, unusable
 from normalmesh.files.images import IMAGE_FORMATS, IMAGES, read_image
@@ -88,7 +89,7 @@ class _Spline:
     converts values to heights in pixels of the result.
     """
 
-    def __init__(self, values: Grid, step: Grid, scale: float) -> None:
+    def __init__(self, values: Float, step: Float, scale: float) -> None:
         rows, columns = values.shape
         self.step, self.scale = step, scale
         self.spline = RectBivariateSpline(
@@ -102,7 +103,7 @@ class _Spline:
             s=0,
         )
 
-    def __call__(self, screen: Grid) -> Relief:
+    def __call__(self, screen: Float) -> Relief:
         """Return height and slopes (rows, columns) on a grid of screen positions (rows, columns, 2)."""
         down, right = self.step
         v, u = down * screen[:, 0, 1], right * screen[0, :, 0]
@@ -113,7 +114,7 @@ class _Spline:
         )
 
 
-def fractal(size: int | tuple[int, int] = 512, seed: int = 0, height: float = 0.2) -> Grid:
+def fractal(size: int | tuple[int, int] = 512, seed: int = 0, height: float = 0.2) -> Float:
     """Return the heights (H, W) in pixels of a fractal mountain terrain with sharp crests and smooth valleys.
 
     The same seed gives the same terrain at any size, with detail down to the pixel.
@@ -137,27 +138,27 @@ def fractal(size: int | tuple[int, int] = 512, seed: int = 0, height: float = 0.
         weight *= 0.3 + 0.7 * crest
         cells, strength = 2 * cells, 0.55 * strength
     span = float(np.ptp(terrain))
-    heights: Grid = (terrain - terrain.min()) * (height * longer / span if span > 0 else 1.0)
+    heights: Float = (terrain - terrain.min()) * (height * longer / span if span > 0 else 1.0)
     return heights
 
 
-def _noise(shape: tuple[int, int], cells: int, seed: int) -> Grid:
+def _noise(shape: tuple[int, int], cells: int, seed: int) -> Float:
     """Return smooth random values (H, W) from about −1 to 1, with ``cells`` cells along the longer side."""
     lattice = np.random.default_rng([seed, cells]).uniform(-1, 1, size=(cells + 4, cells + 4))
     axis = np.arange(-2.0, cells + 2)
     places = [(np.arange(side) + 0.5) * cells / max(shape) for side in shape]
-    values: Grid = RectBivariateSpline(axis, axis, lattice, s=0)(*places)
+    values: Float = RectBivariateSpline(axis, axis, lattice, s=0)(*places)
     return values
 
 
-def _numbers(heights: ArrayLike) -> Grid:
+def _numbers(heights: ArrayLike) -> Float:
     try:
         return np.array(heights, np.float64)
     except (TypeError, ValueError) as error:
         raise NormalMeshError("heights must be numbers or a file") from error
 
 
-def _read(path: Path) -> tuple[Grid, NDArray[np.bool_] | None, bool]:
+def _read(path: Path) -> tuple[Float, Bool | None, bool]:
     """Return heights (H, W) of a file, the mask of opaque pixels, and whether values are lengths, not grey levels."""
     kind = file_format(path)
     if kind == "NPY":
@@ -172,7 +173,7 @@ def _read(path: Path) -> tuple[Grid, NDArray[np.bool_] | None, bool]:
     return _numbers(colours[..., 0]), opaque, image.maximum is None
 
 
-def _inside(values: Grid, opaque: NDArray[np.bool_] | None, mask: ArrayLike | None) -> NDArray[np.bool_]:
+def _inside(values: Float, opaque: Bool | None, mask: ArrayLike | None) -> Bool:
     """Return the foreground, or raise an error if it is empty."""
     if values.ndim != 2 or min(values.shape) < 3:
         raise NormalMeshError(
@@ -186,16 +187,16 @@ def _inside(values: Grid, opaque: NDArray[np.bool_] | None, mask: ArrayLike | No
     return inside
 
 
-def _filled(values: Grid, inside: NDArray[np.bool_]) -> Grid:
+def _filled(values: Float, inside: Bool) -> Float:
     """Replace values outside by the nearest ones inside."""
     if inside.all():
         return values
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
-    filled: Grid = values[tuple(nearest)]
+    filled: Float = values[tuple(nearest)]
     return filled
 
 
-def _smoothed(values: Grid, smoothing: float, step: Grid) -> Grid:
+def _smoothed(values: Float, smoothing: float, step: Float) -> Float:
     """Smooth values by ``smoothing``, and additionally if the pixels of the result are larger."""
     if not (np.isfinite(smoothing) and smoothing >= 0):
         raise NormalMeshError(f"smoothing must be a number of pixels, zero or more, not {smoothing}")
@@ -203,18 +204,18 @@ def _smoothed(values: Grid, smoothing: float, step: Grid) -> Grid:
     widths = np.sqrt(smoothing**2 + np.maximum(step**2 - 1, 0) / 4)
     if not widths.any():
         return values
-    smoothed: Grid = ndimage.gaussian_filter(values, widths, mode="nearest")
+    smoothed: Float = ndimage.gaussian_filter(values, widths, mode="nearest")
     return smoothed
 
 
-def _scale(values: Grid, height: float) -> float:
+def _scale(values: Float, height: float) -> float:
     span = float(np.ptp(values))
     if not (np.isfinite(height) and height > 0):
         raise NormalMeshError(f"height must be a positive number of pixels, not {height}")
     return height / span if span > 0 else 1.0
 
 
-def _nearest(inside: NDArray[np.bool_], shape: tuple[int, int], step: Grid) -> NDArray[np.bool_]:
+def _nearest(inside: Bool, shape: tuple[int, int], step: Float) -> Bool:
     """Return the mask (H, W) resampled to the pixels of the result by nearest neighbour."""
     places = [((np.arange(side) + 0.5) * ratio).astype(np.intp) for side, ratio in zip(shape, step, strict=True)]
     return inside[np.ix_(*places)]

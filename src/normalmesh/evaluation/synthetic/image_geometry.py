@@ -5,9 +5,9 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
 
 from normalmesh.arguments import checked_image_shape
+from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.normals.camera import Camera, checked_camera
 from normalmesh.normals.orthographic import Orthographic
@@ -44,7 +44,7 @@ def chosen_camera(camera: Camera | str, shape: tuple[int, int]) -> Camera:
     raise NormalMeshError(f"camera must be {expected}, not {repr_for_error(camera)}")
 
 
-def pixel_centres(rows: slice, columns: int) -> NDArray[np.float64]:
+def pixel_centres(rows: slice, columns: int) -> Float:
     """Return the screen positions (rows, columns, 2) of the pixel centres: u right, v down."""
     u, v = np.arange(columns) + 0.5, np.arange(rows.start, rows.stop) + 0.5
     return np.stack(np.meshgrid(u, v), axis=-1)

@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from normalmesh.array_types import Float
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.image_geometry import pixel_centres
-from normalmesh.evaluation.synthetic.relief_case import Grid, Relief, lift
+from normalmesh.evaluation.synthetic.relief_case import Relief, lift
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 
@@ -40,7 +41,7 @@ class Medallion:
         """Radius in pixels."""
         return 0.48 * self.size
 
-    def relief(self, screen: Grid) -> Relief:
+    def relief(self, screen: Float) -> Relief:
         """Return the height in pixels at screen positions (..., 2), and its slopes to the right and upwards."""
         x = (screen[..., 0] - self.size / 2) / self.radius
         y = (self.size / 2 - screen[..., 1]) / self.radius
@@ -64,25 +65,25 @@ class Medallion:
         return self._seen.normal_map
 
     @property
-    def height(self) -> Grid:
+    def height(self) -> Float:
         """Height (H, W) in pixels at pixel centres, NaN outside."""
         assert self._seen.depth is not None
         return self._seen.depth
 
 
-def _bowl(x: Grid, y: Grid) -> Relief:
+def _bowl(x: Float, y: Float) -> Relief:
     fall = 1 - x**2 - y**2
     return -0.15 * fall**2, 0.6 * fall * x, 0.6 * fall * y
 
 
-def _rim(x: Grid, y: Grid) -> Relief:
+def _rim(x: Float, y: Float) -> Relief:
     r = np.hypot(x, y)
     bump = 0.05 * np.exp(-(((r - 0.92) / 0.035) ** 2))
     slope = -2 * (r - 0.92) / 0.035**2 * bump / np.maximum(r, 1e-12)
     return bump, slope * x, slope * y
 
 
-def _flutes(x: Grid, y: Grid) -> Relief:
+def _flutes(x: Float, y: Float) -> Relief:
     """Return 32 radial ridges with sharp crests between two circles."""
     r = np.maximum(np.hypot(x, y), 1e-12)
     angle = np.arctan2(y, x)
@@ -98,7 +99,7 @@ def _flutes(x: Grid, y: Grid) -> Relief:
     )
 
 
-def _letters(x: Grid, y: Grid) -> Relief:
+def _letters(x: Float, y: Float) -> Relief:
     """Return rounded strokes, as a smooth function of the distance to the nearest stroke."""
     distance = np.full_like(x, np.inf)
     away_x, away_y = np.zeros_like(x), np.zeros_like(x)

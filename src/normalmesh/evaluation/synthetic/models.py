@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import trimesh
-from numpy.typing import NDArray
 
-Points = NDArray[np.float64]
+from normalmesh.array_types import Float, Int
 
 
 def stone(subdivisions: int = 6) -> trimesh.Trimesh:
@@ -89,12 +88,12 @@ def vase(along: int = 256, around: int = 512) -> trimesh.Trimesh:
     return model
 
 
-def _unit(vectors: Points) -> Points:
-    units: Points = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+def _unit(vectors: Float) -> Float:
+    units: Float = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
     return units
 
 
-def _torus_faces(along: int, around: int) -> NDArray[np.int64]:
+def _torus_faces(along: int, around: int) -> Int:
     """Return the faces (2·along·around, 3) of a torus grid; the last 2·around connect the last ring to the first."""
     ring, place = np.divmod(np.arange(along * around), around)
     next_ring, next_place = (ring + 1) % along, (place + 1) % around

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from normalmesh.array_types import Bool, Float, Float32
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.image_geometry import chosen_camera, pixel_centres
@@ -14,11 +14,10 @@ from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.row_blocks import row_blocks
 
-Grid = NDArray[np.float64]
 #: Height in pixels towards the viewer, and its slopes to the right and upwards.
-Relief = tuple[Grid, Grid, Grid]
+Relief = tuple[Float, Float, Float]
 #: A function from screen positions (..., 2) to the relief (...) there.
-ReliefFunction = Callable[[Grid], Relief]
+ReliefFunction = Callable[[Float], Relief]
 
 
 def lift(
@@ -26,7 +25,7 @@ def lift(
     relief: ReliefFunction,
     shape: tuple[int, int],
     camera: Camera | str = "orthographic",
-    mask: NDArray[np.bool_] | None = None,
+    mask: Bool | None = None,
 ) -> Case:
     """Return the case of a relief seen by a camera, with exact depth and normals.
 
@@ -59,7 +58,7 @@ def lift(
     return exact_case(name, depth, normals, camera)
 
 
-def exact_case(name: str, depth: Grid, normals: NDArray[np.float32], camera: Camera, units: str = "px") -> Case:
+def exact_case(name: str, depth: Float, normals: Float32, camera: Camera, units: str = "px") -> Case:
     """Return the case of depth (H, W) and unit normals (H, W, 3), which are NaN and zero outside.
 
     The normal map clamps normals beyond 85° from the viewing ray; the case keeps the exact ones.
@@ -69,7 +68,7 @@ def exact_case(name: str, depth: Grid, normals: NDArray[np.float32], camera: Cam
     return Case(name, normal_map, depth, normals if clamped else normal_map.normals, units)
 
 
-def _seen(camera: Camera, screen: Grid, heights: Grid, right: Grid, up: Grid) -> tuple[Grid, Grid]:
+def _seen(camera: Camera, screen: Float, heights: Float, right: Float, up: Float) -> tuple[Float, Float]:
     """Return depths (K,) and unit normals (K, 3) at screen positions (K, 2) with these heights and slopes."""
     # Depth increases along the ray, height towards the viewer.
     side = camera.towards_viewer * camera.reference_pixel

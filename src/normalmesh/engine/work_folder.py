@@ -1,0 +1,199 @@
+"""WorkFolder: what the stages of a tiled reconstruction leave on a disk that all workers share.
+
+``folder.json`` describes what the folder is for, ``lock`` is held by the process that uses it, and ``stage/key.arrays``
+are the results. A process that is killed leaves whole results only, and files of its own that the next one removes.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import socket
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from numpy.typing import NDArray
+
+from normalmesh.engine.array_file import PARTIAL, ArrayFile
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error
+from normalmesh.runtime.file_lock import FileLock
+from normalmesh.runtime.temporary_files import replace_content
+
+#: Number of the format of folders, and the files that describe one.
+FORMAT, ABOUT, LOCK = 1, "folder.json", "lock"
+#: Folder of arguments of tasks that are under way.
+SHARED = "shared"
+#: Errors of disks that know no locks, as some of clusters.
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+#: Suffix of results.
+SUFFIX = ".arrays"
+#: Seconds after which a file that a process of another machine was writing is taken to be abandoned.
+ABANDONED = 24 * 3600.0
+#: Number of differences that an error names.
+NAMED = 3
+
+
+class WorkFolder:
+    """A folder of results, which one process at a time uses: a context manager that holds its lock.
+
+    Parameters
+    ----------
+    path
+        The folder. It is made if it is missing; then its parent must exist.
+    description
+        What the results depend on: values that JSON can hold, by name, as :func:`description_of` makes them.
+
+    Raises
+    ------
+    NormalMeshError
+        The folder was made for something else, holds other files, or another process uses it.
+    """
+
+    def __init__(self, path: Path, description: Mapping[str, object]) -> None:
+        self.path = path.absolute()
+        self._description: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **description}))
+        self._lock = FileLock(self.path / LOCK)
+
+    def __enter__(self) -> WorkFolder:
+        try:
+            is_new = _make(self.path)
+            if not is_new and not (self.path / ABOUT).exists() and not (self.path / LOCK).exists():
+                raise NormalMeshError(
+                    f"{path_text(self.path)} is not a folder of normalmesh's work, and not empty: give another one"
+                )
+            self._take_lock()
+        except OSError as error:
+            raise NormalMeshError(f"cannot work in {path_text(self.path)}: {error.strerror or error}") from error
+        try:
+            self._check()
+            self._remove_abandoned()
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def result(self, stage: str, key: object) -> ArrayFile:
+        """Return the file of a result, whether it is there or not."""
+        name = "_".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        return ArrayFile(self.path / stage / f"{name}{SUFFIX}")
+
+    def save(self, stage: str, key: object, arrays: Mapping[str, NDArray[Any]]) -> ArrayFile:
+        """Write a result of this process, unless it is there, and return its file."""
+        result = self.result(stage, key)
+        if not result.exists:
+            result.path.parent.mkdir(exist_ok=True)
+            result.save(arrays)
+        return result
+
+    @property
+    def size(self) -> int:
+        """Number of bytes of all files."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+
+    def remove_stage(self, stage: str) -> None:
+        """Remove the results of a stage, to which no later one refers."""
+        shutil.rmtree(self.path / stage, ignore_errors=True)
+
+    def _take_lock(self) -> None:
+        try:
+            taken = self._lock.take()
+        except OSError as error:
+            if error.errno not in WITHOUT_LOCKS:
+                raise
+            warnings.warn(
+                f"the disk of {path_text(self.path)} knows no locks: make sure that no other process uses the folder",
+                NormalMeshWarning,
+                stacklevel=3,
+            )
+            return
+        if not taken:
+            holder = ""
+            with suppress(OSError):
+                holder = f" ({self._lock.path.read_text()})"
+            raise NormalMeshError(
+                f"another process{holder} uses the folder {path_text(self.path)}: wait for it, or give another folder"
+            )
+        self._lock.path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
+
+    def _check(self) -> None:
+        """Write what the folder is for, or compare it with what it was made for."""
+        about = self.path / ABOUT
+        if not about.exists():
+            replace_content(about, json.dumps(self._description, indent=1).encode(), synchronised=True)
+            return
+        try:
+            known = json.loads(about.read_text())
+        except ValueError:
+            known = None
+        if not isinstance(known, dict):
+            raise NormalMeshError(f"{path_text(about)} is damaged: remove the folder, or give another one")
+        names = [*self._description, *(name for name in known if name not in self._description)]
+        differing = [name for name in names if known.get(name) != self._description.get(name)]
+        if differing:
+            changes = [
+                f"{name} was {repr_for_error(known.get(name))}, now {repr_for_error(self._description.get(name))}"
+                for name in differing[:NAMED]
+            ]
+            raise NormalMeshError(
+                f"the folder {path_text(self.path)} holds work of another reconstruction ({'; '.join(changes)}): "
+                "give the same input and options, another folder, or remove it"
+            )
+
+    def _remove_abandoned(self) -> None:
+        """Remove what processes that are dead were writing, and what they gave to each other."""
+        self.remove_stage(SHARED)
+        for path in self.path.glob(f"*/.*{PARTIAL}"):
+            _, _, writer = path.name[1:].removesuffix(PARTIAL).partition(".")
+            host, _, process = writer.rpartition(".")
+            with suppress(OSError):
+                if _is_dead(host, process) or time.time() - path.stat().st_mtime > ABANDONED:
+                    path.unlink()
+
+
+def holds_results(path: Path) -> bool:
+    """Return whether a folder holds a result of work that has not been finished."""
+    return any(path.glob(f"*/*{SUFFIX}"))
+
+
+def remove_work(path: Path) -> None:
+    """Remove a work folder that no process uses, and all that is in it."""
+    if not any((path / name).exists() for name in (ABOUT, LOCK)):
+        return
+    # What tells that it is a work folder goes last, so that one whose removal was interrupted can be used again.
+    for found in path.iterdir():
+        if found.name not in (ABOUT, LOCK):
+            shutil.rmtree(found, ignore_errors=True)
+    for name in (ABOUT, LOCK):
+        with suppress(OSError):
+            (path / name).unlink()
+    with suppress(OSError):
+        path.rmdir()
+
+
+def _make(path: Path) -> bool:
+    """Make a folder if it is missing, and return whether it is empty."""
+    path.mkdir(exist_ok=True)
+    return not any(path.iterdir())
+
+
+def _is_dead(host: str, process: str) -> bool:
+    """Return whether a process of this machine has ended; False if that is unknown."""
+    if host != socket.gethostname() or not process.isdigit() or os.name == "nt":
+        return False
+    try:
+        os.kill(int(process), 0)
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
+    return False

@@ -1,0 +1,313 @@
+"""Workers: who does jobs. This process one after another, or the processes of a Dask cluster."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from normalmesh.engine.jobs import Job, Outcome, done
+from normalmesh.engine.shared_arguments import SharedArguments
+from normalmesh.errors import NormalMeshError, count_text, repr_for_error
+from normalmesh.runtime.memory import bytes_text
+from normalmesh.runtime.threads import MAX_THREADS
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: Number of workers that one job may end, such as by taking too much memory, before it ends all work.
+ALLOWED_DEATHS = 10
+#: Number of times that a job is given to the scheduler of a cluster again, when it refuses to try more workers.
+ANEW = 2
+#: Number of further attempts after an error that may not come again.
+RETRIES = 2
+#: Jobs that the scheduler knows, for each that can be done at the same time: workers need not wait for the next one.
+AHEAD = 2
+#: Seconds after which the workers of a cluster are counted again: some may have joined or left.
+RECOUNTING = 5.0
+#: Seconds to wait for the scheduler of a cluster.
+CONNECTING = 10.0
+
+
+class Workers(Protocol):
+    """Who does jobs.
+
+    Attributes
+    ----------
+    is_here
+        Whether it is this process, so that arguments need not travel.
+    """
+
+    is_here: bool
+
+    def together(self, memory: float) -> int:
+        """Return the number of jobs, of so many bytes of memory each, that are done at the same time."""
+
+    def sharing(self, jobs: int) -> int:
+        """Return how many of so many jobs that are done at the same time share the cores of a machine."""
+
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+        """Do jobs, of so many bytes of memory each, and yield each when it is done.
+
+        Large arguments reach other processes through files in a folder.
+        """
+
+
+class ThisProcess:
+    """Does one job after another, each on all cores."""
+
+    is_here = True
+
+    def together(self, memory: float) -> int:
+        return 1
+
+    def sharing(self, jobs: int) -> int:
+        return 1
+
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+        for job in jobs:
+            with warnings.catch_warnings():
+                outcome = done(job)
+            yield job, outcome
+
+
+class DaskWorkers:
+    """The workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client
+        Its client.
+    memory
+        Bytes that all jobs may use at the same time; None if each worker has a memory of its own.
+    count
+        Number of workers, if each has one thread, and is started again when it dies; else they are counted.
+    """
+
+    is_here = False
+
+    def __init__(self, client: Client, memory: float | None = None, count: int | None = None) -> None:
+        self._client, self._memory, self._count = client, memory, count
+
+    def together(self, memory: float) -> int:
+        if self._memory is None:
+            self._check_memory(memory)
+        threads = self._count or sum(map(int, self._client.nthreads().values()))
+        fitting = threads if self._memory is None or not memory else self._memory / memory
+        return max(int(min(threads, fitting)), 1)
+
+    def sharing(self, jobs: int) -> int:
+        by_host: Counter[str] = Counter()
+        for worker in self._workers() if self._count is None else ():
+            by_host[worker["host"]] += worker["nthreads"]
+        return max(min(jobs, max(by_host.values(), default=jobs)), 1)
+
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+        from distributed import KilledWorker, as_completed
+
+        given: dict[Future[Any], Job] = {}
+        shared = SharedArguments(folder)
+        anew: Counter[object] = Counter()
+        most, counted = 0, -math.inf
+        completed: Any = as_completed()
+
+        def give(job: Job) -> None:
+            job = shared.without(job)
+            # A scheduler takes two jobs of one name for the same.
+            name = f"normalmesh_{job.stage}-{job.key}-{os.urandom(8).hex()}"
+            future = self._client.submit(done, job, key=name, pure=False, retries=RETRIES)
+            given[future] = job
+            completed.add(future)
+
+        def give_some() -> None:
+            nonlocal most, counted
+            if time.monotonic() - counted > RECOUNTING:
+                together, all_together = (self.together(each) for each in (memory, 0.0))
+                # Jobs that wait at a worker must not begin at another one that is idle for want of memory.
+                most = AHEAD * together if together == all_together else together
+                counted = time.monotonic()
+            for job in islice(jobs, max(most - len(given), 0)):
+                give(job)
+
+        try:
+            give_some()
+            for future in completed:
+                job = given.pop(future)
+                error = future.exception() if future.status != "cancelled" else None
+                if isinstance(error, KilledWorker) and anew[job.key] < ANEW:
+                    anew[job.key] += 1
+                    give(job)
+                    continue
+                yield job, _outcome(future, job, error)
+                shared.remove(job)
+                give_some()
+        finally:
+            if given:
+                self._client.cancel(list(given), force=True)
+            shared.remove_all()
+
+    def _check_memory(self, memory: float) -> None:
+        """Raise an error if the threads of a worker need more than its memory."""
+        for worker in self._workers():
+            threads, limit = worker["nthreads"], worker["memory_limit"]
+            if limit and threads * memory > limit:
+                fitting = int(limit // memory)
+                remedy = f"start it with --nthreads {fitting}" if fitting else "give it more, or ask for smaller tiles"
+                raise NormalMeshError(
+                    f"the worker {worker['name']} on {worker['host']} has {count_text(threads, 'thread')} and "
+                    f"{bytes_text(limit)} of memory, but a tile needs about {bytes_text(memory)}: {remedy}"
+                )
+
+    def _workers(self) -> list[dict[str, Any]]:
+        return list(self._client.scheduler_info(n_workers=-1)["workers"].values())
+
+
+def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outcome:
+    """Return the outcome of a job, or raise what kept it from having one."""
+    from distributed import KilledWorker
+
+    if future.status == "cancelled":
+        raise NormalMeshError("the cluster was closed, or cannot be reached any more; start again to go on from here")
+    if isinstance(error, KilledWorker):
+        raise NormalMeshError(
+            f"every worker that tried {job} died, probably for want of memory: use fewer workers or smaller tiles"
+        )
+    if error is not None:
+        raise error
+    outcome: Outcome = future.result()
+    return outcome
+
+
+@contextmanager
+def started_workers(
+    count: int | None, cluster: Client | str | None, cores: int | None, fitting: int, memory: float | None
+) -> Iterator[Workers]:
+    """Yield workers for as long as the block lasts.
+
+    Parameters
+    ----------
+    count
+        Number of processes on this machine; 0 for this one only. By default as many as there are cores or ``fitting``,
+        or this one only if these are fewer than two, or Dask is missing.
+    cluster
+        The client or the address of a cluster to use instead.
+    cores
+        Number of cores to use on this machine, by default all.
+    fitting
+        Number of processes that there is work and memory for.
+    memory
+        Bytes that jobs on this machine may use together, None if there is no limit.
+    """
+    if cluster is not None:
+        with _connected(cluster) as client:
+            yield DaskWorkers(client)
+        return
+    wanted = min(cores or MAX_THREADS, fitting) if count is None else count
+    if wanted < (1 if count else 2) or (count is None and not _has_dask()):
+        yield ThisProcess()
+        return
+    with _local_cluster(wanted) as client:
+        yield DaskWorkers(client, math.inf if memory is None else memory, wanted)
+
+
+def _has_dask() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("distributed") is not None
+
+
+def _require_dask(what: str) -> None:
+    if not _has_dask():
+        raise NormalMeshError(f"{what} requires Dask: pip install 'normalmesh[cluster]'")
+
+
+@contextmanager
+def _connected(cluster: Client | str) -> Iterator[Client]:
+    """Yield the client of a cluster that has workers, given itself or by its address."""
+    _require_dask("a cluster")
+    from distributed import Client
+
+    if isinstance(cluster, Client):
+        if cluster.asynchronous:
+            raise NormalMeshError("client must be a distributed.Client that is not asynchronous")
+        _check_workers(cluster)
+        yield cluster
+        return
+    if not isinstance(cluster, str):
+        raise NormalMeshError(
+            f"client must be a distributed.Client, or the address of a scheduler, not {repr_for_error(cluster)}"
+        )
+    with ExitStack() as stack:
+        try:
+            client: Client = stack.enter_context(Client(cluster, timeout=CONNECTING))
+        except (OSError, ValueError, TypeError) as error:
+            raise NormalMeshError(f"cannot reach a Dask scheduler at {cluster!r}: {error}") from error
+        _check_workers(client)
+        yield client
+
+
+def _check_workers(client: Client) -> None:
+    if not client.nthreads():
+        address = client.scheduler.address if client.scheduler else ""
+        raise NormalMeshError(f"the cluster has no workers: start some, such as by 'dask worker {address}'")
+
+
+@contextmanager
+def _local_cluster(count: int) -> Iterator[Client]:
+    """Start processes on this machine, which are started again if they die, and end them at the end."""
+    _require_dask("workers")
+    import logging
+
+    import dask
+    from distributed import Client, LocalCluster
+
+    settings = {"distributed.scheduler.allowed-failures": ALLOWED_DEATHS}
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(settings))
+        try:
+            _start_tracker()
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Port .* is already in use")
+                cluster = LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=None,  # jobs are few enough to fit, and Dask holds none of their results
+                    dashboard_address="127.0.0.1:8787",
+                    silence_logs=logging.CRITICAL,
+                )
+            client: Client = stack.enter_context(Client(stack.enter_context(cluster)))
+        except RuntimeError as error:
+            raise NormalMeshError(
+                f"processes for the work cannot be started ({error}): a program that uses them must be a file, and "
+                "call normalmesh below if __name__ == '__main__'; workers=0 needs no processes"
+            ) from error
+        client.register_worker_callbacks(_ignore_interrupts)
+        yield client
+
+
+def _start_tracker() -> None:
+    """Start the process that removes what processes share, such that it is silent if this one ends suddenly."""
+    from multiprocessing import resource_tracker
+
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker"]))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if before is not None:
+            os.environ["PYTHONWARNINGS"] = before
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the process that leads."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,266 @@
+"""Inspecting the file of a normal map: storage, mask, normals, and the convention that they follow."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from normalmesh.array_types import Bool
+from normalmesh.decimation.mask_counts import MaskCounts
+from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.files.formats import file_format, unusable
+from normalmesh.files.size_limits import limited_pixels
+from normalmesh.integration.expected_uncertainty import expected_uncertainty
+from normalmesh.maps.alpha import Alpha, checked_alpha
+from normalmesh.maps.background import Colour
+from normalmesh.maps.decoding import DecodedNormals, StoredNormals, decode
+from normalmesh.maps.exif import ExifLens, read_exif_lens
+from normalmesh.maps.normal_maps import (
+    camera_from,
+    chosen_mask,
+    likely_convention,
+    own_camera,
+    read_stored,
+    to_project,
+)
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.conventions import NAMED, Convention
+from normalmesh.normals.diagnosis import Diagnosis, diagnose
+from normalmesh.normals.noise import closure_error, component_noise
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.principal_point import question_camera
+from normalmesh.normals.repairs import Repairs
+from normalmesh.photometric.rti import RTI_FORMATS
+
+
+@dataclass(frozen=True)
+class MaskStatistics:
+    """Statistics of a mask.
+
+    Attributes
+    ----------
+    pixels, foreground
+        Of the image, and of the mask.
+    components
+        4-connected parts of the foreground.
+    holes
+        Parts of the background that are surrounded by foreground.
+    largest
+        Pixels of the largest component.
+    border
+        Foreground pixels on the border of the image, where the surface is cut off.
+    """
+
+    pixels: int
+    foreground: int
+    components: int
+    holes: int
+    largest: int
+    border: int
+
+    @classmethod
+    def of(cls, mask: Bool) -> MaskStatistics:
+        from scipy import ndimage
+
+        labels, components = ndimage.label(mask, output=np.int32)
+        largest = int(np.bincount(labels.ravel())[1:].max(initial=0))
+        # Foreground is 4-connected, so background is 8-connected.
+        labels, backgrounds = ndimage.label(~mask, structure=np.ones((3, 3)), output=np.int32)
+        outside = np.count_nonzero(np.unique(np.concatenate(_border(labels))))
+        border = int(sum(np.count_nonzero(side) for side in _border(mask)))
+        return cls(mask.size, int(np.count_nonzero(mask)), components, backgrounds - int(outside), largest, border)
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """The results of :func:`inspect_file`.
+
+    Attributes
+    ----------
+    path, format
+        The file, and its format, detected from its first bytes.
+    shape
+        Rows and columns.
+    kind
+        The stored channels and the type of their numbers, such as ``"3 channels and alpha, 16 bit"``.
+    mask_source
+        Where the mask is from.
+    mask, counts, repairs, camera
+        Of the normal map.
+    exif_lens
+        What the file tells about the lens of a photograph, which the camera does not use unless asked to.
+    diagnosis
+        Which convention the channels of the file follow.
+    stated, read_as
+        The convention asked for, None for ``auto``; and the one that the figures are for: the likely one where the
+        data contradict the stated one.
+    noise, largest_noise
+        Degrees: what half of the foreground does not exceed, and that of the noisiest component. See
+        :func:`normalmesh.normals.noise.component_noise`.
+    closure_error
+        Pixels, see :func:`normalmesh.normals.noise.closure_error`.
+    height_deviation
+        Standard deviation of heights, in pixels, to be expected of a surface with the default compression; see
+        :func:`normalmesh.integration.expected_uncertainty.expected_uncertainty`.
+    warnings
+        What reading the file warned about.
+    """
+
+    path: Path
+    format: str
+    shape: tuple[int, int]
+    kind: str
+    mask_source: str
+    mask: MaskStatistics
+    counts: MaskCounts
+    repairs: Repairs
+    camera: Camera
+    exif_lens: ExifLens | None
+    diagnosis: Diagnosis
+    stated: Convention | None
+    read_as: Convention
+    noise: float
+    largest_noise: float
+    closure_error: float
+    height_deviation: float
+    warnings: tuple[str, ...]
+
+    @property
+    def recommendation(self) -> str:
+        """What to do with the file, in one line."""
+        found = self.diagnosis
+        if found.srgb:
+            return "undo the sRGB curve (gamma) first: save the normals as linear values"
+        if found.world_space:
+            return "state the right --camera, or turn normals of world or object space into the camera's frame first"
+        if found.axes is None:
+            return self._undecided()
+        seen = Convention.parse(found.axes)
+        why = "the data agree" if self.stated == seen else "the data show it"
+        return f"read it with --convention {seen.name}: {why}{self._objection()}"
+
+    def _undecided(self) -> str:
+        """Return advice on the convention: that of the format, the common one that fits, or the choice."""
+        left = [Convention.parse(axes).name for axes in self.diagnosis.candidates]
+        common = [name for name in left if name in NAMED]
+        if self.format in RTI_FORMATS and "opengl" in left:
+            return f"read it as it is: {self.format} files state their axes, opengl"
+        if len(common) == 1:
+            others = ", ".join(name for name in left if name not in common)
+            why = f"the only common one that fits; {others} would, too"
+            return f"read it with --convention {common[0]}: {why}{self._objection()}"
+        return f"ask where the file is from: {', '.join(left)} all fit; here it was read as {self.read_as.name}"
+
+    def _objection(self) -> str:
+        if self.stated is None or self.stated.axes in self.diagnosis.candidates:
+            return ""
+        return f", and speak against {self.stated.name}" if self.diagnosis.axes else f"; {self.stated.name} does not"
+
+
+def inspect_file(
+    path: str | PathLike[str],
+    mask: str | PathLike[str] | None = None,
+    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None = None,
+    convention: str | Convention = "opengl",
+    *,
+    alpha: Alpha = "auto",
+    max_pixels: float | None = None,
+) -> Inspection:
+    """Inspect the file of a normal map; arguments as for :func:`read_normal_map`."""
+    path = Path(path)
+    stated = None if str(convention).strip().lower() == "auto" else Convention.parse(convention)
+    camera = own_camera(path) if camera is None else camera
+    ready = None if callable(camera) else camera_from(camera)
+    with limited_pixels(max_pixels), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NormalMeshWarning)
+        stored = read_stored(path)
+        inside = chosen_mask(path, stored, mask, checked_alpha(alpha))
+        decoded = decode(path, stored, inside)
+        name = str(file_format(path))
+        kind = _kind(stored)
+        camera = ready or camera_from(camera(stored.shape) if callable(camera) else camera)
+        question_camera(camera, stored.shape)
+        source = _mask_source(stored, mask) if inside is not None else _background_text(stored, decoded)
+        del stored  # as large as the file, decompressed
+        diagnosis = diagnose(decoded.vectors, decoded.foreground, camera)
+        read_as = likely_convention(diagnosis)
+        if stated is not None and not diagnosis.strongly_excludes(stated):
+            read_as = stated
+        to_project(decoded.vectors, read_as)
+        try:
+            normal_map = NormalMap(decoded.vectors, inside, camera)  # type: ignore[arg-type]  # None: no mask
+        except NormalMeshError as error:
+            raise unusable(path, str(error)) from error
+    del decoded  # as large as the map itself
+    noise = component_noise(normal_map)
+    vertices = StoppingRule().expected_vertices(normal_map.foreground)
+    return Inspection(
+        path=path,
+        format=name,
+        shape=normal_map.shape,
+        kind=kind,
+        mask_source=source,
+        mask=MaskStatistics.of(normal_map.mask),
+        counts=MaskCounts.of(normal_map.mask),
+        repairs=normal_map.repairs,
+        camera=camera,
+        exif_lens=read_exif_lens(path),
+        diagnosis=diagnosis,
+        stated=stated,
+        read_as=read_as,
+        noise=noise.usual.degrees,
+        largest_noise=noise.largest.degrees,
+        closure_error=closure_error(normal_map, noise),
+        height_deviation=max(
+            expected_uncertainty(normal_map, each, vertices) for each in (noise.usual, noise.rounding)
+        ),
+        warnings=tuple(str(each.message) for each in caught if issubclass(each.category, NormalMeshWarning)),
+    )
+
+
+def _kind(stored: StoredNormals) -> str:
+    dtype = stored.channels[0].dtype
+    kind = str(dtype.newbyteorder("="))
+    if stored.maximum is not None:
+        signed = dtype.kind == "i"
+        kind = f"{stored.maximum.bit_length() + signed} bit{', signed' * signed}"
+    own_mask = " and a mask" if stored.mask is not None else " and alpha" if stored.alpha is not None else ""
+    return f"3 channels{own_mask}, {kind}"
+
+
+def _mask_source(stored: StoredNormals, mask: str | PathLike[str] | None) -> str:
+    """Return where the mask that was used is from."""
+    if mask is not None:
+        return path_text(Path(mask))
+    return "the file itself" if stored.mask is not None else "the alpha channel"
+
+
+def _background_text(stored: StoredNormals, decoded: DecodedNormals) -> str:
+    """Return how the foreground was found without a mask."""
+    ignored = "; alpha is ignored" if stored.alpha is not None else ""
+    if decoded.background is None:
+        return f"the pixels that hold a normal{ignored}"
+    return f"the pixels that differ from the background, {_stored_text(stored, decoded.background)}{ignored}"
+
+
+def _stored_text(stored: StoredNormals, colour: Colour) -> str:
+    """Return a colour as the file stores it."""
+    if stored.maximum is None:
+        return f"({', '.join(f'{component:.3g}' for component in colour.vector)})"
+    signed = stored.channels[0].dtype.kind == "i"
+    values = colour.vector * stored.maximum if signed else (colour.vector + 1) / 2 * stored.maximum
+    return f"({', '.join(f'{value:.0f}' for value in values)})"
+
+
+def _border(image: Bool) -> tuple[Bool, ...]:
+    """Return the pixels (K,) of the four sides of an image (H, W), each once."""
+    last = slice(len(image) - 1, None) if len(image) > 1 else slice(0, 0)
+    inner = image[1:-1]
+    right = inner[:, -1] if image.shape[1] > 1 else inner[:, :0].ravel()
+    return image[0], image[last].ravel(), inner[:, 0], right

@@ -1,0 +1,174 @@
+"""Arrays that stay on disk and are read window by window: normals, masks, depths."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.errors import shape_text
+from normalmesh.files.arrays import npy_header
+from normalmesh.files.formats import file_format, reading, unknown_format, unusable
+from normalmesh.files.size_limits import check_file_length, check_pixel_limit
+
+Window = tuple[slice, slice]
+
+#: Formats that can be read in windows.
+WINDOWED = "TIFF (best tiled), Zarr or NPY"
+#: Number of pixels of the windows in which all of an array is read.
+PASS_PIXELS = 1 << 21
+
+
+class WindowedArray(ABC):
+    """An array (rows, columns, channels) on disk. It pickles as its path, and may be read by several threads.
+
+    Attributes
+    ----------
+    path
+        The file or folder.
+    shape
+        Rows, columns and channels.
+    dtype
+        Of the values that :meth:`read` returns.
+    chunks
+        Rows and columns of the pieces that it is stored in: windows of whole pieces are read fastest.
+    maximum
+        The largest value that the bit depth of the file can hold; None for floats and wide integers.
+    colour
+        What the channels hold, as in :class:`.images.Image`; ``"array"`` if the format does not say it.
+    """
+
+    path: Path
+    shape: tuple[int, int, int]
+    dtype: np.dtype[np.generic]
+    chunks: tuple[int, int]
+    maximum: int | None
+    colour: str
+
+    @abstractmethod
+    def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
+        """Return the values (h, w, channels) of a window inside the image."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.shape[:2]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r}, {shape_text(self.shape)} {self.dtype})"
+
+
+class MappedArray:
+    """Values in a file, one after another. The file is mapped for each window, so that what was read leaves memory."""
+
+    def __init__(self, path: Path, dtype: np.dtype[np.generic], shape: tuple[int, ...], offset: int, order: str = "C"):
+        self.path, self.dtype, self.shape, self.offset, self.order = path, dtype, shape, offset, order
+
+    def read(self, index: tuple[slice | int, ...]) -> NDArray[np.generic]:
+        """Return a copy of a part, in the byte order of the machine."""
+        mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)  # type: ignore[call-overload]
+        part: NDArray[np.generic] = np.array(mapped[index], self.dtype.newbyteorder("="))
+        return part
+
+
+class NpyWindows(WindowedArray):
+    """An NPY file with an array (rows, columns) or (rows, columns, channels)."""
+
+    colour = "array"
+
+    def __init__(self, path: Path):
+        self.path = path
+        with reading(path, "NPY"), path.open("rb") as file:
+            shape, dtype, fortran = npy_header(file)
+            offset = file.tell()
+            if dtype.kind not in "biuf":
+                raise unusable(path, f"holds {dtype}, not numbers")
+            self.shape = channels_last(path, shape)
+            check_pixel_limit(path, *self.size)
+            if path.stat().st_size < offset + math.prod(shape) * dtype.itemsize:
+                raise unusable(path, f"is too short for {shape_text(shape)} {dtype}; it is damaged or incomplete")
+        self._values = MappedArray(path, dtype, shape, offset, "F" if fortran else "C")
+        self.dtype, self.maximum = dtype.newbyteorder("="), integer_maximum(dtype)
+        self.chunks = (self.size[0], 1) if fortran else (1, self.size[1])
+
+    def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:
+        with reading(self.path, "NPY"):
+            part = self._values.read((rows, columns))
+        return np.ascontiguousarray(part).reshape(*part.shape[:2], self.shape[2])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.path,)
+
+
+def can_be_opened(path: Path) -> bool:
+    """Return whether a file or folder is of a format that can be read in windows."""
+    return path.is_dir() or file_format(path) in ("TIFF", "NPY")
+
+
+def open_array(path: Path, variable: str | None = None) -> WindowedArray:
+    """Open a file or folder that can be read in windows, or raise an error that says what to do."""
+    from normalmesh.maps.zarr_windows import ZarrWindows, is_zarr
+
+    if is_zarr(path):
+        return ZarrWindows.of_normals(path, variable)
+    name = file_format(path)
+    if variable is not None and name in ("TIFF", "NPY"):
+        raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
+    if name == "TIFF":
+        from normalmesh.maps.tiff_windows import TiffWindows
+
+        return TiffWindows(path)
+    if name == "NPY":
+        return NpyWindows(path)
+    if name in ("PNG", "JPEG", "TGA", "BMP", "WebP", "EXR", "NPZ", "MAT", "PTM", "RTI"):
+        raise unusable(
+            path,
+            f"is a {name} file, which cannot be read in windows; convert it to a tiled TIFF, such as with "
+            "'vips copy in.png out.tif[tile,compression=deflate,bigtiff]', or read it whole with read_normal_map",
+        )
+    raise unknown_format(path, name, WINDOWED)
+
+
+def channels_last(path: Path, shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return rows, columns and channels of an array without or with an axis of channels, or raise an error."""
+    rows, columns, channels = (*shape, 1)[:3] if len(shape) in (2, 3) else (0, 0, 0)
+    if not (rows and columns and 1 <= channels <= 4):
+        raise unusable(
+            path, f"must have the shape (rows, columns, 3), or (rows, columns) for a mask, not {shape_text(shape)}"
+        )
+    return rows, columns, channels
+
+
+def integer_maximum(dtype: np.dtype[np.generic]) -> int | None:
+    """Return the largest value of integers of up to 16 bits; the range of wider ones is seldom used."""
+    if dtype.kind in "ui" and dtype.itemsize <= 2:
+        return int(2 ** (8 * dtype.itemsize - (dtype.kind == "i")) - 1)
+    return None
+
+
+def pass_windows(array: WindowedArray) -> Iterator[Window]:
+    """Yield windows of whole chunks that cover an array, of about :data:`PASS_PIXELS`, row by row from the left."""
+    (rows, columns), (height, width) = array.size, array.chunks
+    if width >= columns:
+        width, height = columns, _multiple(height, PASS_PIXELS // columns)
+    else:
+        side = math.isqrt(PASS_PIXELS)
+        height, width = _multiple(height, side), _multiple(width, side)
+    for top in range(0, rows, height):
+        for left in range(0, columns, width):
+            yield slice(top, min(top + height, rows)), slice(left, min(left + width, columns))
+
+
+def _multiple(unit: int, length: int) -> int:
+    return unit * max(length // unit, 1)
+
+
+def check_stored_size(path: Path, shape: tuple[int, int, int], itemsize: int) -> None:
+    """Raise if an image has more pixels than the limit, or than its file can hold."""
+    rows, columns, channels = shape
+    check_pixel_limit(path, rows, columns)
+    check_file_length(path, rows, columns, channels * itemsize)

@@ -1,0 +1,127 @@
+"""GLB, the binary form of glTF 2.0: a description in JSON, and concatenated arrays and images."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.array_types import Integer, UInt8
+
+if TYPE_CHECKING:
+    from normalmesh.mesh.surface import Surface
+
+#: The program that files name.
+GENERATOR = "normalmesh"
+#: Grey and roughness of a surface without texture: matt, so that shape shows.
+GREY = 0.8
+ROUGHNESS = 0.8
+
+#: Header of the file and of its first chunk: magic, version, length of all, length and type of the description.
+_HEAD = struct.Struct("<4sIII4s")
+_FLOAT, _UNSIGNED = 5126, 5125
+_ARRAY_BUFFER, _ELEMENT_ARRAY_BUFFER = 34962, 34963
+_LINEAR, _TRILINEAR, _CLAMP = 9729, 9987, 33071
+_TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
+
+
+def surface_extras(surface: Surface) -> dict[str, Any]:
+    """Return what the extras of a mesh say about its numbers: their unit, and the factor of an exaggerated relief."""
+    return {"units": surface.units} | ({} if surface.strength == 1 else {"strength": surface.strength})
+
+
+def glb_bytes(tree: dict[str, Any], *rest: bytes) -> bytes:
+    """Return the bytes of a file from its description, and what follows it."""
+    description = _padded(json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode(), b" ")
+    head = _HEAD.pack(b"glTF", 2, _HEAD.size + len(description) + sum(map(len, rest)), len(description), b"JSON")
+    return b"".join([head, description, *rest])
+
+
+def read_description(file: BinaryIO) -> bytes:
+    """Return the description in JSON with which a file begins; what follows it is left to be read."""
+    length = _HEAD.unpack(file.read(_HEAD.size))[3]
+    return file.read(length)
+
+
+class GlbFile:
+    """A file with one mesh, assembled step by step. Methods return indices as glTF uses them."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self._views: list[dict[str, Any]] = []
+        self._accessors: list[dict[str, Any]] = []
+        self._images: list[dict[str, Any]] = []
+
+    def attribute(self, values: NDArray[np.generic]) -> int:
+        """Add values (N, k) at the vertices as float32, and return the index of their accessor."""
+        array = np.ascontiguousarray(values, "<f4")
+        bounds = {"min": array.min(axis=0).tolist(), "max": array.max(axis=0).tolist()}
+        return self._accessor(array, _FLOAT, _ARRAY_BUFFER, array.shape[1], bounds)
+
+    def faces(self, faces: Integer) -> int:
+        """Add vertex indices (M, 3) of the faces, and return the index of their accessor."""
+        return self._accessor(np.ascontiguousarray(faces.ravel(), "<u4"), _UNSIGNED, _ELEMENT_ARRAY_BUFFER, 1, {})
+
+    def texture(self, image: UInt8, jpeg: bytes | None = None) -> dict[str, int]:
+        """Add an image (H, W, 3 or 4), or the JPEG file of it, and return its reference for a material."""
+        import imagecodecs
+
+        content, kind = (bytes(imagecodecs.png_encode(image)), "png") if jpeg is None else (jpeg, "jpeg")
+        self._images.append({"bufferView": self._view(content), "mimeType": f"image/{kind}"})
+        return {"index": len(self._images) - 1}
+
+    def contents(
+        self,
+        name: str,
+        attributes: dict[str, int],
+        faces: int,
+        material: dict[str, Any],
+        extras: dict[str, Any],
+        node: dict[str, Any],
+    ) -> bytes:
+        """Return the bytes of the file; ``node`` has the properties of the node of the mesh, such as its translation.
+
+        Textures are clamped at the border of the image.
+        """
+        primitive = {"attributes": attributes, "indices": faces, "material": 0}
+        tree: dict[str, Any] = {
+            "asset": {"version": "2.0", "generator": GENERATOR},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"name": name, "mesh": 0, **node}],
+            "meshes": [{"name": name, "extras": extras, "primitives": [primitive]}],
+            "materials": [{"name": name, **material}],
+            "accessors": self._accessors,
+            "bufferViews": self._views,
+            "buffers": [{"byteLength": sum(map(len, self._chunks))}],
+        }
+        if self._images:
+            sampler = {"magFilter": _LINEAR, "minFilter": _TRILINEAR, "wrapS": _CLAMP, "wrapT": _CLAMP}
+            textures = [{"source": number, "sampler": 0} for number in range(len(self._images))]
+            tree |= {"images": self._images, "textures": textures, "samplers": [sampler]}
+        blob = b"".join(self._chunks)
+        return glb_bytes(tree, struct.pack("<I4s", len(blob), b"BIN\0"), blob)
+
+    def _accessor(
+        self, array: NDArray[np.generic], component: int, target: int, width: int, bounds: dict[str, Any]
+    ) -> int:
+        view = self._view(array.tobytes())
+        self._views[view]["target"] = target
+        self._accessors.append(
+            {"bufferView": view, "componentType": component, "type": _TYPES[width], "count": len(array), **bounds}
+        )
+        return len(self._accessors) - 1
+
+    def _view(self, content: bytes) -> int:
+        offset = sum(map(len, self._chunks))
+        self._chunks.append(_padded(content, b"\0"))
+        self._views.append({"buffer": 0, "byteOffset": offset, "byteLength": len(content)})
+        return len(self._views) - 1
+
+
+def _padded(content: bytes, filler: bytes) -> bytes:
+    """Return the content padded to a multiple of four bytes, as glTF requires."""
+    return content + filler * (-len(content) % 4)

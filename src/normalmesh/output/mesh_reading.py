@@ -1,0 +1,121 @@
+"""Reading triangle meshes from files, with checks of what they hold."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.array_types import Bool, Float
+from normalmesh.errors import NormalMeshError, count_text, path_text, shape_text
+from normalmesh.files.clashes import note_input
+from normalmesh.files.formats import file_format, reading, unusable
+from normalmesh.files.height_png import warn_of_strength
+from normalmesh.files.size_limits import refuse_beyond_memory
+from normalmesh.output.mesh_formats import MESH_FORMATS, MESH_SUFFIXES
+
+if TYPE_CHECKING:
+    from trimesh import Trimesh
+    from trimesh.resolvers import Resolver
+
+KIND = "a triangle mesh (PLY, OBJ, STL, GLB, glTF, OFF or 3MF)"
+#: Bytes that a vertex or a face takes at least until a mesh is ready.
+BYTES = 100
+
+
+def read_parts(path: Path, include_cache: bool = False, **options: Any) -> list[Trimesh]:
+    """Return the meshes of a file, each in its place; ``options`` are those of trimesh.
+
+    GLB files of this program are read in the coordinates of their surface, not in those of their scene.
+
+    ``include_cache`` keeps the normals of the file, which are in the cache of a mesh.
+    """
+    import trimesh
+
+    file_format(path)  # raises if there is no file, or nothing in it
+    suffix = path.suffix.lower()
+    if suffix not in MESH_SUFFIXES:
+        raise unusable(path, f"a mesh must be one of {', '.join(MESH_SUFFIXES)}")
+    with reading(path, KIND):
+        content, mesh_format = path.read_bytes(), MESH_FORMATS[suffix]
+        mesh_format.check_content(content)
+        content, kind = mesh_format.as_surface(content), mesh_format.parsed_as or suffix[1:]
+        # The name of the file stays unknown to trimesh, which would pass it on to what it writes.
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=_neighbours(path), **options)
+        placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
+        meshes = [(scene.geometry[name], placement) for placement, name in placed]
+        meshes = [(mesh, placement) for mesh, placement in meshes if _is_mesh(mesh)]
+        # One mesh may be in thousands of places.
+        refuse_beyond_memory(path, BYTES * sum(len(mesh.vertices) + len(mesh.faces) for mesh, _ in meshes))
+        for mesh, _ in meshes:
+            used_vertices(path_text(path), mesh.vertices, mesh.faces)
+        copies = [(mesh.copy(include_cache=include_cache), placement) for mesh, placement in meshes]
+        parts = [_placed(part, place) for part, place in copies]
+    for mesh, _ in meshes:
+        warn_of_strength(path, mesh.metadata.get("strength", 1))
+    if not parts:
+        raise unusable(path, "holds no triangles; a mesh is needed, not points or lines")
+    return parts
+
+
+def _placed(part: Trimesh, place: Float) -> Trimesh:
+    """Transform a mesh by a matrix (4, 4), with its normals if the file has any."""
+    if np.array_equal(place, np.eye(4)):
+        return part
+    if not np.array_equal(place[:, :3], np.eye(4)[:, :3]):
+        return part.apply_transform(place)
+    # trimesh ignores translations below 1e-8, which is much for a small mesh.
+    normals = part.vertex_normals if "vertex_normals" in part._cache else None
+    part.vertices = part.vertices + place[:3, 3]
+    part.vertex_normals = normals  # type: ignore[method-assign]
+    return part
+
+
+def used_vertices(name: str, vertices: Float, faces: NDArray[np.generic]) -> Bool:
+    """Return which vertices (N,) are in some face, or raise :class:`NormalMeshError` unless these are triangles."""
+    if vertices.ndim != 2 or vertices.shape[1] != 3:
+        raise NormalMeshError(f"{name}: vertices must have the shape (N, 3), not {shape_text(vertices.shape)}")
+    if faces.size == 0:
+        raise NormalMeshError(f"{name}: there are no faces to look at")
+    if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
+        raise NormalMeshError(
+            f"{name}: faces must be whole numbers of the shape (M, 3), not {faces.dtype} {shape_text(faces.shape)}"
+        )
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise NormalMeshError(
+            f"{name}: faces name vertices {faces.min()} to {faces.max()}, but there are {len(vertices)} vertices"
+        )
+    used = np.zeros(len(vertices), np.bool_)
+    used[faces] = True
+    lost = int(np.count_nonzero(~np.isfinite(vertices[used]).all(axis=1)))
+    if lost:
+        raise NormalMeshError(f"{name}: {count_text(lost, 'vertex is', 'vertices are')} not finite")
+    return used
+
+
+def _is_mesh(geometry: object) -> bool:
+    from trimesh import Trimesh
+
+    return isinstance(geometry, Trimesh) and len(geometry.faces) > 0
+
+
+def _neighbours(path: Path) -> Resolver:
+    """Return what finds the materials and textures that a mesh names: only ordinary files in its folder or below."""
+    from trimesh.resolvers import FilePathResolver
+
+    root = path.resolve().parent
+
+    class Neighbours(FilePathResolver):
+        def get(self, name: str) -> bytes:
+            file = (root / name.strip()).resolve()
+            if not file.is_relative_to(root) or not file.is_file():
+                raise FileNotFoundError(name)
+            note_input(file)
+            return file.read_bytes()
+
+    neighbours = Neighbours(str(root))
+    neighbours.file_name = "mesh"  # what the mesh is called
+    return neighbours

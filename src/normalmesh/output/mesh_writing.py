@@ -1,0 +1,116 @@
+"""Writing surfaces to mesh files, in any of :data:`normalmesh.output.mesh_formats.MESH_FORMATS`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from normalmesh.arguments import checked_instance, checked_path
+from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
+from normalmesh.files.atomic import check_target, check_targets, write_atomically
+from normalmesh.files.clashes import InputFiles, reject_clashes
+from normalmesh.files.encoding import DEPTH_SUFFIXES, TIFF_SUFFIXES, checked_suffix
+from normalmesh.files.height_png import depth_companions, depth_files, range_of_camera
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.output.depth_tiff import GeoReference, write_depth_tiff
+from normalmesh.output.mesh_formats import TILES_3D, SaveOptions, formats_with, written_format
+from normalmesh.output.textures import Texture, colour_image
+from normalmesh.output.tileset import TILESET, check_tileset_target, write_tileset
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from normalmesh.mesh.surface import Surface
+    from normalmesh.output.glb_placement import Scale
+
+
+def write_surface(
+    surface: Surface,
+    path: str | PathLike[str],
+    texture: Texture | None = None,
+    normals: NormalMap | None = None,
+    scale: Scale = "auto",
+    centred: bool = True,
+) -> None:
+    """Write a surface in the format of the path's suffix; see :meth:`Surface.save`."""
+    path = surface_path(path)
+    if path.suffix.lower() in DEPTH_SUFFIXES:
+        raise NormalMeshError(f"cannot write {path_text(path)} as a mesh: to write heights, call surface.save_depth")
+    if normals is not None:
+        checked_instance(normals, NormalMap, "normals")
+    mesh_format = written_format(path)
+    if normals is not None and not mesh_format.holds_normals:
+        _warn_left_out("normals are", path.name, f"only {formats_with('holds_normals')} embeds them")
+    inputs = [texture] if isinstance(texture, str | PathLike) else []
+    if mesh_format is TILES_3D:
+        check_tileset_target(path.parent)
+        reject_clashes([path], InputFiles(inputs))
+    else:
+        check_targets([path, *mesh_format.companions(path, texture is not None)], inputs)
+    image = None if texture is None else colour_image(texture)
+    if image is not None:
+        check_same_image(image, surface.shape)
+        if not mesh_format.holds_colours:
+            _warn_left_out("the texture is", path.name, f"{mesh_format.name} has no colours")
+    if mesh_format is TILES_3D:
+        write_tileset(surface, path.parent, image)
+    else:
+        options = SaveOptions(normals, scale, centred)
+        write_atomically(mesh_format.encode_surface(surface, path, image, options))
+
+
+def surface_path(given: str | PathLike[str]) -> Path:
+    """Return the path of the file that stands for a surface: for a folder, the description of its 3D Tiles.
+
+    A folder is a name that ends with a separator, or a folder that exists and has no suffix.
+    """
+    path, text = checked_path(given), fspath(given)
+    is_folder = text.endswith(("/", os.sep)) or (not path.suffix and path.is_dir())
+    return path / TILESET if is_folder else path
+
+
+def check_surface_target(path: Path) -> None:
+    """Raise a :class:`NormalMeshError` if a surface cannot be written to a path of :func:`surface_path`."""
+    if path.name == TILESET:
+        check_tileset_target(path.parent)
+    else:
+        check_target(path)
+
+
+def write_depth(surface: Surface, path: str | PathLike[str], georeference: GeoReference | None = None) -> None:
+    """Write the depth map of a surface; see :meth:`Surface.save_depth`."""
+    path = checked_path(path)
+    suffix = checked_suffix(path, DEPTH_SUFFIXES, "depths")
+    if suffix in TIFF_SUFFIXES:
+        write_depth_tiff(surface, path, georeference)
+        return
+    if georeference is not None:
+        _warn_left_out("the georeference is", path.name, "only TIFF holds it")
+    check_targets([path, *depth_companions(path)], [])
+    write_atomically(
+        depth_files(path, surface.depth_map(), range_of_camera(surface.camera, surface.units, surface.strength))
+    )
+
+
+def _warn_left_out(what: str, name: str, reason: str) -> None:
+    # The caller of Surface.save, which calls write_surface.
+    warnings.warn(f"{what} left out of {path_text(name)}: {reason}", NormalMeshWarning, stacklevel=4)
+
+
+def check_texture(texture: Texture, shape: tuple[int, int]) -> None:
+    """Raise :class:`NormalMeshError` if this cannot be the texture of a map of the given shape."""
+    check_same_image(colour_image(texture), shape)
+
+
+def check_same_image(image: Image, shape: tuple[int, int]) -> None:
+    """Raise :class:`NormalMeshError` unless a texture has the aspect ratio of the map, up to one pixel."""
+    rows, columns = shape
+    scale = columns / image.width
+    if abs(image.height * scale - rows) > max(scale, 1.0):
+        raise NormalMeshError(
+            f"the texture is {image.width} × {image.height} pixels but the normal map {columns} × {rows}: "
+            "crop or scale it to the same aspect ratio"
+        )

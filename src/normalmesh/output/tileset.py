@@ -1,0 +1,226 @@
+"""Writing a surface as 3D Tiles 1.1: a quadtree of GLB tiles with levels of detail, for surfaces too large for a file.
+
+A tile without children holds faces of the surface as they are; any other one holds what thinning leaves of its
+children. All vertices on the border between two tiles of the same depth are kept in both, and so in all tiles above
+them that have this border: the border is the same, number by number, in tiles of all levels, and there are no cracks
+between them. It costs few vertices: of a surface with N vertices, the border of a tile at depth d has at most about
+6·√N / 2^d, and the root has none.
+
+3D Tiles have z up: x, y and z are those of the surface, so that relief lies in the horizontal plane, as on a map with
+its north at the top. The glTF of a tile has y up, as always, and viewers turn it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from normalmesh.array_types import Float, Int32
+from normalmesh.decimation.thinning import Part
+from normalmesh.errors import NormalMeshError, path_text
+from normalmesh.files.atomic import check_target, folder_written_aside, write_new
+from normalmesh.files.clashes import reject_inputs
+from normalmesh.mesh import _surface
+from normalmesh.output.glb import GENERATOR, GREY, ROUGHNESS, GlbFile, surface_extras
+from normalmesh.output.tile_texture import TileTexture
+from normalmesh.output.tile_tree import MAX_FACES, Tile, TileTree
+from normalmesh.runtime.threads import in_parallel
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from normalmesh.mesh.surface import Surface
+
+
+#: The file that lists the tiles, and the folder of their contents.
+TILESET, CONTENTS = "tileset.json", "tiles"
+#: Bits of a position in single precision.
+BITS = 24
+
+
+def check_tileset_target(folder: Path) -> None:
+    """Raise an error if a tileset cannot be written to a folder: it may be new, empty, or a tileset of this program."""
+    if not folder.is_dir():
+        if folder.exists():
+            raise NormalMeshError(f"cannot write 3D Tiles to {path_text(folder)}: it is no folder")
+        check_target(folder)
+        return
+    if Path.cwd().is_relative_to(folder.resolve()):
+        raise NormalMeshError(
+            f"cannot write 3D Tiles to {path_text(folder)}, which is the current folder or around it: it would be "
+            "replaced; name a folder in it"
+        )
+    names = {entry.name for entry in folder.iterdir()}
+    if names and not (names <= {TILESET, CONTENTS} and _is_ours(folder / TILESET)):
+        raise NormalMeshError(
+            f"cannot write 3D Tiles to {path_text(folder)}: the folder has other files in it, which would be lost; "
+            "give a new folder, or the name of a mesh file in this one"
+        )
+    check_target(folder.parent / f"{folder.name}.normalmesh")
+
+
+def is_tileset_folder(folder: Path) -> bool:
+    """Check whether a folder is a tileset that this program has written."""
+    return _is_ours(folder / TILESET)
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return bool(json.loads(path.read_bytes())["asset"]["generator"] == GENERATOR)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def write_tileset(surface: Surface, folder: Path, image: Image | None = None, max_faces: int = MAX_FACES) -> None:
+    """Write a surface as 3D Tiles to a folder, which appears when it is complete.
+
+    Parameters
+    ----------
+    folder
+        A folder that does not exist, is empty, or has a tileset of this program, which is replaced.
+    image
+        Texture; each tile has its part of it.
+    max_faces
+        Faces of a tile without children, at most; those above have about as many.
+    """
+    check_tileset_target(folder)
+    reject_inputs([folder / TILESET])
+    tree = TileTree.of_surface(surface, max_faces)
+    with folder_written_aside(folder) as new:
+        (new / CONTENTS).mkdir()
+        texture = None if image is None else TileTexture(image, surface)
+        writer = _Writer(surface, tree, new, texture, _grid(surface), surface.vertex_normals)
+        root = writer.write_all()
+        # If nothing is shown, all of the surface is missing.
+        whole = 2 * math.hypot(*(root["boundingVolume"]["box"][k] for k in (3, 7, 11)))
+        asset = {"version": "1.1", "generator": GENERATOR, "extras": surface_extras(surface)}
+        description = {"asset": asset, "geometricError": whole, "root": {"refine": "REPLACE", **root}}
+        write_new(new / TILESET, json.dumps(description, separators=(",", ":")).encode())
+
+
+def _grid(surface: Surface) -> float:
+    """Return the step, a power of two, to which positions are rounded: all tiles then hold the same numbers exactly."""
+    half = float(np.ptp(surface.vertices, axis=0).max()) / 2
+    return 2.0 ** (math.frexp(half)[1] - BITS) if half > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """What the tile above needs of a tile: its part of the surface and its entry in the description."""
+
+    part: Part | None
+    entry: dict[str, Any]
+    low: Float
+    high: Float
+
+
+@dataclass(frozen=True, eq=False)
+class _Writer:
+    """Writes the tiles of a surface into a folder, deepest first."""
+
+    surface: Surface
+    tree: TileTree
+    folder: Path
+    texture: TileTexture | None
+    grid: float
+    normals: Float
+
+    def write_all(self) -> dict[str, Any]:
+        """Write all tiles, and return the description of the root."""
+        by_depth: dict[int, list[Tile]] = {}
+        for tile in self.tree.root.all_tiles():
+            by_depth.setdefault(tile.depth, []).append(tile)
+        below: dict[Tile, _Level] = {}
+        for depth in sorted(by_depth, reverse=True):
+            below = self._write_row(by_depth[depth], below)
+        return below[self.tree.root].entry
+
+    def _write_row(self, tiles: list[Tile], below: dict[Tile, _Level]) -> dict[Tile, _Level]:
+        """Write all tiles of one depth, once those below are written."""
+        levels: dict[Tile, _Level] = {}
+
+        def work(first: int, last: int) -> None:
+            for tile in tiles[first:last]:
+                levels[tile] = self._write(tile, [below[child] for child in tile.children])
+
+        in_parallel(work, len(tiles), grain=1)
+        return levels
+
+    def _write(self, tile: Tile, children: list[_Level]) -> _Level:
+        """Write a tile once its children are written."""
+        part = self._thinned(tile, children) if children else None
+        faces = self.tree.faces(tile, self.surface) if part is None else part.faces
+        content, error = self._content(tile, faces)
+        name = f"{CONTENTS}/{tile.name}.glb"
+        write_new(self.folder / name, content)
+        if part is None:
+            positions = self._rounded(self.surface.vertices[np.unique(faces)])
+            low, high, error = positions.min(axis=0), positions.max(axis=0), 0.0
+        else:
+            low = np.min([level.low for level in children], axis=0)
+            high = np.max([level.high for level in children], axis=0)
+            error = max(error, part.error, *(level.entry["geometricError"] for level in children))
+        entry: dict[str, Any] = {
+            "boundingVolume": {"box": _box(low, high)},
+            "geometricError": error,
+            "content": {"uri": name},
+        }
+        if children:
+            entry["children"] = [level.entry for level in children]
+        return _Level(part, entry, low, high)
+
+    def _thinned(self, tile: Tile, children: list[_Level]) -> Part:
+        """Return what thinning leaves of the children of a tile."""
+        surface, tree = self.surface, self.tree
+        parts = [
+            level.part or Part.of_faces(surface, tree.faces(child, surface), partial(tree.shared, child))
+            for child, level in zip(tile.children, children, strict=True)
+        ]
+        return Part.joined(parts).thinned(surface, partial(tree.shared, tile))
+
+    def _rounded(self, vertices: Float) -> Float:
+        rounded: Float = np.round(vertices / self.grid) * self.grid
+        return rounded
+
+    def _content(self, tile: Tile, faces: Int32) -> tuple[bytes, float]:
+        """Return the GLB file of a tile, and the size of its texels."""
+        surface = self.surface
+        vertices, local = np.unique(faces, return_inverse=True)
+        local = local.reshape(-1, 3).astype(np.int32)
+        positions = self._rounded(surface.vertices[vertices])
+        origin = self._rounded(positions.min(axis=0) / 2 + positions.max(axis=0) / 2)
+        normals = _surface.vertex_normals(surface.vertices[vertices], local, local)
+        # Tiles of all levels are lit alike along their border.
+        same = self.tree.shared(tile, vertices) | ~normals.any(axis=1)
+        normals[same] = self.normals[vertices[same]]
+        file, error = GlbFile(), 0.0
+        coordinates = surface.screen[vertices] / surface.shape[::-1]
+        matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
+        if self.texture is None:
+            matt["baseColorFactor"] = [GREY, GREY, GREY, 1.0]
+        else:
+            image, coordinates, error = self.texture.crop(coordinates, is_coarse=bool(tile.children))
+            matt["baseColorTexture"] = file.texture(*image)
+        arrays = {"POSITION": _y_up(positions - origin), "NORMAL": _y_up(normals), "TEXCOORD_0": coordinates}
+        attributes = {name: file.attribute(values) for name, values in arrays.items()}
+        material = {"pbrMetallicRoughness": matt, "doubleSided": True}
+        extras = surface_extras(surface)
+        node = {"translation": _y_up(origin).tolist()}
+        return file.contents(tile.name, attributes, file.faces(local), material, extras, node), error
+
+
+def _y_up(vectors: Float) -> Float:
+    """Turn vectors (..., 3) with z up into those of glTF, with y up."""
+    return np.stack([vectors[..., 0], vectors[..., 2], -vectors[..., 1]], axis=-1)
+
+
+def _box(low: Float, high: Float) -> list[float]:
+    """Return centre and half axes of a box."""
+    axes = np.diag((high - low) / 2)
+    return [float(number) for number in (*(low / 2 + high / 2), *axes.ravel())]

@@ -1,0 +1,1 @@
+"""Photometric stereo and reflectance transformation imaging: normals from photographs."""

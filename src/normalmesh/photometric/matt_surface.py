@@ -1,0 +1,114 @@
+"""Fitting a matt surface to photographs, pixel by pixel: ρn is the least squares solution of I = ρ ⟨n, l⟩."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from normalmesh.array_types import Bool, Float
+from normalmesh.photometric.photographs import Photograph
+
+#: Value of 27 det / trace³ of Σ l lᵀ below which lights count as coplanar; it is 1 for lights from all sides.
+COPLANAR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class PhotographedSurface:
+    """Photographs of a surface, and what is known about them.
+
+    Attributes
+    ----------
+    taken
+        K photographs.
+    strength
+        Intensities (K, 1 or channels) of the lights.
+    limits
+        The values, as stored, from which on each photograph is clipped.
+    lights
+        Unit directions (K, 3).
+    foreground
+        Mask (H, W).
+    natural
+        Order of the photographs by the numbers in the names of their files, where that is another one.
+    """
+
+    taken: list[Photograph]
+    strength: Float
+    limits: list[float]
+    lights: Float
+    foreground: Bool
+    natural: tuple[int, ...] | None = None
+
+
+def observations(
+    taken: list[Photograph],
+    rows: slice | tuple[slice, slice],
+    inside: Bool,
+    strength: Float,
+    limits: list[float],
+) -> tuple[Float, Bool]:
+    """Return values (K, P, channels) of foreground pixels under lights of intensity 1, and which (K, P) count.
+
+    ``rows`` may be slices of rows and columns, too; ``inside`` is the mask of what they select.
+    """
+    values = np.stack([shot.values[rows][inside] for shot in taken]).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        usable = np.all(np.isfinite(values) & (values < np.reshape(limits, (-1, 1, 1))), axis=2)
+        usable &= values.sum(axis=2) > 0
+    values[~usable] = 0
+    scale = np.array([shot.maximum or 1 for shot in taken])
+    values /= (scale[:, None] * strength)[:, None, :]
+    return values, usable
+
+
+def leave_out(usable: Bool, grey: Float, dark: int, bright: int) -> None:
+    """Take the darkest and brightest images (K, P) at each pixel out of those that count, in place.
+
+    Images that do not count anyway are taken for dark ones: most are black.
+    """
+    if dark + bright == 0:
+        return
+    order = np.argsort(np.where(usable, grey, np.inf), axis=0, kind="stable")
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(len(grey))[:, None], axis=0)
+    left = usable.sum(axis=0)
+    spare = np.maximum(left - 3, 0)
+    low = np.clip(dark - (len(grey) - left), 0, spare)
+    high = np.minimum(bright, spare - low)
+    usable &= (place >= low) & (place < left - high)
+
+
+def least_shaded(grey: Float) -> Float:
+    """Return the half of the pixels of positive values (K, P) whose darkest one is largest, relative to the others."""
+    darkest = grey.min(axis=0) / np.linalg.norm(grey, axis=0)
+    return grey[:, darkest >= np.median(darkest)]
+
+
+def fit(values: Float, usable: Bool, lights: Float) -> tuple[Float, Float, Float]:
+    """Return normals (P, 3), albedo (P, channels) and residual (P,); zero if the lights that count are coplanar."""
+    grey = values.mean(axis=2)
+    if usable.all():
+        scaled = grey.T @ np.linalg.pinv(lights).T
+    else:
+        products = (lights[:, :, None] * lights[:, None, :]).reshape(-1, 9)
+        systems = (usable.T.astype(np.float64) @ products).reshape(-1, 3, 3)
+        independent = spread(systems) > COPLANAR
+        systems[~independent] = np.eye(3)
+        scaled = np.linalg.solve(systems, (np.where(usable, grey, 0).T @ lights)[:, :, None])[:, :, 0]
+        scaled[~independent] = 0
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    normals = np.divide(scaled, length, out=np.zeros_like(scaled), where=length > 0)
+    shading = np.where(usable, lights @ normals.T, 0)
+    squared = np.maximum((shading**2).sum(axis=0), 1e-300)
+    albedo = np.einsum("kpc,kp->pc", values, shading) / squared[:, None]
+    missed = np.where(usable, grey - shading * albedo.mean(axis=1), 0)
+    residual = np.sqrt((missed**2).sum(axis=0) / np.maximum(usable.sum(axis=0), 1))
+    return normals, albedo, np.where(length[:, 0] > 0, residual, 0)
+
+
+def spread(systems: Float) -> Float:
+    """Return how far Σ l lᵀ (..., 3, 3) is from being singular: 27 det / trace³, at most 1."""
+    trace = np.trace(systems, axis1=-2, axis2=-1)
+    spread: Float = 27 * np.linalg.det(systems) / np.maximum(trace, 1e-90) ** 3
+    return spread

@@ -1,0 +1,199 @@
+"""One exact solve over all tiles, by elimination.
+
+Each tile eliminates its interior and hands on a dense matrix of its border. Tiles are merged in pairs: their matrices
+are added, and unknowns that occur nowhere else are eliminated. From the last node back to the tiles, unknowns follow
+from those of the node above. The interior of a tile is factorised again for that, so nothing large is kept meanwhile.
+
+Error estimate and iterative refinement cost little: the expansion of a tile, whose factor is at hand, corrects the
+interior for the border that it was given, and condenses what the border misses. The nodes turn that into corrections of
+all borders. Only if these are too large, tiles are expanded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from normalmesh.array_types import Float
+from normalmesh.engine.lazy_arguments import LazyArguments
+from normalmesh.errors import NormalMeshError
+from normalmesh.pieces.elimination_tasks import (
+    Arrays,
+    condense_tile,
+    expand_tile,
+    merge_nodes,
+    substitute_back,
+    substitute_forward,
+)
+from normalmesh.pieces.merge_plan import MergeNode, plan_merges
+from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.tile_elements import Partition
+from normalmesh.solvers.gauge import Gauge
+from normalmesh.solvers.sparse_system import ROUNDING, TOLERANCE, Solution
+
+
+class Run(Protocol):
+    """Engine: runs one task for each key, and returns their results.
+
+    The name of a stage is unique among those of one :class:`TiledSystem`. Arguments are arrays, numbers, systems of
+    tiles and results of earlier stages, which are only handed on. A result may therefore be anything picklable that
+    loads an array when it is asked for its name.
+    """
+
+    def __call__(
+        self, stage: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]
+    ) -> Mapping[int, Arrays]: ...
+
+
+def run_here(stage: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Arrays]:
+    """Run the tasks of a stage one after the other in this process."""
+    return {key: function(*arguments[key]) for key in arguments}
+
+
+class TiledSystem:
+    """The system of all tiles: it can be solved for many right-hand sides.
+
+    The free constant of each floating component is chosen so that its mean is zero, as by
+    :class:`~normalmesh.solvers.sparse_system.PreparedSystem`.
+
+    Parameters
+    ----------
+    partition
+        Faces and elements by tile.
+    tree
+        Order of merging; tiles without faces are left out.
+    run
+        Engine. By default, tasks run one after the other in this process.
+    systems
+        The system of each tile as tasks get it, if they are to load it themselves: what ``partition`` has.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        tree: MergeTree,
+        run: Run = run_here,
+        systems: Mapping[int, Arrays] | None = None,
+    ) -> None:
+        self._partition, self._run, self._systems = partition, run, systems or partition
+        labels, component = np.unique(partition.gauge.component[partition.separators], return_inverse=True)
+        self._gauge = Gauge(component.astype(np.int32), partition.gauge.floating[labels])
+        floating = np.where(self._gauge.floating[component], component, -1)
+        self._levels = plan_merges(tree, partition.borders, floating, partition.diagonal)
+        self._nodes: dict[int, Arrays] = {}
+        self._passes = 0
+
+    def solve(self, right_side: Float | None = None, *, max_error: float = np.inf) -> Solution:
+        """Solve for a right-hand side (M,), by default that of the elements.
+
+        ``max_error`` asks for a small error of each unknown, as far as rounding allows.
+
+        Raises
+        ------
+        NormalMeshError
+            The matrix is not positive definite, or the residual of 1e-8 is not reached.
+        """
+        if right_side is not None:
+            right_side = self._partition.gauge.centred(right_side)
+        rights = {
+            tile: None if right_side is None else self._partition.local(tile, right_side) for tile in self._partition
+        }
+        border, last = self._back(self._condense(rights)), np.inf
+        # Errors of the separators and errors of the interior between them add up.
+        goal, expansions = max_error / 2, 0
+        while True:
+            expanded, expansions = self._expand(border, rights, goal), expansions + 1
+            step = self._gauge.centred(self._back(self._forward(self._summed(expanded, "missing"))))
+            error = float(np.abs(step).max(initial=0.0))
+            if error <= goal or not error < last / 2:
+                break
+            border, last = border + step, error
+        error += max(float(each["error"]) for each in expanded.values())
+        return self._solution(border, expanded, error, expansions)
+
+    def _condense(self, rights: Mapping[int, Float | None]) -> dict[int, Arrays]:
+        """Eliminate everything; return what each node left of the right-hand side, for back substitution."""
+        first = not self._passes
+        shared = {tile: border for tile, border in self._partition.borders.items() if len(border)}
+        tiles = LazyArguments(shared, lambda tile: (self._systems[tile], rights[tile], first))
+        results = dict(self._staged("condense", condense_tile, tiles))
+        if not first:
+            return self._forward(self._summed(results, "right"))
+        missing = self._summed(results, "right")
+        for number, level in enumerate(self._levels, 1):
+            arguments = {
+                key: ([results[c] for c in node.children], node.places, len(node.beyond), node.pins, missing[node.own])
+                for key, node in level.items()
+            }
+            results |= self._staged(f"merge-{number}", merge_nodes, arguments)
+            _add(missing, level, results)
+        self._nodes = {key: results[key] for level in self._levels for key in level}
+        return self._nodes
+
+    def _forward(self, missing: Float) -> dict[int, Arrays]:
+        """Substitute a right-hand side (S,) of the separators through all nodes, from the tiles upwards."""
+        results: dict[int, Arrays] = {}
+        for number, level in enumerate(self._levels, 1):
+            arguments = {key: (self._nodes[key], missing[node.own], len(node.beyond)) for key, node in level.items()}
+            results |= self._staged(f"forward-{number}", substitute_forward, arguments)
+            _add(missing, level, results)
+        return results
+
+    def _back(self, substituted: Mapping[int, Arrays]) -> Float:
+        """Return the separators (S,), from the last node down to the tiles."""
+        x = np.zeros(len(self._partition.separators))
+        for number, level in reversed(list(enumerate(self._levels, 1))):
+            arguments = {key: (self._nodes[key], substituted[key], x[node.beyond]) for key, node in level.items()}
+            found = self._staged(f"back-{number}", substitute_back, arguments)
+            for key, node in level.items():
+                x[node.own] = found[key]["values"]
+        self._passes += 1
+        return x
+
+    def _expand(self, border: Float, rights: Mapping[int, Float | None], max_error: float) -> Mapping[int, Arrays]:
+        """Solve for the interiors of all tiles, given all separators (S,)."""
+        borders = self._partition.borders
+        tiles = LazyArguments(
+            rights, lambda tile: (self._systems[tile], border[borders[tile]], rights[tile], max_error)
+        )
+        return self._staged("expand", expand_tile, tiles)
+
+    def _staged(
+        self, name: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]
+    ) -> Mapping[int, Arrays]:
+        return self._run(f"{name}-{self._passes}", function, arguments) if arguments else {}
+
+    def _summed(self, results: Mapping[int, Arrays], name: str) -> Float:
+        """Return the sums (S,) or (3, S) over all tiles of what they have for their borders."""
+        count = len(self._partition.separators)
+        total = np.zeros((3, count) if name == "border" else count)
+        for tile, border in self._partition.borders.items():
+            if len(border):
+                total[..., border] += results[tile][name]
+        return total
+
+    def _solution(self, border: Float, expanded: Mapping[int, Arrays], error: float, steps: int) -> Solution:
+        """Put the parts together, and check the residual."""
+        partition = self._partition
+        x = np.empty(len(partition.gauge.component))
+        x[partition.separators] = border
+        for tile in partition:
+            x[partition.interior(tile)] = expanded[tile]["values"]
+        within = sum(expanded[tile]["squares"] for tile in partition)
+        size, scale, rounded = np.sqrt(within + (self._summed(expanded, "border") ** 2).sum(axis=1))
+        residual = float(size / (scale or 1.0))
+        if not (residual <= TOLERANCE or size <= ROUNDING * rounded):
+            raise NormalMeshError(
+                f"the system could not be solved: residual {residual:.1e} of the right side after {steps} expansions, "
+                f"{TOLERANCE:.0e} was asked for; is the matrix positive definite?"
+            )
+        free = int(np.count_nonzero(partition.gauge.floating))
+        return Solution(partition.gauge.centred(x), "elimination", steps, residual, error, free)
+
+
+def _add(missing: Float, level: Mapping[int, MergeNode], results: Mapping[int, Arrays]) -> None:
+    """Add what the nodes of a level leave for others to the right-hand side (S,)."""
+    for key, node in level.items():
+        missing[node.beyond] += results[key]["right"]

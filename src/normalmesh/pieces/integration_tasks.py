@@ -1,0 +1,190 @@
+"""Tasks of integration in pieces: mean normals and equations of the faces of a tile, its surface, its refinement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from normalmesh.array_types import Bool, Float, Int, Int32
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.facets.facets import FacetSystem
+from normalmesh.facets.plane_surface import PlaneSurface
+from normalmesh.integration._tidying import MIN_BAD
+from normalmesh.integration.mesh_solver import HOLD, SAMPLES
+from normalmesh.integration.refinement import refine
+from normalmesh.integration.solved_mesh import edges_to_detach
+from normalmesh.integration.splitting import split_worst
+from normalmesh.integration.tidying import judged, tidy
+from normalmesh.jumps.placement import placed_offsets
+from normalmesh.mesh.closed_mesh import ClosedMesh
+from normalmesh.mesh.cut_mesh import CutMesh
+from normalmesh.mesh.jumps import Placement
+from normalmesh.mesh.raster import covered_pixels
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.component_maps import window_camera
+from normalmesh.pieces.clean_map import CleanMap
+from normalmesh.pieces.map_windows import Arrays, Window, WindowedMap, filled_window, window_around
+from normalmesh.pieces.whole_mesh import Piece
+
+
+@dataclass(frozen=True, eq=False)
+class TileMesh:
+    """The faces of a tile, and those around them.
+
+    Attributes
+    ----------
+    vertices : (n, 2)
+        Positions in the image.
+    faces : (m, 3) int32
+        Faces of the tile first.
+    numbers : (m,) int64
+        The faces in the whole mesh.
+    tile : (m,) int32
+        The tile of each face.
+    on_boundary : (n,) bool
+        Vertices at the boundary of the whole mesh.
+    """
+
+    vertices: Float
+    faces: Int32
+    numbers: Int
+    tile: Int32
+    on_boundary: Bool
+
+    @property
+    def own(self) -> int:
+        """Number of faces that belong to the tile."""
+        return int(np.count_nonzero(self.tile == self.tile[0]))
+
+    def window(self, shape: tuple[int, int]) -> Window:
+        """Return the pixels around it in an image."""
+        return window_around(self.vertices, shape)
+
+    def screen(self, area: Window) -> ScreenMesh:
+        """Return the mesh relative to the corner of a window."""
+        return ScreenMesh(self.vertices - area.corner, self.faces)
+
+
+def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | None) -> Arrays:
+    """Average the normals over the faces of a tile, and assemble the equations of its edges.
+
+    Returns
+    -------
+    ``table`` of the means of all faces; ``pairs`` (E, 2) of faces of the whole mesh, ``weights`` and ``steps`` (E,) of
+    the edges whose higher tile this is; ``centroids`` (m, 2) of its own faces in the image; with a placement, ``held``
+    and ``values`` (m,), with which it holds its own faces.
+    """
+    area = part.window(clean.shape)
+    system = FacetSystem.of(FaceMeans.of(part.screen(area), filled_window(clean, area), SAMPLES, planes_only=True))
+    means, own = system.means, part.own
+    kept = np.flatnonzero(part.tile[system.pairs].max(axis=1) == part.tile[0])
+    kept = kept[(system.pairs[kept] < own).any(axis=1)]
+    found: Arrays = {
+        "table": means.table,
+        "pairs": part.numbers[system.pairs[kept]].astype(np.int32),
+        "weights": system.weights[kept],
+        "steps": system.steps[kept],
+        "centroids": means.centroids[:own] + area.corner,
+    }
+    if placement is not None:
+        values, areas = placed_offsets(placement, means, area.shape)
+        found |= {"held": (HOLD * areas * means.mobilities)[:own], "values": values[:own]}
+    return found
+
+
+def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any], offsets: Float) -> Arrays:
+    """Return the ``unknown`` (n,) of the vertices of a tile from the offsets (m,) of its faces."""
+    area = part.window(clean.shape)
+    camera = window_camera(clean.camera, area.left, area.top)
+    means = FaceMeans(part.screen(area), camera, np.array(equations["table"]))
+    return {"unknown": PlaneSurface(means).at_vertices(offsets)}
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What is done to all pieces of a mesh.
+
+    Attributes
+    ----------
+    turns
+        Numbers of the rounds of flips and moves.
+    tidies
+        Whether bad faces are removed afterwards.
+    """
+
+    turns: range = range(0)
+    tidies: bool = False
+
+
+def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, work: Refinement, added: int) -> Arrays:
+    """Flip edges and move free vertices of a piece, remove its bad faces, and split edges at new vertices.
+
+    ``noise`` (n,) is that around each vertex in degrees, ``added`` the number of new vertices. ``changes`` (R, 2) are
+    the numbers of flips and moves in each round.
+    """
+    area = window_around(piece.vertices, clean.shape)
+    normal_map = filled_window(clean, area)
+    mesh = ScreenMesh(piece.vertices - area.corner, piece.faces)
+    closed = ClosedMesh.from_screen(mesh, area.shape, ~piece.free)
+    unknown, component, changes = piece.unknown.copy(), piece.component, np.zeros((len(work.turns), 2), np.int64)
+    for number, turn in enumerate(work.turns):
+        flips, moves = refine(closed, unknown, normal_map, turn, noise)
+        changes[number] = flips.sum(), moves.sum()
+    origin, flipped = np.arange(len(unknown)), np.empty(0, np.int64)
+    if work.tidies:
+        tidied = tidy(closed, unknown, normal_map)
+        closed, unknown, origin = tidied.mesh, tidied.unknown, tidied.kept
+        component = component[origin]
+        changed = covered_pixels(mesh, area.shape) != covered_pixels(closed.to_screen(), area.shape)
+        row, column = np.nonzero(changed)
+        flipped = (row + area.top).astype(np.int64) * clean.shape[1] + column + area.left
+    if added:
+        unknown, component = split_worst(closed, unknown, normal_map, added, component)
+        origin = np.append(origin, np.full(len(unknown) - len(origin), -1))
+    return {
+        "vertices": closed.vertices + area.corner,
+        "faces": closed.faces[: closed.real_faces].copy(),
+        "unknown": unknown,
+        "component": component,
+        "origin": origin,
+        "changes": changes,
+        "seams": np.empty((0, 2), np.int32),
+        "flipped": flipped,
+    }
+
+
+def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement: Placement) -> Arrays:
+    """Return the edges (E, 2) of a tile along which to cut off its bad faces, by their vertices in the part.
+
+    Edges of which it is the higher tile are those of the tile; see :func:`.edges_to_detach`.
+    """
+    area = part.window(clean.shape)
+    normal_map, mesh = filled_window(clean, area), part.screen(area)
+    # The vertices at the sides of the part lack faces: their edges belong to other tiles.
+    cut = CutMesh.at_corners(mesh)
+    bad = judged(ClosedMesh.from_screen(cut.mesh, area.shape), unknown[cut.origin], normal_map).bad > MIN_BAD
+    system = FacetSystem.of(FaceMeans.of(mesh, normal_map, SAMPLES))
+    apart = edges_to_detach(system, bad, placement, area.shape, part.on_boundary)
+    own = part.tile[system.pairs].max(axis=1) == part.tile[0]
+    return {"edges": system.ends[apart & own]}
+
+
+def tile_coverage(clean: CleanMap, tile: Window, flipped: Int) -> Arrays:
+    """Return the ``components`` (K,) of the pixels of a tile among those flipped that are foreground, and ``spilled``.
+
+    ``flipped`` are numbers of pixels in the image.
+    """
+    row, column = np.divmod(flipped, clean.shape[1])
+    labels = clean.components.labels(clean.source, tile)[row - tile.top, column - tile.left]
+    return {"components": labels[labels > 0] - 1, "spilled": np.array(np.count_nonzero(labels == 0))}
+
+
+def components_at(clean: CleanMap, tile: Window, points: Float) -> Arrays:
+    """Return the ``components`` (K,) of the mask at points (K, 2) of a tile, −1 outside of it."""
+    column, row = np.floor(points).astype(np.int64).T
+    row, column = np.clip(row, tile.top, tile.bottom - 1), np.clip(column, tile.left, tile.right - 1)
+    labels = clean.components.labels(clean.source, tile)
+    return {"components": labels[row - tile.top, column - tile.left] - 1}

@@ -1,0 +1,71 @@
+"""Jumps of a map that is read window by window: the same as those of the whole map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from normalmesh.jumps.finding import MIN_COMPONENT, jumps_along, jumps_of_component, jumps_of_pixels
+from normalmesh.mesh.jumps import Jumps
+from normalmesh.normals.component_maps import ALIGNED
+from normalmesh.pieces.clean_map import CleanMap
+from normalmesh.pieces.map_windows import Arrays, Run, Window
+from normalmesh.pieces.mask_components import groups_of
+from normalmesh.pieces.tile_pixels import TilePixels
+
+
+def tiled_jumps(clean: CleanMap, discontinuities: bool | str, run: Run, side: int) -> Jumps:
+    """Find the jumps of a map in tiles of a side, a multiple of 128 px; none for ``discontinuities=False``.
+
+    Components that fit into a tile are looked at in memory, larger ones by tiles of their own rectangle.
+    """
+    if discontinuities is False:
+        return Jumps()
+    components, always = clean.components, discontinuities is True
+    heights, widths = (components.rectangles[:, 2:] - components.rectangles[:, :2]).T
+    chosen, large = components.areas >= MIN_COMPONENT, heights * widths > side * side
+    groups = groups_of(components, np.flatnonzero(chosen & ~large), side)
+    arguments = {key: (clean, *group, always) for key, group in groups.items()}
+    found: dict[int, Jumps] = {}
+    for key, result in run("jumps", jumps_in_window, arguments).items():
+        found |= {number: _unpacked(result, number) for number in groups[key][1]}
+    for number in np.flatnonzero(chosen & large).tolist():
+        found[number] = _jumps_of_large(clean, number, always, run, side)
+    return Jumps.joined(found[number] for number in sorted(found))
+
+
+def tiled_jumps_along(lines: ArrayLike | Sequence[ArrayLike], clean: CleanMap, run: Run, side: int) -> Jumps:
+    """Return the jumps along given lines, an edge image or polylines, in tiles of a side, a multiple of 128 px."""
+    rectangle, area = clean.components.rectangle, int(clean.components.areas.sum())
+    return jumps_along(lines, TilePixels(clean, None, rectangle, area, (0, 0), run, "jumps", side))
+
+
+def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: int) -> Jumps:
+    """Find the jumps of a component that does not fit into a tile."""
+    components = clean.components
+    rectangle = components.rectangle_of(number)
+    top, left = rectangle.top - rectangle.top % ALIGNED, rectangle.left - rectangle.left % ALIGNED
+    # As of a map of its own, which begins with the component unless it is the only one.
+    origin = (0, 0) if components.count == 1 else (top, left)
+    area = int(components.areas[number])
+    pixels = TilePixels(clean, number, rectangle, area, origin, run, f"jumps_{number}", side)
+    return jumps_of_pixels(pixels, always).shifted(origin[1], origin[0])
+
+
+def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool) -> Arrays:
+    """Find the jumps of some components of a window, as arrays with the numbers of components in their names."""
+    pixels = clean.window(window.rows, window.columns)
+    arrays: Arrays = {}
+    if pixels is not None:
+        for each in clean.components.maps(clean, window, pixels, numbers):
+            found = jumps_of_component(each, always).shifted(window.left, window.top)
+            arrays |= {f"{name}_{each.number}": array for name, array in found.arrays().items()}
+    return arrays
+
+
+def _unpacked(result: Mapping[str, NDArray[Any]], number: int) -> Jumps:
+    """Return the jumps of a component."""
+    return Jumps.from_arrays({name: result[f"{name}_{number}"] for name in Jumps().arrays()})

@@ -1,0 +1,317 @@
+"""TilePixels: what the search for jumps asks of pixels, answered tile by tile.
+
+Meshes of tiles are joined to the mesh of the whole, with its vertices and faces in the same order: by blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.array_types import Bool, Int
+from normalmesh.decimation._hierarchy import BINS
+from normalmesh.decimation.hierarchy import BLOCK, MIXED_LEVEL, PERIOD, Hierarchy, Region, level_of
+from normalmesh.decimation.near_cells import NearCells
+from normalmesh.facets._face_means import CENTRE_U, CENTRE_V, COLUMNS
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.jumps._snapping import Cells
+from normalmesh.jumps.jump_pixels import SAMPLES, Sides, marked_sides, pixels_along
+from normalmesh.jumps.snapping import cells_near
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.component_maps import window_camera
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.pieces.clean_map import CleanMap
+from normalmesh.pieces.map_windows import Arrays, Run, Window, tiles_of
+
+#: Side (px) of the cells of pixels near lines.
+CELL = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A tile, and what is needed to make its part of the meshes.
+
+    Attributes
+    ----------
+    number : int
+        The component that is looked at, or None for all.
+    tile, around : Window
+        The tile, and with it as much as decides on its corners. Both in pixels from the origin.
+    origin : (int, int)
+        Row and column, in the image, from which positions count.
+    ends : (bool, bool)
+        Whether the tile is the last one below, and on the right.
+    paths : list of (P, 2) int64
+        Paths of pixel corners beside which meshes are full.
+    """
+
+    number: int | None
+    tile: Window
+    around: Window
+    origin: tuple[int, int]
+    ends: tuple[bool, bool]
+    paths: list[Int]
+
+    def pixels(self, clean: CleanMap) -> NormalMap | None:
+        """Return the pixels around the tile."""
+        return _pixels_from(self.origin, self.around, clean.only(self.number))
+
+    def hierarchy(self, pixels: NormalMap, camera: Camera) -> Hierarchy:
+        """Return the hierarchy around the tile; the camera is that of the image."""
+        place = self.around.top, self.around.left
+        region = Region(0, 0, *self.around.shape, place, window_camera(camera, self.origin[1], self.origin[0]))
+        shifted = [path - np.array(place[::-1]) for path in self.paths]
+        full = pixels_along(shifted, pixels.shape) if shifted else None
+        return Hierarchy.of(pixels, full, region=region)
+
+    def own(self, hierarchy: Hierarchy) -> Hierarchy:
+        """Return the tile's part of the hierarchy around it."""
+        return hierarchy.part(*self.tile.place_in(self.around))
+
+
+@dataclass(frozen=True, eq=False)
+class TilePixels:
+    """Pixels of a denoised map, or of one component of it, that are read tile by tile.
+
+    Attributes
+    ----------
+    clean : CleanMap
+        All components.
+    number : int
+        The component that is looked at, or None for all.
+    rectangle : Window
+        The smallest window around the foreground, in the image. Tiles begin at its corner.
+    foreground : int
+        Number of pixels.
+    origin : (int, int)
+        Row and column, in the image, from which positions count; multiples of 8.
+    run : Run
+    stage : str
+        Beginning of the names of stages.
+    side : int
+        Side of tiles, a multiple of :data:`.PERIOD` px.
+    paths : list of (P, 2) int64
+        Paths of pixel corners beside which meshes are full.
+    """
+
+    clean: CleanMap
+    number: int | None
+    rectangle: Window
+    foreground: int
+    origin: tuple[int, int]
+    run: Run
+    stage: str
+    side: int
+    paths: tuple[Int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns from the origin on."""
+        rows, columns = self.clean.shape
+        return rows - self.origin[0], columns - self.origin[1]
+
+    def along(self, paths: list[Int]) -> TilePixels:
+        """Return the same pixels, with meshes that are full beside paths."""
+        return replace(self, paths=tuple(paths), stage=f"{self.stage}_along")
+
+    @cached_property
+    def _window(self) -> Window:
+        """The rectangle, in pixels from the origin."""
+        (top, left), each = self.origin, self.rectangle
+        return Window(each.top - top, each.left - left, each.bottom - top, each.right - left)
+
+    @cached_property
+    def _parts(self) -> dict[str, Part]:
+        """All tiles, row by row."""
+        parts = {}
+        for key, tile in tiles_of(self._window, self.side).items():
+            around = tile.grown(PERIOD, self._window)
+            ends = tile.bottom == self._window.bottom, tile.right == self._window.right
+            near = [path for path in self.paths if _meets(path, around)]
+            parts[key] = Part(self.number, tile, around, self.origin, ends, near)
+        return parts
+
+    @cached_property
+    def _histogram(self) -> Int:
+        arguments = {key: (self.clean, part) for key, part in self._parts.items()}
+        results = self.run(f"{self.stage}_levels", part_histogram, arguments)
+        counts: Int = np.sum([each["counts"] for each in results.values()], axis=0)
+        return counts
+
+    def level(self, vertices: int) -> float:
+        """Return the error (px⁴) that about so many pixel corners exceed."""
+        return level_of(self._histogram, vertices)
+
+    def means(self, level: float) -> FaceMeans:
+        """Return the mesh of all corners above a level, with its mean normals."""
+        arguments = {key: (self.clean, part, level) for key, part in self._parts.items()}
+        return self._joined(self.run(f"{self.stage}_first", part_mesh, arguments))
+
+    def mixed_means(self, near: NearCells, fine: float, coarse: float) -> FaceMeans:
+        """Return the mesh of all corners above ``fine`` in near cells, above ``coarse`` elsewhere."""
+        arguments = {
+            key: (self.clean, part, near.window(part.around.rows, part.around.columns), fine, coarse)
+            for key, part in self._parts.items()
+        }
+        return self._joined(self.run(f"{self.stage}_mixed", mixed_part_mesh, arguments))
+
+    def cells(self, lines: list[Int]) -> Cells:
+        """Return the pixels near polylines (K, 2) of pixel corners."""
+        cells = cells_near(lines, CELL)
+        table = np.full((self.shape[0] // CELL + 1, self.shape[1] // CELL + 1), -1, np.int32)
+        cells = cells[(cells < table.shape).all(axis=1)]
+        places = (cells * CELL // self.side) @ [table.shape[1], 1]
+        groups = {f"{place}": cells[places == place] for place in np.unique(places).tolist()}
+        arguments = {key: (self.clean, self.number, self.origin, own) for key, own in groups.items()}
+        found = self.run(f"{self.stage}_lines_{_digest(cells)}", cell_pixels, arguments)
+        normals, mask = (np.concatenate([found[key][name] for key in groups]) for name in ("normals", "mask"))
+        table[tuple(np.concatenate(list(groups.values())).T)] = np.arange(len(mask))
+        normals.flags.writeable = mask.flags.writeable = False
+        return Cells(self.shape, (CELL, CELL), table, normals, mask)
+
+    def sides(self, image: Bool) -> Sides:
+        """Return the sides between foreground pixels of which one is marked in an image (H, W)."""
+        arguments = {}
+        for key, tile in tiles_of(self._window, self.side).items():
+            around = tile.grown(1, self._window)
+            marked = image[around.rows, around.columns]
+            if marked.any():
+                arguments[key] = (self.clean, self.origin, tile, around, marked)
+        found = self.run(f"{self.stage}_sides_{_digest(image)}", part_sides, arguments).values()
+        ends = np.concatenate([np.empty((0, 2, 2), np.int64), *(each["ends"] for each in found)])
+        contrast = np.concatenate([np.empty(0), *(each["contrast"] for each in found)])
+        inner = np.concatenate([np.empty((0, 2), np.bool_), *(each["inner"] for each in found)])
+        upright = ends[:, 0, 0] == ends[:, 1, 0]
+        order = np.lexsort((ends[:, 0, 0], ends[:, 0, 1], upright))
+        return Sides(ends[order], contrast[order], inner[order])
+
+    def _joined(self, results: Mapping[str, Mapping[str, NDArray[Any]]]) -> FaceMeans:
+        """Return the mesh of all tiles, with its mean normals."""
+        parts = [results[key] for key in self._parts]
+        corners, copies = (np.concatenate([each[name] for each in parts]) for name in ("corners", "copies"))
+        across = self._window.shape[1] // BLOCK + 1
+        row, column = (corners - [self._window.top, self._window.left]).T
+        block = row // BLOCK * across + column // BLOCK
+        keys = ((block * BLOCK + row % BLOCK) * BLOCK + column % BLOCK) * 2 + copies
+        _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+        starts = np.cumsum([0, *(len(each["copies"]) for each in parts[:-1])])
+        faces = np.concatenate([each["faces"] + start for each, start in zip(parts, starts, strict=True)])
+        # A face lies in the block of its upper left end.
+        own = np.min(row[faces], axis=1) // BLOCK * across + np.min(column[faces], axis=1) // BLOCK
+        order = np.argsort(own, kind="stable")
+        mesh = ScreenMesh(corners[first, ::-1].astype(np.float64), number[faces[order]].astype(np.int32))
+        table = np.concatenate([each["table"] for each in parts])[order]
+        # Not moved from tiles: with the rounding of the whole.
+        a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+        table[:, [CENTRE_U, CENTRE_V]] = (a + b + c) / 3.0
+        return FaceMeans(mesh, window_camera(self.clean.camera, self.origin[1], self.origin[0]), table)
+
+
+def _meets(path: Int, window: Window) -> bool:
+    """Return whether a path (P, 2) may run through a window."""
+    (left, top), (right, bottom) = path.min(axis=0), path.max(axis=0)
+    return bool(left <= window.right and right >= window.left and top <= window.bottom and bottom >= window.top)
+
+
+def _digest(array: NDArray[Any]) -> str:
+    """Return a short name for the content of an array."""
+    from hashlib import sha256
+
+    return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:12]
+
+
+def _pixels_from(origin: tuple[int, int], window: Window, clean: CleanMap) -> NormalMap | None:
+    """Return the pixels of a window that is given from the origin on."""
+    rows, columns = (
+        slice(each.start + start, each.stop + start)
+        for each, start in zip((window.rows, window.columns), origin, strict=True)
+    )
+    return clean.window(rows, columns)
+
+
+def part_histogram(clean: CleanMap, part: Part) -> Arrays:
+    """Count the corners of a tile by their error: ``counts``, without those of the next tiles."""
+    pixels = part.pixels(clean)
+    if pixels is None:
+        return {"counts": np.zeros(BINS, np.int64)}
+    below, right = (None if last else -1 for last in part.ends)
+    return {"counts": part.own(part.hierarchy(pixels, clean.camera)).histogram(below, right)}
+
+
+def part_mesh(clean: CleanMap, part: Part, level: float) -> Arrays:
+    """Make the mesh of the corners of a tile above a level; see :func:`_packed`."""
+    pixels = part.pixels(clean)
+    if pixels is None:
+        return _nothing()
+    return _packed(part, part.own(part.hierarchy(pixels, clean.camera)).mesh(level), pixels)
+
+
+def mixed_part_mesh(clean: CleanMap, part: Part, near: NearCells, fine: float, coarse: float) -> Arrays:
+    """Make the mesh of the corners of a tile above ``fine`` in near cells, above ``coarse`` elsewhere."""
+    pixels = part.pixels(clean)
+    if pixels is None:
+        return _nothing()
+    mixed = part.hierarchy(pixels, clean.camera).mixed(near, fine, coarse)
+    return _packed(part, part.own(mixed).mesh(MIXED_LEVEL), pixels)
+
+
+def _packed(part: Part, mesh: ScreenMesh, pixels: NormalMap) -> Arrays:
+    """Return a mesh of a tile, in the window around it, as arrays.
+
+    ``corners`` (N, 2) are row and column of its vertices, from the origin; ``copies`` (N,) tell vertices at the same
+    corner apart; ``faces`` (M, 3); ``table`` is that of the mean normals.
+    """
+    corners = mesh.vertices[:, ::-1].astype(np.int64)
+    copies = np.zeros(len(corners), np.int64)
+    # Two vertices of a corner follow each other: first the one of what lies above it.
+    copies[1:] = (corners[1:] == corners[:-1]).all(axis=1)
+    table = FaceMeans.of(mesh, pixels, SAMPLES).table
+    corners += [part.around.top, part.around.left]
+    return {"corners": corners, "copies": copies, "faces": mesh.faces.astype(np.int64), "table": table}
+
+
+def _nothing() -> Arrays:
+    """Return the mesh of a tile without foreground."""
+    pairs = np.empty((0, 2), np.int64)
+    return {
+        "corners": pairs,
+        "copies": pairs[:, 0],
+        "faces": np.empty((0, 3), np.int64),
+        "table": np.empty((0, COLUMNS)),
+    }
+
+
+def cell_pixels(clean: CleanMap, number: int | None, origin: tuple[int, int], cells: Int) -> Arrays:
+    """Return the ``normals`` (K, CELL, CELL, 3) and the ``mask`` (K, CELL, CELL) of cells (K, 2) of a component."""
+    normals, mask = np.zeros((len(cells), CELL, CELL, 3), np.float32), np.zeros((len(cells), CELL, CELL), np.bool_)
+    whole = Window.whole(clean.shape)
+    windows = [Window(y, x, y + CELL, x + CELL).within(whole) for y, x in (cells * CELL + origin).tolist()]
+    known = [each for each in windows if each.pixels]
+    if known:
+        tops, lefts, bottoms, rights = np.array([[w.top, w.left, w.bottom, w.right] for w in known]).T
+        around = Window(int(tops.min()), int(lefts.min()), int(bottoms.max()), int(rights.max()))
+        pixels = clean.only(number).window(around.rows, around.columns)
+        for k, window in enumerate(windows):
+            if pixels is not None and window.pixels:
+                there, own = window.place_in(around), tuple(slice(0, length) for length in window.shape)
+                normals[k][own], mask[k][own] = pixels.normals[there], pixels.mask[there]
+    return {"normals": normals, "mask": mask}
+
+
+def part_sides(clean: CleanMap, origin: tuple[int, int], tile: Window, around: Window, marked: Bool) -> Arrays:
+    """Return the sides whose first pixel lies in a tile; ``marked`` are the pixels around it. See :class:`.Sides`."""
+    pixels = _pixels_from(origin, around, clean)
+    if pixels is None:
+        return {"ends": np.empty((0, 2, 2), np.int64), "contrast": np.empty(0), "inner": np.empty((0, 2), np.bool_)}
+    found = marked_sides(marked, pixels)
+    ends = found.ends + np.array([around.left, around.top])
+    upright = ends[:, 0, 0] == ends[:, 1, 0]
+    row, column = ends[:, 0, 1] - ~upright, ends[:, 0, 0] - upright
+    own = (row >= tile.top) & (row < tile.bottom) & (column >= tile.left) & (column < tile.right)
+    return {"ends": ends[own], "contrast": found.contrast[own], "inner": found.inner[own]}

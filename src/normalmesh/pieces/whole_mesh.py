@@ -1,0 +1,307 @@
+"""WholeMesh: the mesh of the whole image in the coordinator, from which pieces are taken and into which they return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
+from normalmesh.mesh.components import components
+from normalmesh.mesh.cut_mesh import CutMesh, edge_ends
+from normalmesh.mesh.screen_mesh import ScreenMesh
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """All faces at some free vertices: a part of a mesh that can be changed while all other vertices stay.
+
+    Attributes
+    ----------
+    numbers : (n,) int64
+        The vertices in the whole mesh. One at which faces of the piece touch only at a corner occurs several times.
+    vertices : (n, 2)
+        Their positions in the image.
+    faces : (m, 3) int32
+        The faces, of vertices of the piece.
+    free : (n,) bool
+        The vertices that may change. All faces at them belong to the piece.
+    seams : (s, 2) int32
+        Edges of the piece along which depth jumps.
+    unknown : (n,)
+        Unknown of the camera at the vertices; empty if it is not known.
+    component : (n,) int32
+        Component of each vertex before the mesh was cut; empty if it was not.
+    """
+
+    numbers: Int
+    vertices: Float
+    faces: Int32
+    free: Bool
+    seams: Int32
+    unknown: Float
+    component: Int32
+
+
+@dataclass(eq=False)
+class WholeMesh:
+    """A mesh, most of which waits to be changed.
+
+    Attributes
+    ----------
+    vertices : (N, 2)
+    faces : (M, 3) int32
+    waiting : (N,) bool
+        Vertices that have not been free yet.
+    seams : (S, 2) int32
+        Edges along which depth jumps.
+    flipped : (K,) int64
+        Pixels that the mesh covers although they are background, or does not cover although they are foreground, as
+        numbers in the image, ascending.
+    unknown : (N,)
+        Unknown of the camera at the vertices; empty if it is not known.
+    component : (N,) int32
+        Component of each vertex before the mesh was cut; empty if it was not.
+    fixed : (N,) bool
+        Vertices that are never free; empty while all may be.
+    rounds : (R, 2) int64
+        Numbers of flips and moves in the rounds of refinement so far.
+    error : () float64
+        Estimated error of the unknown, in px.
+    done : (4,) float64
+        Collapses, flips and moves of the decimation so far, and the largest cost (px⁴) of a collapse.
+    dropped_lines : () int64
+        Lines of jumps that were left out, because they would have needed too many vertices.
+    levels : (C,) float64
+        What has to be added to the unknown of each component that a prior fixes; empty without a prior.
+    bent : () float64
+        Largest share of a component that points of large weight bend against the normals.
+    """
+
+    vertices: Float
+    faces: Int32
+    waiting: Bool
+    seams: Int32
+    flipped: Int
+    unknown: Float = field(default_factory=lambda: np.empty(0))
+    component: Int32 = field(default_factory=lambda: np.empty(0, np.int32))
+    fixed: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
+    rounds: Int = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    error: Float = field(default_factory=lambda: np.array(0.0))
+    done: Float = field(default_factory=lambda: np.zeros(4))
+    dropped_lines: Int = field(default_factory=lambda: np.array(0))
+    levels: Float = field(default_factory=lambda: np.empty(0))
+    bent: Float = field(default_factory=lambda: np.array(0.0))
+
+    @classmethod
+    def joined(cls, tiles: list[Arrays]) -> WholeMesh:
+        """Join tiles, which begin and end at common seams: there the ends of common edges become one vertex.
+
+        Vertices at one place that no common edge connects stay apart: foreground pixels that touch at a corner.
+        """
+        first = np.cumsum([0, *(len(tile["vertices"]) for tile in tiles)])
+        vertices = np.concatenate([tile["vertices"] for tile in tiles])
+        faces = np.concatenate([tile["faces"] + start for tile, start in zip(tiles, first[:-1], strict=True)])
+        outer = [
+            _boundary(tile["vertices"], tile["faces"]) + start for tile, start in zip(tiles, first[:-1], strict=True)
+        ]
+        pairs = _same_places(vertices, np.concatenate(outer))
+        group = components(pairs, len(vertices)).astype(np.int64)
+        place = np.unique(group, return_index=True)[1]
+        waiting = np.concatenate([tile["waiting"] for tile in tiles])[place]
+        seams = np.concatenate([tile["seams"] + start for tile, start in zip(tiles, first[:-1], strict=True)])
+        flipped = np.sort(np.concatenate([tile["flipped"] for tile in tiles]))
+        seams = np.unique(np.sort(group[seams], axis=1), axis=0)
+        return cls(vertices[place], group[faces].astype(np.int32), waiting, seams.astype(np.int32), flipped)
+
+    def cut(self) -> WholeMesh:
+        """Return the mesh cut along its seams, whose vertices are fixed from now on."""
+        cut = CutMesh.along(self.screen(), self.seams)
+        fixed = np.zeros(len(self.vertices), np.bool_)
+        fixed[self.seams] = True
+        none = np.empty((0, 2), np.int32)
+        return WholeMesh(
+            cut.mesh.vertices,
+            cut.mesh.faces,
+            np.zeros(len(cut.origin), np.bool_),
+            none,
+            self.flipped,
+            component=cut.component,
+            fixed=fixed[cut.origin],
+            done=self.done,
+            dropped_lines=self.dropped_lines,
+        )
+
+    def cut_again(self, edges: Integer) -> None:
+        """Cut the mesh along more edges (E, 2), whose vertices are fixed from now on, in place."""
+        if len(edges) == 0:
+            return
+        cut = CutMesh.along(self.screen(), edges)
+        self.fixed[edges] = True
+        self.vertices, self.faces = cut.mesh.vertices, cut.mesh.faces
+        for name in ("waiting", "unknown", "component", "fixed"):
+            setattr(self, name, getattr(self, name)[cut.origin])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the mesh as arrays, for :meth:`from_arrays`."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> WholeMesh:
+        """Return the mesh of :meth:`arrays`."""
+        return cls(**arrays)
+
+    def screen(self) -> ScreenMesh:
+        """Return the mesh on the screen."""
+        return ScreenMesh(self.vertices, self.faces)
+
+    def neighbours(self, chosen: Bool) -> Bool:
+        """Return the vertices (N,) that have a face in common with the chosen ones, and these."""
+        near = chosen.copy()
+        near[self.faces[chosen[self.faces].any(axis=1)]] = True
+        return near
+
+    def pieces(self, zone: Int32) -> Iterator[tuple[int, Piece]]:
+        """Yield the pieces in which vertices are free, by the zone (N,) of each vertex, −1 for none, ascending.
+
+        Vertices with a face in two zones are not free in either: ``zone`` becomes −1 there.
+        """
+        high = self._highest(zone)
+        # Without a zone is the same as the largest number of all.
+        unlike = high > ~self._highest(np.where(zone < 0, np.iinfo(zone.dtype).min, ~zone))
+        if unlike.any():
+            zone[self.faces[unlike]] = -1
+            high = self._highest(zone)
+        chosen = np.flatnonzero(high >= 0)
+        if len(chosen) == 0:
+            return
+        order = chosen[np.argsort(high[chosen], kind="stable")]
+        names, starts = np.unique(high[order], return_index=True)
+        on_seams = self._seam_faces()
+        for name, faces in zip(names, np.split(order, starts[1:]), strict=True):
+            yield int(name), self._piece(faces, zone == name, bool(on_seams[faces].any()))
+
+    def _highest(self, values: Integer) -> Integer:
+        """Return the largest of the values (N,) at the vertices of each face (M,)."""
+        first, second, third = (values[self.faces[:, k]] for k in range(3))
+        return np.asarray(np.maximum(np.maximum(first, second), third))
+
+    def _piece(self, chosen: Int, free: Bool, has_seams: bool) -> Piece:
+        """Return the piece of the chosen faces."""
+        numbers, local = np.unique(self.faces[chosen].astype(np.int64), return_inverse=True)
+        faces = local.reshape(-1, 3).astype(np.int32)
+        seams = _edges_among(self.seams, numbers, faces) if has_seams else np.empty((0, 2), np.int32)
+        cut = CutMesh.at_corners(ScreenMesh(self.vertices[numbers], faces))
+        numbers = numbers[cut.origin]
+        unknown = self.unknown[numbers] if len(self.unknown) else self.unknown
+        component = self.component[numbers] if len(self.component) else self.component
+        return Piece(numbers, self.vertices[numbers], cut.mesh.faces, free[numbers], seams, unknown, component)
+
+    def _seam_faces(self) -> Bool:
+        """Return the faces (M,) with a vertex on a seam."""
+        on_seam = np.zeros(len(self.vertices), np.bool_)
+        on_seam[self.seams] = True
+        return np.asarray(on_seam[self.faces].any(axis=1))
+
+    def replace(self, changed: list[tuple[Piece, Arrays]]) -> None:
+        """Put pieces back that were changed; their free vertices no longer wait.
+
+        Each has ``vertices``, ``faces``, ``seams``, ``flipped``, ``unknown`` and ``component`` if they are known, and
+        ``origin`` (n,): the vertex of the piece that each vertex was, −1 for new ones. Vertices that were not free stay
+        where they are.
+        """
+        if not changed:
+            return
+        gone = np.zeros(len(self.vertices), np.bool_)
+        for piece, _ in changed:
+            gone[piece.numbers[piece.free]] = True
+        kept_faces = self.faces[~gone[self.faces].any(axis=1)]
+        lost = _edge_keys(np.concatenate([piece.numbers[piece.seams] for piece, _ in changed]), len(gone))
+        kept_seams = self.seams[~np.isin(_edge_keys(self.seams, len(gone)), lost)]
+        vertices, unknown, faces, seams = [self.vertices], [self.unknown], [kept_faces], [kept_seams]
+        component = [self.component]
+        count = len(self.vertices)
+        for piece, result in changed:
+            origin = result["origin"]
+            stays = (origin >= 0) & ~piece.free[origin]
+            number = np.empty(len(origin), np.int64)
+            number[stays] = piece.numbers[origin[stays]]
+            fresh = np.flatnonzero(~stays)
+            number[fresh] = count + np.arange(len(fresh))
+            count += len(fresh)
+            vertices.append(result["vertices"][fresh])
+            if len(self.unknown):
+                unknown.append(result["unknown"][fresh])
+                component.append(result["component"][fresh])
+            faces.append(number[result["faces"]].astype(np.int32))
+            seams.append(number[result["seams"]].astype(np.int32))
+        flipped = np.concatenate([result["flipped"] for _, result in changed])
+        # A pixel that was flipped back occurs twice.
+        flipped, times = np.unique(np.concatenate([self.flipped, flipped]), return_counts=True)
+        self.flipped = flipped[times == 1]
+        self.vertices, self.unknown = np.concatenate(vertices), np.concatenate(unknown)
+        self.component = np.concatenate(component)
+        self.fixed = (
+            np.append(self.fixed, np.zeros(count - len(self.waiting), np.bool_)) if len(self.fixed) else self.fixed
+        )
+        self.waiting = np.append(self.waiting, np.zeros(count - len(self.waiting), np.bool_))
+        self.faces, self.seams = np.concatenate(faces), np.concatenate(seams)
+        self._compact()
+
+    def _compact(self) -> None:
+        """Drop vertices without faces."""
+        used = np.zeros(len(self.vertices), np.bool_)
+        used[self.faces] = True
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        self.vertices, self.waiting = self.vertices[used], self.waiting[used]
+        for name in ("unknown", "component", "fixed"):
+            if len(getattr(self, name)):
+                setattr(self, name, getattr(self, name)[used])
+        self.faces, self.seams = number[self.faces], number[self.seams]
+
+
+def shares(pieces: Mapping[int, Piece], count: int) -> dict[int, int]:
+    """Divide a number of vertices among pieces, in proportion to their free ones; none if it is negative."""
+    sizes = np.array([np.count_nonzero(piece.free) for piece in pieces.values()])
+    ends = np.round(np.cumsum(sizes) / max(sizes.sum(), 1) * max(count, 0)).astype(np.int64)
+    return dict(zip(pieces, np.diff(ends, prepend=0).tolist(), strict=True))
+
+
+def _boundary(vertices: Float, faces: Int32) -> Int32:
+    """Return the vertices (B, 2) of the boundary edges of a mesh."""
+    mesh = ScreenMesh(vertices, faces)
+    return edge_ends(mesh, np.flatnonzero(mesh.find_opposite() < 0))
+
+
+def _same_places(vertices: Float, edges: Integer) -> Int:
+    """Return the pairs of vertices (P, 2) at the ends of edges (E, 2) that occur twice, in opposite directions."""
+    places, number = np.unique(vertices[edges].reshape(-1, 2), axis=0, return_inverse=True)
+    start, end = number.reshape(-1, 2).T.astype(np.int64)
+    forwards, backwards = start * len(places) + end, end * len(places) + start
+    order = np.argsort(backwards, kind="stable")
+    found = np.searchsorted(backwards[order], forwards)
+    found = order[np.minimum(found, len(order) - 1)]
+    twice = np.flatnonzero(backwards[found] == forwards)
+    one, other = edges[twice], edges[found[twice]][:, ::-1]
+    return np.stack([one.ravel(), other.ravel()], axis=1)
+
+
+def _edge_keys(edges: Integer, count: int) -> Int:
+    """Return a number (E,) for each of the edges (E, 2) between ``count`` vertices, whatever their direction."""
+    keys: Int = np.sort(edges.astype(np.int64), axis=1) @ np.array([count, 1])
+    return keys
+
+
+def _edges_among(edges: Int32, numbers: Int, faces: Int32) -> Int32:
+    """Return those of the edges (E, 2) that faces (m, 3) have, with the vertices as ``numbers`` (n,) numbers them."""
+    place = np.searchsorted(numbers, edges)
+    there = np.asarray((place < len(numbers)).all(axis=1))
+    there[there] = (numbers[place[there]] == edges[there]).all(axis=1)
+    local = place[there].astype(np.int32)
+    sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    return local[np.isin(_edge_keys(local, len(numbers)), _edge_keys(sides, len(numbers)))]
