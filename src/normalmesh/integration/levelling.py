@@ -12,6 +12,7 @@ from normalmesh.array_types import Bool, Float, Float32, Integer
 from normalmesh.errors import NormalMeshError, ShortfallWarning, shape_text
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
+from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.jumps import Jumps, Placement
 from normalmesh.mesh.raster import pixel_faces
@@ -121,6 +122,16 @@ def _periods(mesh: RepeatingMesh, corners: Integer) -> Float:
     here, there = (mesh.vertices[edge_ends(mesh, each)].mean(axis=1) for each in (corners, mesh.opposite[corners]))
     periods: Float = here - there
     return periods
+
+
+def check_repeating(options: IntegrationOptions) -> None:
+    """Raise an error for options that a surface that repeats cannot have."""
+    if options.formulation != "facets":
+        raise NormalMeshError('tileable needs formulation="facets", and not preset="paper"')
+    if options.prior is not None:
+        raise NormalMeshError(
+            "tileable surfaces take no prior: depths at some places are those of all copies; leave it out"
+        )
 
 
 def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int = 4) -> None:

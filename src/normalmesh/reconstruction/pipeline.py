@@ -19,8 +19,8 @@ from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
-from normalmesh.integration.levelling import check_repeating_map
-from normalmesh.integration.mesh_integration import check_repeating, integrate_with
+from normalmesh.integration.levelling import check_repeating, check_repeating_map
+from normalmesh.integration.mesh_integration import integrate_with
 from normalmesh.integration.prior import check_prior
 from normalmesh.jumps.finding import jumps_along, jumps_of
 from normalmesh.jumps.jump_pixels import PixelsInMemory
