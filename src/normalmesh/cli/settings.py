@@ -127,7 +127,7 @@ class Settings:
         """Return what a reconstruction in tiles takes."""
         from normalmesh.decimation.stopping import StoppingRule
         from normalmesh.pieces.tiled_estimate import TiledEstimate
-        from normalmesh.reconstruction.tiled_reconstruction import checked_tile
+        from normalmesh.reconstruction.tiling import checked_tile
 
         assert self.tiling is not None
         side = checked_tile(self.tiling.side, "--tile-size")

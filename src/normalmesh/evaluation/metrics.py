@@ -282,6 +282,11 @@ def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
 
     It is the MAE of :func:`evaluate`, except that foreground pixels that no face covers count as 90°.
     """
+    return mean_of_angles(*sum_of_angles(surface, normal_map), normal_map.foreground)
+
+
+def sum_of_angles(surface: Surface, normal_map: NormalMap) -> tuple[float, int]:
+    """Return the sum of the angles in rad at pixels of the foreground that a surface covers, and their number."""
     normals = surface.normal_map()
     total, covered_pixels = 0.0, 0
     for rows in row_blocks(normal_map.shape):
@@ -290,8 +295,12 @@ def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
         chords = np.linalg.norm(normals[rows][covered] - normal_map.normals[rows][covered], axis=-1)
         total += float(np.arcsin(np.minimum(0.5 * chords, 1)).sum(dtype=np.float64))
         covered_pixels += len(chords)
-    uncovered = normal_map.foreground - covered_pixels
-    return (math.degrees(2 * total) + 90.0 * uncovered) / normal_map.foreground
+    return 2 * total, covered_pixels
+
+
+def mean_of_angles(total: float, covered: float, foreground: int) -> float:
+    """Return the mean angle in degrees from a sum in rad over covered pixels; other foreground counts as 90°."""
+    return (math.degrees(total) + 90.0 * (foreground - covered)) / foreground
 
 
 def angles_between(first: Floating, second: Floating) -> Float:

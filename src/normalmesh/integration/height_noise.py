@@ -14,18 +14,21 @@ from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.noise import MapNoise, shared_pixels
 
 
-def component_noises(noise: MapNoise, mesh: ScreenMesh, labels_at: Callable[[Float], Integer]) -> Float:
+def component_noises(
+    noise: MapNoise, mesh: ScreenMesh, component: Integer, labels_at: Callable[[Float], Integer]
+) -> Float:
     """Return degrees and correlation (C, 2) of the noise of each component of a mesh, from most of the pixels below.
 
-    ``labels_at`` returns the component of the mask, from 1 on, at points (K, 2), 0 outside.
+    ``component`` (N,) is that of each vertex before the mesh was cut. ``labels_at`` returns the component of the mask,
+    from 1 on, at points (K, 2), 0 outside.
     """
     known = np.array([(each.degrees, each.correlation) for each in noise.components])
-    found = np.tile([noise.usual.degrees, noise.usual.correlation], (int(mesh.components.max()) + 1, 1))
+    found = np.tile([noise.usual.degrees, noise.usual.correlation], (int(component.max()) + 1, 1))
     if len(known) == 1:
         return found
     label = labels_at(mesh.vertices[mesh.faces].mean(axis=1)).astype(np.int64)
     base = len(known) + 1
-    pair, number = np.unique(mesh.components[mesh.faces[:, 0]] * base + label, return_inverse=True)
+    pair, number = np.unique(component[mesh.faces[:, 0]] * base + label, return_inverse=True)
     by_area = pair[np.argsort(np.bincount(number, mesh.areas), kind="stable")]
     component, label = np.divmod(by_area[by_area % base > 0], base)
     # If several values are assigned to one place, the last one is kept.

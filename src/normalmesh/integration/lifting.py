@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, SupportsFloat
 
 from normalmesh.array_types import Float, Int32, Integer
 from normalmesh.errors import NormalMeshError, NormalMeshWarning
@@ -25,7 +26,7 @@ VISIBLE_ERROR = 0.01
 MAX_BENT = 0.01
 
 
-class SolvedPieces(Protocol):
+class LiftedMesh(Protocol):
     """A mesh, in one piece or in many, with the unknown at its vertices: what a surface is made of.
 
     Attributes
@@ -38,9 +39,14 @@ class SolvedPieces(Protocol):
         Numbers of flips and moves in the rounds of refinement.
     """
 
-    unknown: Float
-    component: Int32
-    rounds: list[tuple[int, int]]
+    @property
+    def unknown(self) -> Float: ...
+
+    @property
+    def component(self) -> Int32: ...
+
+    @property
+    def rounds(self) -> Sequence[tuple[int, int]]: ...
 
     @property
     def image(self) -> tuple[Camera, tuple[int, int]]:
@@ -89,15 +95,20 @@ class SolvedPieces(Protocol):
 class SolverReport(Protocol):
     """How well the equations were solved; see :class:`.MeshSolver`."""
 
-    method: str
-    error: float
-    bent: float
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def error(self) -> SupportsFloat: ...
+
+    @property
+    def bent(self) -> SupportsFloat: ...
 
 
-def lift(solved: SolvedPieces, options: IntegrationOptions, noise: MapNoise) -> Surface:
+def lift(solved: LiftedMesh, options: IntegrationOptions, noise: MapNoise) -> Surface:
     """Return the surface of a mesh that is solved and refined, at its documented level."""
     solver, final, (camera, shape) = solved.solver, solved.screen(), solved.image
-    warn_of_doubts(solver.error, solver.bent)
+    warn_of_doubts(float(solver.error), float(solver.bent))
     fixed = solved.fixed_faces(final)
     unknown = solved.unknown - _gauge(solved, final, fixed, options.distance)[solved.component]
     check_range(unknown, camera)
@@ -112,7 +123,7 @@ def lift(solved: SolvedPieces, options: IntegrationOptions, noise: MapNoise) -> 
         shape,
         options.units,
         integration=Integration(
-            noise.usual.degrees, solver.method, solver.error, tuple(solved.rounds), *solved.seconds(), heights
+            noise.usual.degrees, solver.method, float(solver.error), tuple(solved.rounds), *solved.seconds(), heights
         ),
         decimation=solved.decimation(),
         discontinuities=found,
@@ -121,7 +132,7 @@ def lift(solved: SolvedPieces, options: IntegrationOptions, noise: MapNoise) -> 
     )
 
 
-def _gauge(solved: SolvedPieces, mesh: ScreenMesh, fixed: Integer | None, distance: float) -> Float:
+def _gauge(solved: LiftedMesh, mesh: ScreenMesh, fixed: Integer | None, distance: float) -> Float:
     """Return the shift (C,) of the unknown of each component that gives it its documented mean.
 
     A component that a prior fixes gets its level back.

@@ -19,7 +19,6 @@ from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
-from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
@@ -105,33 +104,21 @@ def integrate(
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
     with progress_shown(progress) as on_progress:
-        return integrate_with(mesh, normal_map, options, on_progress, jumps if options.cuts else None)
-
-
-def integrate_with(
-    mesh: ScreenMesh,
-    normal_map: NormalMap,
-    options: IntegrationOptions,
-    on_progress: OnProgress | None = None,
-    jumps: Jumps | None = None,
-    clean: NormalMap | None = None,
-) -> Surface:
-    """Integrate as :func:`integrate` does, with options that have been checked.
-
-    ``jumps``, and the map without its noise, ``clean``, are given if they are known.
-    """
-    resolves = -(-options.refine // ROUNDS_PER_SOLVE)
-    work = NOISE_WORK + JUMPS_WORK + SOLVE_WORK + options.refine * REFINE_WORK + resolves * SOLVE_WORK
-    monitor = Monitor(on_progress, work, STAGES)
-    monitor.vertices = len(mesh.vertices)
-    with monitor.stage("noise", NOISE_WORK):
-        noise = noise_of(normal_map, options.noise)
-        if clean is None:
-            clean = without_noise(normal_map, noise, wrapped=wrapped(getattr(mesh, "repeats", None)))
-    solved = solve(mesh, normal_map, clean, noise, options, jumps, monitor)
-    refine_in_rounds(solved, options.refine)
-    surface = lift(solved, options, noise)
-    monitor.finish(len(surface.vertices))
-    count, method = len(surface.vertices), solved.solver.method
-    logger.info("depths of %d vertices by %s: %.2f s", count, method, monitor.elapsed)
+        monitor = integration_monitor(on_progress, options.refine, len(mesh.vertices))
+        with monitor.stage("noise", NOISE_WORK):
+            known = noise_of(normal_map, options.noise)
+            clean = without_noise(normal_map, known, wrapped=wrapped(getattr(mesh, "repeats", None)))
+        solved = solve(mesh, normal_map, clean, known, options, jumps if options.cuts else None, monitor)
+        refine_in_rounds(solved, options.refine)
+        surface = lift(solved, options, known)
+        monitor.finish(len(surface.vertices))
     return surface
+
+
+def integration_monitor(on_progress: OnProgress | None, rounds: int, vertices: int) -> Monitor:
+    """Return the monitor of an integration with some rounds of refinement."""
+    resolves = -(-rounds // ROUNDS_PER_SOLVE)
+    work = NOISE_WORK + JUMPS_WORK + SOLVE_WORK + rounds * REFINE_WORK + resolves * SOLVE_WORK
+    monitor = Monitor(on_progress, work, STAGES)
+    monitor.vertices = vertices
+    return monitor

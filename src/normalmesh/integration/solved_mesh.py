@@ -137,7 +137,7 @@ class SolvedMesh(MeshPiece):
     asked : (C,) int64
         Number of vertices that each component has after cutting, and should have in the end.
     moving, rounds
-        See :class:`.RefinedMesh` and :class:`.SolvedPieces`.
+        See :class:`.RefinedMesh` and :class:`.LiftedMesh`.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ def solve(
     _require_memory(cut.mesh)
     solver = MeshSolver(clean, _vertex_system(options), jumps.placement, prior, repeats)
     with monitor.stage("solve", SOLVE_WORK):
-        noises = component_noises(noise, whole, partial(_labels_at, normal_map))
+        noises = component_noises(noise, whole, whole.components, partial(_labels_at, normal_map))
         return IntegratedMesh(mesh, cut, solver, noises, monitor, normal_map, jumps, noise.rounding)
 
 
