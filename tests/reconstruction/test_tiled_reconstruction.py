@@ -69,7 +69,7 @@ def test_work_is_kept_after_an_error_and_used_by_the_same_call(normal_map, surfa
     assert any(str(work) in note for note in error.value.__notes__)
     with pytest.raises(nm.NormalMeshError, match=r"tiles was 256, now 384; give|tiles was 256, now 384\)"):
         nm.reconstruct_tiled(normal_map, workers=0, work=work, **{**OPTIONS, "tiles": 384})
-    with pytest.raises(nm.NormalMeshError, match=r"rule\.compression was 0\.98, now None"):
+    with pytest.raises(nm.NormalMeshError, match=r"rules\.0\.compression was 0\.98, now None"):
         nm.reconstruct_tiled(normal_map, workers=0, work=work, vertices=99, tiles=TILE)
     with pytest.raises(nm.NormalMeshError, match=r"integration\.refine was 4, now 1"):
         nm.reconstruct_tiled(normal_map, workers=0, work=work, refine=1, **OPTIONS)
@@ -89,9 +89,9 @@ def test_work_is_kept_after_an_error_and_used_by_the_same_call(normal_map, surfa
         ({"tiles": 300}, "tiles must be a multiple of 128, such as 4096, not 300"),
         ({"workers": -1}, "workers must be a whole number from 0"),
         ({"workers": 1, "client": "tcp://127.0.0.1:1"}, "only one of workers and client"),
-        ({"decimation": {"start": "pixels"}}, "start='pixels' is not possible in tiles"),
-        ({"decimation": {"locked": np.zeros((0, 2))}}, "locked=.* is not possible in tiles"),
-        ({"formulation": "vertices"}, "formulation='vertices' is not possible in tiles"),
+        ({"decimation": {"start": "pixels"}}, "start='pixels' is not possible in several tiles"),
+        ({"decimation": {"locked": np.zeros((0, 2))}}, "locked=.* is not possible in several tiles"),
+        ({"formulation": "vertices"}, "formulation='vertices' is not possible in several tiles"),
         ({"jumps": [[[0, 0], [9, 9]]], "discontinuities": False}, "jumps need"),
         ({"work": "missing/work"}, "there is no folder missing"),
         ({"memory_limit": 1e6}, "the tiled reconstruction needs about"),

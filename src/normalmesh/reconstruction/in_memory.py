@@ -96,17 +96,16 @@ class InMemory:
             logger.info("noise of %.2f°", self.noise.usual.degrees)
             known = replace(self.estimate, smooths=self.noise.largest.degrees >= NEGLIGIBLE)
             require_memory(known.memory, "the reconstruction", REMEDY)
-            hold_memory(known.lasting_bytes)
+            hold_memory(replace(known, kept_vertices=0).lasting_bytes)
             self.clean = without_noise(self.normal_map, self.noise, wrapped=wrapped(self.repeats))
         return self.noise
 
     def find_jumps(self, given: GivenJumps) -> Jumps:
-        """Find the jumps, and count the memory that they keep in use."""
+        """Find the jumps."""
         if self.jumps is None:
             self.monitor.begin("jumps")
             self.jumps = self.kept("jumps", partial(self._jumps, given))
             self.monitor.advance(self.estimate.jump_seconds)
-            hold_memory(self.estimate.kept_jump_bytes if self.jumps.lines else 0)
         return self.jumps
 
     def _jumps(self, given: GivenJumps) -> Jumps:
@@ -125,9 +124,10 @@ class InMemory:
         return found
 
     def decimate(self, rules: Sequence[StoppingRule]) -> Iterator[DecimatedMesh]:
-        """Yield the mesh of each rule, after all of them have been made."""
+        """Yield the mesh of each rule, after all have been made; the search for jumps has left memory in use."""
         assert self.clean is not None
         assert self.jumps is not None
+        hold_memory(self.estimate.kept_jump_bytes if self.jumps.lines else 0)
         part = self.monitor.part(self.estimate.decimation_seconds)
         hierarchy, self.hierarchy = self.hierarchy, None
         decimated = partial(decimate_levels, self.clean, rules, self.options.decimation, part, self.jumps.lines)

@@ -24,7 +24,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, checked_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import TileMesh, components_at, tile_angles
+from normalmesh.pieces.integration_tasks import TileMesh, components_at
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.mesh_in_pieces import MeshInPieces, Report
@@ -40,7 +40,6 @@ from normalmesh.pieces.tiled_prior import TiledPrior
 from normalmesh.pieces.whole_mesh import WholeMesh
 from normalmesh.reconstruction.driver import GivenJumps
 from normalmesh.reconstruction.presets import Preset
-from normalmesh.reconstruction.tiling import check_options
 from normalmesh.runtime.monitor import Monitor, OnProgress
 
 
@@ -80,7 +79,6 @@ class InTiles:
     @classmethod
     def of(cls, normal_map: NormalMap | MapOnDisk, options: Preset, runner: StageRunner, side: int) -> InTiles:
         """Return the stages for a map: one in memory is copied to the work folder for other processes."""
-        check_options(options)
         engine = runner.engine
         if isinstance(normal_map, NormalMap) and not engine.is_here:
             normal_map = MapOnDisk.of(normal_map, engine.folder.path / "map")

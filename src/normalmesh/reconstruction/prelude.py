@@ -20,7 +20,7 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.driver import GivenJumps, Stages
 from normalmesh.reconstruction.estimates import Estimate
 from normalmesh.reconstruction.in_memory import InMemory, Kept, make_anew
-from normalmesh.reconstruction.presets import Preset, checked_options, checked_repeats
+from normalmesh.reconstruction.presets import Preset, check_in_tiles, checked_options, checked_repeats
 from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
@@ -72,6 +72,8 @@ class Request:
         opened = _opened(normal_map, tiling is not None)
         integration = {"units": getattr(opened, "units", "px"), **integration}
         options = checked_options(opened, preset, decimation, integration, tileable)
+        if tiling is not None and not tiling.holds(opened.shape):
+            check_in_tiles(options)
         if jumps is not None and not options.integration.cuts:
             raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
         return cls(opened, options, jumps, tiling)

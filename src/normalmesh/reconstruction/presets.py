@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from normalmesh.arguments import checked_choice, replaced_options
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
 from normalmesh.integration.levelling import check_repeating, check_repeating_map
@@ -63,3 +64,18 @@ def checked_repeats(normal_map: NormalMap, options: Preset, stacklevel: int) -> 
     if repeats is not None:
         check_repeating_map(normal_map, repeats, stacklevel)
     return repeats
+
+
+def check_in_tiles(options: Preset) -> None:
+    """Raise an error for options that are not possible in several tiles."""
+    whole = {
+        "start": (options.decimation.start, "adaptive"),
+        "locked": (options.decimation.locked, None),
+        "tileable": (options.decimation.tileable, False),
+        "formulation": (options.integration.formulation, "facets"),
+    }
+    for name, (value, needed) in whole.items():
+        if (value is not None) if needed is None else (value != needed):
+            raise NormalMeshError(
+                f"{name}={repr_for_error(value)} is not possible in several tiles; reconstruct without them"
+            )

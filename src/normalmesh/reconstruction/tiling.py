@@ -21,7 +21,7 @@ from normalmesh.engine.engine import Engine
 from normalmesh.engine.stage_runner import StageRunner
 from normalmesh.engine.work_folder import WorkFolder, holds_results, remove_work
 from normalmesh.engine.workers import started_workers
-from normalmesh.errors import NormalMeshError, path_text, repr_for_error
+from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.tiled_estimate import TiledEstimate
@@ -102,21 +102,6 @@ def checked_tile(side: object, name: str = "tiles") -> int:
     if number % STEP:
         raise NormalMeshError(f"{name} must be a multiple of {STEP}, such as {TILE}, not {number}")
     return number
-
-
-def check_options(options: Preset) -> None:
-    """Raise an error for options that are not possible in several tiles."""
-    whole = {
-        "start": (options.decimation.start, "adaptive"),
-        "locked": (options.decimation.locked, None),
-        "tileable": (options.decimation.tileable, False),
-        "formulation": (options.integration.formulation, "facets"),
-    }
-    for name, (value, needed) in whole.items():
-        if (value is not None) if needed is None else (value != needed):
-            raise NormalMeshError(
-                f"{name}={repr_for_error(value)} is not possible in several tiles; reconstruct without them"
-            )
 
 
 def _description(

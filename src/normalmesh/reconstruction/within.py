@@ -31,7 +31,7 @@ from normalmesh.reconstruction.prelude import Request
 from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.reconstruction.tiling import Tiling
 from normalmesh.runtime.memory_budget import hold_memory
-from normalmesh.runtime.monitor import Monitor, Progress
+from normalmesh.runtime.monitor import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -106,15 +106,16 @@ def reconstruct_within(
     with request.stages(finest, estimated, threads, memory_limit, progress) as stages:
         stages.find_noise()
         stages.find_jumps(jumps)
-        monitor = Monitor(stages.monitor.on_progress, USUAL_TRIALS)
+        monitor = stages.monitor
+        work = (monitor.work - monitor.done) / USUAL_TRIALS
 
         def surface_of(vertices: int) -> Surface:
             rule = StoppingRule(vertices=vertices)
-            (surface,) = surfaces_of(stages.trial(rule, monitor.part(1.0)), [rule])
+            (surface,) = surfaces_of(stages.trial(rule, monitor.part(work)), [rule])
             return surface
 
         best, reached = _fewest(stages, given, surface_of)
-        stages.monitor.vertices = len(best.vertices)
+        monitor.vertices = len(best.vertices)
     # The number of vertices is a result here, not a request.
     if isinstance(best.decimation, Decimation):
         best = replace(best, decimation=replace(best.decimation, target=None, tolerance=Tolerance(given, reached)))
