@@ -22,12 +22,11 @@ from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Progress
 
 if TYPE_CHECKING:
-    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.reconstruction.tiling import Tiling
 
 
 def reconstruct_levels(
-    normal_map: NormalMapLike | MapOnDisk,
+    normal_map: NormalMapLike,
     vertices: Sequence[int],
     *,
     tileable: bool | str = False,

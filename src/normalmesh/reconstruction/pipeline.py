@@ -21,12 +21,11 @@ from normalmesh.reconstruction.shortfalls import report_shortfalls
 from normalmesh.runtime.monitor import Progress
 
 if TYPE_CHECKING:
-    from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.reconstruction.tiling import Tiling
 
 
 def reconstruct(
-    normal_map: NormalMapLike | MapOnDisk,
+    normal_map: NormalMapLike,
     *,
     vertices: int | None = None,
     threshold: float | None = None,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING
 
-from normalmesh.arguments import checked_path
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
@@ -55,7 +53,7 @@ class Request:
     @classmethod
     def of(
         cls,
-        normal_map: NormalMapLike | MapOnDisk,
+        normal_map: NormalMapLike,
         preset: str,
         decimation: DecimationOptions | DecimationKeywords | None,
         integration: IntegrationKeywords,
@@ -64,12 +62,14 @@ class Request:
         tiles: int | Tiling | None = None,
     ) -> Request:
         """Return the request of a caller, or raise an error before work begins."""
+        opened: NormalMap | MapOnDisk
         tiling = None
-        if tiles is not None:
-            from normalmesh.reconstruction.tiling import Tiling
+        if tiles is None:
+            opened = as_normal_map(normal_map)
+        else:
+            from normalmesh.reconstruction.tiling import Tiling, opened_map
 
-            tiling = tiles if isinstance(tiles, Tiling) else Tiling(tiles)
-        opened = _opened(normal_map, tiling is not None)
+            tiling, opened = tiles if isinstance(tiles, Tiling) else Tiling(tiles), opened_map(normal_map)
         integration = {"units": getattr(opened, "units", "px"), **integration}
         options = checked_options(opened, preset, decimation, integration, tileable)
         if tiling is not None and not tiling.holds(opened.shape):
@@ -115,31 +115,10 @@ class Request:
 
     def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, kept: Kept = make_anew) -> InMemory:
         """Return the stages of the whole map, whose work has begun."""
-        normal_map, options = _in_one_piece(self.normal_map), self.options
+        normal_map, options = as_normal_map(self.normal_map), self.options
         repeats = checked_repeats(normal_map, options, stacklevel=9)
         searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
         estimate = estimated(MaskCounts.of(normal_map.mask), start=options.decimation.start, cuts=searched)
         stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, kept)
         stages.begin()
         return stages
-
-
-def _opened(given: NormalMapLike | MapOnDisk, stays: bool) -> NormalMap | MapOnDisk:
-    """Return a normal map, which stays on disk if it is given by its path, and should."""
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-
-    if stays and isinstance(given, str | PathLike):
-        return NormalMap.open(checked_path(given, "normal_map"))
-    if isinstance(given, MapOnDisk):
-        return given if stays else _in_one_piece(given)
-    return as_normal_map(given)
-
-
-def _in_one_piece(normal_map: NormalMap | MapOnDisk) -> NormalMap:
-    """Return a map in memory."""
-    if isinstance(normal_map, NormalMap):
-        return normal_map
-    rows, columns = normal_map.shape
-    whole = normal_map.window(slice(0, rows), slice(0, columns))
-    assert whole is not None, "maps without foreground are refused"
-    return whole

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.integration.integration_options import IntegrationKeywords
-from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.normal_map_like import NormalMapLike
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def reconstruct_tiled(
-    normal_map: NormalMapLike | MapOnDisk,
+    normal_map: NormalMapLike,
     *,
     vertices: int | None = None,
     threshold: float | None = None,

@@ -24,6 +24,7 @@ from normalmesh.engine.workers import started_workers
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.pieces.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.driver import GivenJumps
 from normalmesh.reconstruction.presets import Preset
@@ -94,6 +95,13 @@ class Tiling:
                 started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
             ):
                 yield StageRunner(Engine(folder, processes, monitor, threads, estimate.worker_memory))
+
+
+def opened_map(given: NormalMapLike) -> NormalMap | MapOnDisk:
+    """Return a normal map, which stays on disk if it is given by its path."""
+    if isinstance(given, str | PathLike):
+        return NormalMap.open(checked_path(given, "normal_map"))
+    return given if isinstance(given, MapOnDisk) else as_normal_map(given)
 
 
 def checked_tile(side: object, name: str = "tiles") -> int:

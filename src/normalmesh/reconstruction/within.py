@@ -19,7 +19,6 @@ from normalmesh.decimation.stopping import RULES, StoppingRule
 from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.depth_gauge import DepthGauge
 from normalmesh.integration.integration_options import IntegrationKeywords
-from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Decimation, Tolerance
@@ -48,7 +47,7 @@ _MAX_RATIO = 1e6
 
 
 def reconstruct_within(
-    normal_map: NormalMapLike | MapOnDisk,
+    normal_map: NormalMapLike,
     *,
     max_angle: float | None = None,
     max_error: float | None = None,
