@@ -23,11 +23,11 @@ def as_normal_map(given: NormalMapLike) -> NormalMap:
     """Return a normal map as it is, and read anything else by :func:`read_normal_map`, with its defaults."""
     if isinstance(given, NormalMap):
         return given
-    on_disk: Any = given
-    if hasattr(on_disk, "mask_window"):
-        rows, columns = on_disk.shape
-        whole: NormalMap = on_disk.window(slice(0, rows), slice(0, columns))
+    array: Any = given
+    if hasattr(array, "mask_window"):  # a map on disk
+        rows, columns = array.shape
+        whole: NormalMap = array.window(slice(0, rows), slice(0, columns))
         return whole
     from normalmesh.maps.normal_maps import read_normal_map
 
-    return read_normal_map(checked_path(given, "normal_map") if isinstance(given, str | PathLike) else given)
+    return read_normal_map(checked_path(given, "normal_map") if isinstance(given, str | PathLike) else array)
