@@ -18,7 +18,7 @@ it needs a ray and tangents by position in :mod:`normalmesh.normals._camera` and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,13 +49,14 @@ class CameraArrays(NamedTuple):
     Attributes
     ----------
     frame : (5, 3) float64
-        See :attr:`Camera.frame`.
+        See :attr:`Camera.frame`; only :mod:`normalmesh.normals._camera` takes it apart.
     towards_viewer : float
         +1 if rays point towards the viewer, −1 if they point away from the viewer.
     scale : float
         Pixels in one unit of length, 1/ℓ.
     is_central : bool
-        See :attr:`Camera.is_central`; the unknown of integration is then the logarithm of the depth.
+        See :attr:`Camera.is_central`; the unknown of integration is then the logarithm of the depth. Only
+        :mod:`normalmesh.normals._camera` asks for it.
     """
 
     frame: Float
@@ -69,8 +70,10 @@ class Camera(ABC):
 
     #: +1 if the ray points towards the viewer, −1 if it points away from the viewer.
     towards_viewer: float
-    #: Whether all rays meet in one point: normals then leave the scale of a surface open, else its height.
+    #: Whether all rays meet in one point, the origin.
     is_central: bool
+    #: What normals leave open of a surface: an ``"offset"`` of its heights, or the ``"scale"`` of its depths.
+    gauge: Literal["offset", "scale"]
     #: Name of the unit of depths unless another one is known.
     default_units: str
     #: Largest absolute value of the unknown whose points are in the range of numbers.
@@ -105,6 +108,20 @@ class Camera(ABC):
         """Return the derivative (...) of the depth with respect to the unknown, where the depth is ``depth`` (...)."""
 
     @abstractmethod
+    def depth_on_plane(self, weights: Float, depths: Float) -> tuple[float, Float]:
+        """Return the depth of a point of a triangle in space, and its derivatives (3,) by the unknown at the corners.
+
+        ``weights`` (3,) are barycentric coordinates on the screen, ``depths`` (3,) those of the corners.
+        """
+
+    @abstractmethod
+    def bends(self, weights: Float, unknown: Float) -> Float:
+        """Return by how much (K,) the unknown on triangles in space exceeds its interpolation on the screen.
+
+        ``weights`` (K, 3) are barycentric coordinates of points, ``unknown`` (K, 3) that of the corners.
+        """
+
+    @abstractmethod
     def ray_starts(self, u: Float, v: Float) -> Float:
         """Return the point (..., 3) on the viewing ray of each screen position from which :meth:`rays` counts."""
 
@@ -121,6 +138,11 @@ class Camera(ABC):
             places = np.divide(places, depth, out=np.full_like(places, np.nan), where=depth > 0)
         return places[:, :2].reshape(*given.shape[:-1], 2)
 
+    def require_heights(self, message: str) -> None:
+        """Raise :class:`NormalMeshError` with a message unless surfaces have heights, which may be changed."""
+        if self.gauge == "scale":
+            raise NormalMeshError(message)
+
     @abstractmethod
     def check_depths(self, depths: Float, name: str) -> None:
         """Raise :class:`NormalMeshError` if the camera cannot see a point at one of these depths; NaN is ignored."""
@@ -134,6 +156,11 @@ class Camera(ABC):
     @abstractmethod
     def reference_pixel(self) -> float:
         """Side of a pixel on the plane at :attr:`reference_depth`."""
+
+    @property
+    @abstractmethod
+    def pixel_side(self) -> float | None:
+        """Side of a pixel in space; None if it depends on the depth."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -216,6 +243,7 @@ class ParallelCamera(Camera):
 
     towards_viewer = 1.0
     is_central = False
+    gauge = "offset"
     default_units = "px"
     max_unknown = MAX_COORDINATE
 
@@ -234,6 +262,12 @@ class ParallelCamera(Camera):
     def depth_per_unknown(self, depth: Float) -> Float:
         return np.ones_like(depth)
 
+    def depth_on_plane(self, weights: Float, depths: Float) -> tuple[float, Float]:
+        return float(weights @ depths), weights
+
+    def bends(self, weights: Float, unknown: Float) -> Float:
+        return np.zeros(len(unknown))
+
     def ray_starts(self, u: Float, v: Float) -> Float:
         tau_u, tau_v = self.tangents
         return u[..., None] * tau_u + v[..., None] * tau_v
@@ -251,6 +285,11 @@ class ParallelCamera(Camera):
         """The same as :attr:`pixel_length`, at any depth."""
         return self.pixel_length
 
+    @property
+    def pixel_side(self) -> float:
+        """The same as :attr:`pixel_length`."""
+        return self.pixel_length
+
 
 class CentralCamera(Camera):
     """A camera at the origin, where all rays meet. The unknown is the logarithm of the depth.
@@ -260,6 +299,7 @@ class CentralCamera(Camera):
 
     towards_viewer = -1.0
     is_central = True
+    gauge = "scale"
     default_units = "units"
     max_unknown = MAX_LOGARITHM
 
@@ -278,6 +318,16 @@ class CentralCamera(Camera):
 
     def depth_per_unknown(self, depth: Float) -> Float:
         return depth
+
+    def depth_on_plane(self, weights: Float, depths: Float) -> tuple[float, Float]:
+        # Reciprocals of depths are linear on a plane.
+        depth = 1 / float(weights @ (1 / depths))
+        return depth, depth**2 * weights / depths
+
+    def bends(self, weights: Float, unknown: Float) -> Float:
+        linear = (weights * unknown).sum(axis=1)
+        excess: Float = -log((weights * exp(linear[:, None] - unknown)).sum(axis=1))
+        return excess
 
     def ray_starts(self, u: Float, v: Float) -> Float:
         return np.zeros((*np.broadcast_shapes(u.shape, v.shape), 3))
@@ -298,6 +348,11 @@ class CentralCamera(Camera):
     def reference_pixel(self) -> float:
         """One."""
         return 1.0
+
+    @property
+    def pixel_side(self) -> None:
+        """None."""
+        return None
 
 
 def checked_distance(distance: object) -> float:
