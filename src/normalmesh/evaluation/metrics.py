@@ -217,9 +217,7 @@ def _true_depth(depth: ArrayLike | str | PathLike[str]) -> Float:
 
 def checked_align(align: str | None, camera: Camera) -> str:
     """Return one of :data:`ALIGNMENTS`, by default what normals leave open behind the camera."""
-    if align is None:
-        return camera.gauge
-    return checked_choice(align, ALIGNMENTS, "align")
+    return camera.gauge if align is None else checked_choice(align, ALIGNMENTS, "align")
 
 
 def _depth_gauge(

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from normalmesh.mesh._raster import by_height, first_row
-from normalmesh.normals._camera import ray, ray_changes, slope_weight, space_point, tangents
+from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, TANGENT_V, frame_vector, ray, slope_weight, space_point
 from normalmesh.runtime.kernels import inner
 
 #: Pixels of a block, and partial sums of a sum. The number of pixels is padded to a multiple of it.
@@ -188,12 +188,11 @@ def as_float32(vector):
 @inner
 def fill_slopes(origin, camera, pixels, count):
     """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
-    (along_u, along_v), (change_u, change_v) = tangents(camera), ray_changes(camera)
     rx, ry, rz = as_float32(ray(origin[0], origin[1], camera))
-    rux, ruy, ruz = as_float32(change_u)
-    rvx, rvy, rvz = as_float32(change_v)
-    tux, tuy, tuz = as_float32(along_u)
-    tvx, tvy, tvz = as_float32(along_v)
+    rux, ruy, ruz = as_float32(frame_vector(RAY_U, camera))
+    rvx, rvy, rvz = as_float32(frame_vector(RAY_V, camera))
+    tux, tuy, tuz = as_float32(frame_vector(TANGENT_U, camera))
+    tvx, tvy, tvz = as_float32(frame_vector(TANGENT_V, camera))
     for at in blocks(count):
         block = pixels[at : at + BLOCK]
         for k in range(LANES):
@@ -209,8 +208,7 @@ def fill_slopes(origin, camera, pixels, count):
 def sector_sums(sector, place, b, c, camera, pixels, count):
     """Set the sector of the pixels between the rays from a place to b and c; sum 1, the slopes and ⟨r,n⟩⁻² over them.
 
-    b and c are relative to the place, all other positions to the origin. Slopes are those at the
-    centroid of the face.
+    b and c are relative to the place, all others to the origin. Slopes are those at the centroid of the face.
     """
     (u, v), (bu, bv), (cu, cv) = place, b, c
     centre_u, centre_v = np.float32(u + (bu + cu) / 3.0), np.float32(v + (bv + cv) / 3.0)

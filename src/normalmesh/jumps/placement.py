@@ -45,15 +45,8 @@ def placed_offsets(placement: Placement, means: FaceMeans, shape: tuple[int, int
 def rises(gradients: Float, steps: Float, camera: Camera) -> Float:
     """Return the rises (K,) of planes with the given gradients (K, 2) along steps (K, 2) on the screen, in px."""
     rises = np.empty(len(gradients))
-    in_parallel(
-        fill_rises,
-        len(rises),
-        np.ascontiguousarray(gradients),
-        np.ascontiguousarray(steps),
-        camera.arrays,
-        rises,
-        grain=GRAIN,
-    )
+    planes = np.ascontiguousarray(gradients), np.ascontiguousarray(steps)
+    in_parallel(fill_rises, len(rises), *planes, camera.arrays, rises, grain=GRAIN)
     return rises
 
 

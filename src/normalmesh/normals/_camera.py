@@ -28,7 +28,6 @@ BEYOND = 2.0
 MAX_HALF_STEP = 0.9
 FACING, ONE = np.float32(MIN_FACING), np.float32(1.0)
 
-
 #: Rows of a frame: τ_u, τ_v, and r₀, ∂_u r, ∂_v r of the ray r(u, v) = r₀ + u ∂_u r + v ∂_v r.
 TANGENT_U, TANGENT_V, RAY, RAY_U, RAY_V = range(5)
 
@@ -66,12 +65,6 @@ def ray(u, v, camera):
         frame[RAY, 1] + u * frame[RAY_U, 1] + v * frame[RAY_V, 1],
         frame[RAY, 2] + u * frame[RAY_U, 2] + v * frame[RAY_V, 2],
     )
-
-
-@inner(forceinline=True)
-def ray_changes(camera):
-    """Return ∂_u r and ∂_v r, each as three numbers."""
-    return frame_vector(RAY_U, camera), frame_vector(RAY_V, camera)
 
 
 @inner

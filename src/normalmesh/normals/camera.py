@@ -12,7 +12,7 @@ j covers [j, j+1] × [i, i+1]. The mathematics needs three things of a camera:
 
 Everything else follows from ``⟨n, r⟩ ∂_i z + ⟨n, τ_i⟩ = 0`` for a normal n of the surface and i ∈ {u, v}. Kernels take
 both as one :attr:`Camera.frame`. A lens that bends straight lines, such as a fisheye, has other tangents at each pixel:
-it needs a ray and tangents by position in :mod:`normalmesh.normals._camera` and its callers, too.
+it needs tangents by position here and in :mod:`normalmesh.normals._camera`, the only kernels that take a frame apart.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class Camera(ABC):
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
         """Return points (..., 3) in space from screen positions (..., 2) and the unknown (...)."""
 
-    @abstractmethod
     def depth(self, points: ArrayLike) -> Float:
         """Return the depth (...) of points (..., 3): height towards the viewer, or distance along the optical axis."""
+        return self.towards_viewer * checked_vectors(points, 3, "points")[..., 2]
 
     @abstractmethod
     def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
@@ -107,19 +107,19 @@ class Camera(ABC):
     def depth_per_unknown(self, depth: Float) -> Float:
         """Return the derivative (...) of the depth with respect to the unknown, where the depth is ``depth`` (...)."""
 
-    @abstractmethod
     def depth_on_plane(self, weights: Float, depths: Float) -> tuple[float, Float]:
         """Return the depth of a point of a triangle in space, and its derivatives (3,) by the unknown at the corners.
 
         ``weights`` (3,) are barycentric coordinates on the screen, ``depths`` (3,) those of the corners.
         """
+        return float(weights @ depths), weights
 
-    @abstractmethod
     def bends(self, weights: Float, unknown: Float) -> Float:
         """Return by how much (K,) the unknown on triangles in space exceeds its interpolation on the screen.
 
         ``weights`` (K, 3) are barycentric coordinates of points, ``unknown`` (K, 3) that of the corners.
         """
+        return np.zeros(len(unknown))
 
     @abstractmethod
     def ray_starts(self, u: Float, v: Float) -> Float:
@@ -143,24 +143,28 @@ class Camera(ABC):
         if self.gauge == "scale":
             raise NormalMeshError(message)
 
-    @abstractmethod
     def check_depths(self, depths: Float, name: str) -> None:
         """Raise :class:`NormalMeshError` if the camera cannot see a point at one of these depths; NaN is ignored."""
+        if self.is_central and np.any(depths <= 0):
+            raise NormalMeshError(
+                f"{name} must be positive distances along the optical axis, in front of the camera; "
+                f"the smallest is {np.nanmin(depths):g}"
+            )
 
     @property
-    @abstractmethod
     def reference_depth(self) -> float:
-        """Depth of the plane on which synthetic surfaces and fitted models stand."""
+        """Depth of the plane on which synthetic surfaces and fitted models stand: zero, or focal length in pixels."""
+        return 1 / self.pixel_length if self.is_central else 0.0
 
     @property
-    @abstractmethod
     def reference_pixel(self) -> float:
         """Side of a pixel on the plane at :attr:`reference_depth`."""
+        return self.pixel_side or 1.0
 
     @property
-    @abstractmethod
     def pixel_side(self) -> float | None:
         """Side of a pixel in space; None if it depends on the depth."""
+        return None if self.is_central else self.pixel_length
 
     @abstractmethod
     def describe(self) -> str:
@@ -247,9 +251,6 @@ class ParallelCamera(Camera):
     default_units = "px"
     max_unknown = MAX_COORDINATE
 
-    def depth(self, points: ArrayLike) -> Float:
-        return checked_vectors(points, 3, "points")[..., 2]
-
     def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
         if out is None:
             return unknown
@@ -262,33 +263,9 @@ class ParallelCamera(Camera):
     def depth_per_unknown(self, depth: Float) -> Float:
         return np.ones_like(depth)
 
-    def depth_on_plane(self, weights: Float, depths: Float) -> tuple[float, Float]:
-        return float(weights @ depths), weights
-
-    def bends(self, weights: Float, unknown: Float) -> Float:
-        return np.zeros(len(unknown))
-
     def ray_starts(self, u: Float, v: Float) -> Float:
         tau_u, tau_v = self.tangents
         return u[..., None] * tau_u + v[..., None] * tau_v
-
-    def check_depths(self, depths: Float, name: str) -> None:
-        """Accept all heights."""
-
-    @property
-    def reference_depth(self) -> float:
-        """Zero."""
-        return 0.0
-
-    @property
-    def reference_pixel(self) -> float:
-        """The same as :attr:`pixel_length`, at any depth."""
-        return self.pixel_length
-
-    @property
-    def pixel_side(self) -> float:
-        """The same as :attr:`pixel_length`."""
-        return self.pixel_length
 
 
 class CentralCamera(Camera):
@@ -306,9 +283,6 @@ class CentralCamera(Camera):
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
         u, v, logarithm = checked_screen_and_unknown(screen, unknown)
         return exp(logarithm)[..., None] * self.rays(u, v)
-
-    def depth(self, points: ArrayLike) -> Float:
-        return -checked_vectors(points, 3, "points")[..., 2]
 
     def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
         return exp(unknown, out=out)
@@ -331,28 +305,6 @@ class CentralCamera(Camera):
 
     def ray_starts(self, u: Float, v: Float) -> Float:
         return np.zeros((*np.broadcast_shapes(u.shape, v.shape), 3))
-
-    def check_depths(self, depths: Float, name: str) -> None:
-        if np.any(depths <= 0):
-            raise NormalMeshError(
-                f"{name} must be positive distances along the optical axis, in front of the camera; "
-                f"the smallest is {np.nanmin(depths):g}"
-            )
-
-    @property
-    def reference_depth(self) -> float:
-        """Focal length in pixels: a pixel has the side 1 there."""
-        return 1 / self.pixel_length
-
-    @property
-    def reference_pixel(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def pixel_side(self) -> None:
-        """None."""
-        return None
 
 
 def checked_distance(distance: object) -> float:
