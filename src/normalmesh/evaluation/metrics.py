@@ -217,9 +217,7 @@ def _true_depth(depth: ArrayLike | str | PathLike[str]) -> Float:
 
 def checked_align(align: str | None, camera: Camera) -> str:
     """Return one of :data:`ALIGNMENTS`, by default what normals leave open behind the camera."""
-    if align is None:
-        return "scale" if camera.is_central else "offset"
-    return checked_choice(align, ALIGNMENTS, "align")
+    return camera.gauge if align is None else checked_choice(align, ALIGNMENTS, "align")
 
 
 def _depth_gauge(
@@ -269,7 +267,7 @@ def _doubt(truth: Case, counts: Bool, gauge: DepthGauge | PointGauge | None) -> 
         return None
     if gauge is None:
         return f"none of the {np.count_nonzero(counts)} pixels to compare has a true depth: is it of another image?"
-    if isinstance(gauge, DepthGauge) and not truth.normal_map.camera.is_central and gauge.lacks_level():
+    if isinstance(gauge, DepthGauge) and truth.normal_map.camera.gauge == "offset" and gauge.lacks_level():
         return (
             "a constant explains nearly all of the error, and normals of an orthographic map do not determine it: "
             'use align="offset" or "similarity" (--align)'

@@ -140,11 +140,10 @@ def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int
     Its camera must be orthographic, and foreground must go on beyond its sides. It does not seem to repeat if normals
     differ much more across the sides than inside.
     """
-    if normal_map.camera.is_central:
-        raise NormalMeshError(
-            f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of "
-            "what that sees do not fit together"
-        )
+    normal_map.camera.require_heights(
+        f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of what "
+        "that sees do not fit together"
+    )
     there = {pair.axis for pair in repeats.side_pairs(normal_map.mask)}
     for axis, _ in repeats.axes:
         if axis not in there:

@@ -178,7 +178,7 @@ class _Reference:
         labels = [labels[both] for labels in (self.components, self.parts, parts)]
         combined = np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels])
         _, group = np.unique(combined, return_inverse=True)
-        gauge = DepthGauge(depth[both], self.depth[both], group, surface.camera.is_central)
+        gauge = DepthGauge(depth[both], self.depth[both], group, is_scale=surface.camera.gauge == "scale")
         return float(np.sqrt(np.mean(gauge.squares() ** 2)))
 
 
