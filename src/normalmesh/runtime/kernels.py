@@ -11,7 +11,8 @@ from functools import cached_property, partial, update_wrapper
 from typing import Any
 
 import numpy as np
-from numba import config, njit, types
+from numba import njit, types
+from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]  # set when Numba is imported
 from numba.extending import models, register_model, typeof_impl
 
 from normalmesh.runtime.compilation import kernels
@@ -27,7 +28,7 @@ def kernel(function: Callable[..., Any] | None = None, *, cache: bool = True, **
     if function is None:
         return partial(kernel, cache=cache, **options)
     compiled = njit(**{**OPTIONS, "_nrt": True, **options})(function)
-    if config.DISABLE_JIT:
+    if DISABLE_JIT:
         return np.errstate(all="ignore")(compiled)
     if cache:
         compiled._cache = cache_of(compiled)
@@ -49,7 +50,7 @@ def inner(function: Callable[..., Any] | None = None, *, allocates: bool = False
     if function is None:
         return partial(inner, allocates=allocates, **options)
     compiled = njit(**{**OPTIONS, "no_cpython_wrapper": True, "_nrt": allocates, **options})(function)
-    return compiled if config.DISABLE_JIT else InnerKernel(compiled)
+    return compiled if DISABLE_JIT else InnerKernel(compiled)
 
 
 class InnerKernel:
