@@ -37,6 +37,7 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
+from normalmesh.runtime.threads import limited_threads
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
@@ -76,6 +77,7 @@ def decimate(
     keep_thin: bool = DecimationOptions.keep_thin,
     tileable: bool | str = DecimationOptions.tileable,
     jumps: Jumps | None = None,
+    threads: int | None = None,
     progress: Progress = None,
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
@@ -128,6 +130,8 @@ def decimate(
         Lines along which the depth jumps, from :func:`find_jumps`. They become polylines of few vertices,
         ``DecimatedMesh.seams``, along which :func:`integrate` cuts the mesh. The vertices that it adds are part of the
         number that was asked for.
+    threads
+        As for :func:`reconstruct`; the mesh does not depend on it.
     progress
         True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
         :class:`Step`; an exception that it raises ends the work.
@@ -137,7 +141,7 @@ def decimate(
     DecimatedMesh
         A manifold mesh without inverted faces. Every pixel centre lies in at most one face; boundary vertices lie
         within a pixel of the outline of the mask. ``report`` tells whether the number of vertices asked for was met,
-        and why not. The mesh does not depend on the number of threads.
+        and why not.
     """
     options = DecimationOptions(
         rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin, tileable
@@ -145,7 +149,7 @@ def decimate(
     rule = StoppingRule(vertices, threshold, compression)
     normal_map = as_normal_map(normal_map)
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
-    with progress_shown(progress) as on_progress:
+    with limited_threads(threads), progress_shown(progress) as on_progress:
         return decimate_with(normal_map, rule, options, on_progress, lines)
 
 

@@ -44,6 +44,7 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
+from normalmesh.runtime.threads import limited_threads
 
 Float = NDArray[np.float64]
 
@@ -83,6 +84,7 @@ def integrate(
     prior_weight: float | None = None,
     distance: float = IntegrationOptions.distance,
     units: str = IntegrationOptions.units,
+    threads: int | None = None,
     progress: Progress = None,
 ) -> Surface:
     """Compute the depth of a mesh so that its faces fit the normals of the pixels that they cover.
@@ -123,6 +125,8 @@ def integrate(
         Mean distance along the optical axis of each component without prior; perspective cameras only.
     units
         Name of the unit of the surface.
+    threads
+        As for :func:`reconstruct`; the surface does not depend on it.
     progress
         True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
         :class:`Step`; an exception that it raises ends the work.
@@ -144,7 +148,7 @@ def integrate(
         check_repeating_map(normal_map, mesh.repeats)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
-    with progress_shown(progress) as on_progress:
+    with limited_threads(threads), progress_shown(progress) as on_progress:
         return integrate_with(mesh, normal_map, options, on_progress, jumps if options.cuts else None)
 
 
