@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from normalmesh.arguments import checked_instance, checked_int
 from normalmesh.decimation.collapse import Collapsed, collapse
+from normalmesh.decimation.component_groups import ComponentGroup, FinishedComponents, component_groups
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
@@ -26,7 +27,7 @@ from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, fal
 from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
-from normalmesh.mesh._outline import FIXED
+from normalmesh.mesh._outline import COVERED, FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
@@ -162,10 +163,20 @@ def decimate_with(
     hierarchy: Hierarchy | None = None,
 ) -> DecimatedMesh:
     """Decimate as :func:`decimate` does, with options that have been checked, and with a hierarchy if it is known."""
-    decimator = _begun(normal_map, rule, options, on_progress, lines, hierarchy)
-    mesh = decimator.run(rule)
-    decimator.monitor.finish()
-    logger.info("mesh of %d vertices: %.2f s", len(mesh.vertices), decimator.monitor.elapsed)
+    # A number of vertices is shared by all components, and what repeats may be connected across its sides.
+    apart = rule.threshold is not None and not options.tileable
+    groups = component_groups(normal_map.mask, lines) if apart else [ComponentGroup(lines)]
+    monitor = _new_monitor(on_progress, options, len(groups), len(groups))
+    with monitor.timed("start"):
+        kept, coverage = _kept_and_coverage(normal_map, options)
+    meshes = []
+    for group in groups:
+        decimator = _begun(normal_map, rule, options, monitor, group, kept, coverage, hierarchy)
+        meshes.append(decimator.run(rule))
+        group.cover(decimator.mesh.coverage, coverage)
+    mesh = DecimatedMesh.joined(meshes)
+    monitor.finish()
+    logger.info("mesh of %d vertices: %.2f s", len(mesh.vertices), monitor.elapsed)
     return mesh
 
 
@@ -186,10 +197,13 @@ def decimate_levels(
         The first is the same as from :func:`decimate`. The seconds of a report count from the beginning.
     """
     rules = [StoppingRule(vertices=target) for target in targets]
-    decimator = _begun(normal_map, rules[0], options, on_progress, lines, levels=len(targets))
+    monitor = _new_monitor(on_progress, options, 1, len(targets))
+    with monitor.timed("start"):
+        kept, coverage = _kept_and_coverage(normal_map, options)
+    decimator = _begun(normal_map, rules[0], options, monitor, ComponentGroup(lines), kept, coverage)
     for rule in rules:
         yield decimator.run(rule)
-    decimator.monitor.finish()
+    monitor.finish()
 
 
 def checked_levels(vertices: Sequence[int]) -> list[int]:
@@ -203,26 +217,41 @@ def checked_levels(vertices: Sequence[int]) -> list[int]:
     return targets
 
 
+def _new_monitor(on_progress: OnProgress | None, options: DecimationOptions, starts: int, levels: int) -> Monitor:
+    """Return a monitor for a number of start meshes, and of decimations in all."""
+    work = starts * _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
+    return Monitor(on_progress, work, STAGES)
+
+
+def _kept_and_coverage(normal_map: NormalMap, options: DecimationOptions) -> tuple[KeptCorners, NDArray[np.uint8]]:
+    """Return the corners that are locked, and the ``COVERED`` and ``FIXED`` pixels (H, W), of a start mesh."""
+    kept = KeptCorners.of(options.locked, (), normal_map, Repeats.of(options.tileable, normal_map.shape))
+    coverage = normal_map.mask * np.uint8(COVERED)
+    if options.keep_thin:
+        coverage[thin_pixels(normal_map.mask)] |= FIXED
+    return kept, coverage
+
+
 def _begun(
     normal_map: NormalMap,
     rule: StoppingRule,
     options: DecimationOptions,
-    on_progress: OnProgress | None,
-    lines: tuple[JumpLine, ...] = (),
+    monitor: Monitor,
+    group: ComponentGroup,
+    kept: KeptCorners,
+    coverage: NDArray[np.uint8],
     hierarchy: Hierarchy | None = None,
-    levels: int = 1,
 ) -> Decimator:
-    """Make the start mesh for a rule; the hierarchy is used if it is known, and there will be so many levels."""
-    work = _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
-    monitor = Monitor(on_progress, work, STAGES)
+    """Make the start mesh of a group for a rule; the hierarchy of the map is used if it is known."""
+    normal_map = group.map_of(normal_map)
     target = rule.target(normal_map.foreground) or 0
     pixels = Pixels(normal_map, options.regularisation_for(target > 0))
     with monitor.stage("start", _START):
-        kept = KeptCorners.of(options.locked, lines, normal_map, Repeats.of(options.tileable, normal_map.shape))
-        fixed = thin_pixels(normal_map.mask) if options.keep_thin else None
-        mesh, coarse = start_mesh(pixels, options.start, target, rule.max_cost, kept, hierarchy, fixed)
+        kept = replace(kept, lines=KeptCorners.of(None, group.lines, normal_map).lines)
+        own = group.coverage_of(coverage)
+        mesh, coarse = start_mesh(pixels, options.start, target, rule.max_cost, kept, hierarchy, own, group.window)
     monitor.advance(0.0, len(mesh.vertices))
-    decimator = Decimator(mesh, pixels, options, Segments.of(lines) if lines else None, monitor)
+    decimator = Decimator(mesh, pixels, options, Segments.of(group.lines) if group.lines else None, monitor)
     # Only the order of costs matters for a target: new quadrics then give slightly better meshes.
     if coarse and target:
         decimator.renew_records()
@@ -279,12 +308,18 @@ class Decimator:
             room = ROOM_FOR_LINES * len(self.segments.places)
             self.make_room_for_lines(Goal(max(goal.target, room)) if goal.target else goal)
         rounds: list[Round] = []
+        is_aligned = asked is None and self.segments is None and self.options.align == "each"
+        finished = FinishedComponents(self.mesh) if is_aligned else None
         for number in range(self.options.rounds):
             target = self._straighten(rule, may_drop=number == 0)
             goal = self._goals(target, rule.max_cost)[number]
             rounds.append(self.round(goal, last=number == self.options.rounds - 1))
             if target is None and rounds[-1].collapses == 0:
                 break
+            if finished is not None:
+                finished.lock(self.mesh)
+        if finished is not None:
+            finished.unlock(self.mesh)
         if target is None:
             rounds += self._collapse_rest(goal)
         met = target in (None, len(self.mesh.vertices))
