@@ -108,7 +108,7 @@ class FinishedComponents:
 
 
 def component_groups(mask: NDArray[np.bool_], lines: tuple[JumpLine, ...]) -> list[ComponentGroup]:
-    """Return the groups of a map, from top to bottom; each has a component of its own, or no lines and few vertices."""
+    """Return the groups of a map, small components first; a large one, or one with lines, is a group of its own."""
     from scipy import ndimage
 
     labels, count = component_labels(mask)
@@ -121,7 +121,7 @@ def component_groups(mask: NDArray[np.bool_], lines: tuple[JumpLine, ...]) -> li
     for found in beside:
         alone[found - 1] = True
     packed = np.where(alone, 0, most).cumsum() // (TILE // 2)
-    _, number = np.unique(np.where(alone, -1 - np.arange(count), packed), return_inverse=True)
+    _, number = np.unique(np.where(alone, count + 1 + np.arange(count), packed), return_inverse=True)
     group_of = np.concatenate([[0], number.ravel() + 1]).astype(np.int32)
     labels = group_of[labels]
     of_lines: list[list[JumpLine]] = [[] for _ in range(int(labels.max()))]
