@@ -153,8 +153,8 @@ def angle_gain(one, two, area, noise):
     pixels on the left of the new edge.
     """
     now, then = one[0] + two[0], one[2] + two[2]
-    bare = (one[1] == 0.0) + (two[1] == 0.0)
-    bare_then = (one[3] + two[1] - two[3] == 0.0) + (two[3] + one[1] - one[3] == 0.0)
+    bare = int(one[1] == 0.0) + int(two[1] == 0.0)
+    bare_then = int(one[3] + two[1] - two[3] == 0.0) + int(two[3] + one[1] - one[3] == 0.0)
     return now - then if then < goal(now, area, noise) and bare_then <= bare else 0.0
 
 
