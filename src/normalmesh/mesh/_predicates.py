@@ -35,7 +35,7 @@ def _exact_orientation(ax, ay, bx, by, cx, cy):
         for x in first:
             for y in second:
                 product, rest = _two_product(x, y)
-                expansion = _add(_add(expansion, rest), product)
+                expansion = _grown(_grown(expansion, rest), product)
     for four in expansion[::-1]:
         for part in four[::-1]:
             if part != 0.0:
@@ -44,16 +44,16 @@ def _exact_orientation(ax, ay, bx, by, cx, cy):
 
 
 @inner
-def _add(expansion, term):
-    """Add a term to an expansion of sixteen parts, sorted by magnitude; this keeps it exact and sorted.
+def _grown(expansion, term):
+    """Return the sum of a term and an expansion of sixteen parts, sorted by magnitude; this keeps it exact and sorted.
 
     The first part must be zero; it makes room for the new last one.
     """
     a, b, c, d = expansion
-    term, a = _add_to_four(a, term)
-    term, b = _add_to_four(b, term)
-    term, c = _add_to_four(c, term)
-    term, d = _add_to_four(d, term)
+    term, a = _grown_part(a, term)
+    term, b = _grown_part(b, term)
+    term, c = _grown_part(c, term)
+    term, d = _grown_part(d, term)
     return (
         (a[1], a[2], a[3], b[0]),
         (b[1], b[2], b[3], c[0]),
@@ -63,7 +63,7 @@ def _add(expansion, term):
 
 
 @inner
-def _add_to_four(parts, term):
+def _grown_part(parts, term):
     """Add a term to four parts of an expansion; return what is left for the next ones, and the four."""
     term, a = _two_sum(term, parts[0])
     term, b = _two_sum(term, parts[1])
