@@ -10,6 +10,8 @@ import tile_tasks
 from normalmesh import NormalMeshError, NormalMeshWarning
 from normalmesh.engine import workers as workers_module
 from normalmesh.engine.engine import Engine
+from normalmesh.engine.runner import InMemory
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.engine.work_folder import WorkFolder
 from normalmesh.engine.workers import DaskWorkers, ThisProcess, started_workers
 from normalmesh.runtime.monitor import Monitor
@@ -55,6 +57,12 @@ def contents(folder):
     return {path.relative_to(folder.path): path.read_bytes() for path in folder.path.rglob("*.arrays")}
 
 
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[-9] ^= 4
+    path.write_bytes(content)
+
+
 def test_results_of_one_stage_are_arguments_of_the_next(folder, workers):
     engine = Engine(folder, workers)
     made = engine.run("squares", tile_tasks.squares, {(n, 0): (n,) for n in NUMBERS})
@@ -62,14 +70,14 @@ def test_results_of_one_stage_are_arguments_of_the_next(folder, workers):
     np.testing.assert_array_equal(made[3, 0].load()["squares"], [0, 1, 4])
     assert made[3, 0].path.name == "3_0.arrays"
     assert (int(made[3, 0].load()["process"]) == os.getpid()) == isinstance(workers, ThisProcess)
-    total = engine.run("total", tile_tasks.total, {"all": lambda: (list(made.values()),)})
+    total = engine.run("total", tile_tasks.total, {"all": (list(made.values()),)})
     assert total["all"].load()["total"] == sum(n**2 for n in NUMBERS for n in range(n))
     assert set(engine.seconds) == {"squares", "total"}
 
 
 def test_large_arguments_go_through_the_folder(folder, workers, recwarn):
     common = np.ones(2_000_000)
-    arguments = {n: (lambda n=n: (common, {"x": np.full(1_000_000, n)})) for n in NUMBERS}
+    arguments = LazyArguments(NUMBERS, lambda n: (common, {"x": np.full(1_000_000, n)}))
     made = Engine(folder, workers).run("difference", tile_tasks.difference, arguments)
     assert [made[n].load()["difference"][0] for n in NUMBERS] == [2e6 - n * 1e6 for n in NUMBERS]
     assert not list(folder.path.glob("shared/*"))
@@ -81,11 +89,12 @@ def test_what_is_there_is_not_done_again(folder, workers, notes):
     Engine(folder, workers).run("count", tile_tasks.counted, arguments)
     before = contents(folder)
     folder.result("count", 3).path.unlink()
-    short = folder.result("count", 1).path
+    short, damaged = (folder.result("count", n).path for n in (1, 4))
     short.write_bytes(short.read_bytes()[:-1])
+    flip_a_bit(damaged)
     Engine(folder, workers).run("count", tile_tasks.counted, arguments)
     assert contents(folder) == before
-    assert sorted(path.name[0] for path in notes.iterdir()) == ["0", "1", "1", "2", "3", "3", "4"]
+    assert sorted(path.name[0] for path in notes.iterdir()) == ["0", "1", "1", "2", "3", "3", "4", "4"]
 
 
 def test_errors_keep_their_message_and_leave_what_is_done(folder, workers):
@@ -98,8 +107,8 @@ def test_errors_keep_their_message_and_leave_what_is_done(folder, workers):
     assert len(issued) == 1
     assert str(error.value) == "two is refused: give another number"
     assert "in refused 2" in error.value.__notes__[0]
-    assert folder.result("refused", 0).exists
-    assert not folder.result("refused", 2).exists
+    assert folder.result("refused", 0).is_whole
+    assert not folder.result("refused", 2).is_whole
     with pytest.raises(KeyError, match="0"):
         engine.run("broken", tile_tasks.broken, {0: (0,)})
 
@@ -125,7 +134,7 @@ def test_a_task_that_kills_all_workers_ends_the_work(folder, cluster, notes, mon
     monkeypatch.setattr(cluster._client.cluster.scheduler, "allowed_failures", 1)
     with pytest.raises(NormalMeshError, match=r"every worker that tried deadly 2 died.*fewer workers"):
         Engine(folder, cluster).run("deadly", tile_tasks.deadly, {2: (2, str(notes), 99)})
-    assert Engine(folder, cluster).run("squares", tile_tasks.squares, {1: (1,)})[1].exists
+    assert Engine(folder, cluster).run("squares", tile_tasks.squares, {1: (1,)})[1].is_whole
 
 
 def test_cores_are_shared(folder, cluster):
@@ -161,6 +170,58 @@ def test_progress_covers_all_tasks(folder, workers, notes):
     np.testing.assert_allclose([step.share for step in steps], np.arange(1, 6) / 10)
 
 
+class Numbers:
+    """Numbers that can be kept."""
+
+    def __init__(self, arrays):
+        self.numbers = arrays["number"]
+
+    def arrays(self):
+        return {"number": self.numbers}
+
+
+def sum_of(runner, notes):
+    """Return the sum of numbers, kept as such, with a runner."""
+
+    def make():
+        found = runner.run("count", tile_tasks.counted, {n: (n, str(notes)) for n in NUMBERS})
+        return Numbers({"number": sum(each["number"] for each in found.values())})
+
+    runner.run("before", tile_tasks.counted, {9: (9, str(notes))})
+    return int(runner.kept("sum", make, Numbers).numbers[0])
+
+
+def test_what_is_kept_stands_for_the_stages_that_led_to_it(folder, notes):
+    assert sum_of(Engine(folder), notes) == sum(NUMBERS)
+    assert sum_of(Engine(folder), notes) == sum(NUMBERS)
+    assert len(list(notes.iterdir())) == 1 + len(NUMBERS)
+    assert sorted(path.as_posix() for path in contents(folder)) == [
+        "before/9.arrays",
+        "kept/sum.arrays",
+    ]
+
+
+def test_what_is_kept_is_made_again_if_it_is_damaged(folder, notes):
+    sum_of(Engine(folder), notes)
+    before = contents(folder)
+    flip_a_bit(folder.path / "kept" / "sum.arrays")
+    assert sum_of(Engine(folder), notes) == sum(NUMBERS)
+    assert contents(folder) == before
+
+
+def test_in_memory_results_are_what_tasks_return(notes):
+    steps = []
+    runner = InMemory(Monitor(steps.append))
+    returned = {"x": np.arange(3)}
+    found = runner.run("stage", lambda: returned, LazyArguments([0], lambda _: ()), work=0.25)
+    assert found[0]["x"] is returned["x"]
+    assert runner.is_here
+    assert sum_of(runner, notes) == sum(NUMBERS)
+    assert set(runner.seconds) == set(runner.cpu_seconds) == {"stage", "before", "count"}
+    assert [(step.stage, step.share) for step in steps[:2]] == [("stage", 0.0), ("stage", 0.25)]
+    assert steps[-1].stage == "count 5/5"
+
+
 def test_an_error_of_the_callback_cancels_the_rest(folder, workers, notes):
     def stop(step):
         if "2/" in step.stage:
@@ -182,7 +243,7 @@ def test_clusters_that_exist(folder, cluster):
     for given in (client, client.scheduler.address):
         with started_workers(None, given, None, 1, None) as found:
             assert isinstance(found, DaskWorkers)
-            assert Engine(folder, found).run("squares", tile_tasks.squares, {2: (2,)})[2].exists
+            assert Engine(folder, found).run("squares", tile_tasks.squares, {2: (2,)})[2].is_whole
     assert client.status == "running"
 
 

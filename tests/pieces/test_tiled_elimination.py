@@ -9,7 +9,8 @@ from scipy.sparse import csr_matrix, diags
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMeshError
-from normalmesh.pieces.elimination import TiledSystem, run_here
+from normalmesh.engine.runner import InMemory
+from normalmesh.pieces.elimination import TiledSystem
 from normalmesh.pieces.merge_tree import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.sparse_system import PreparedSystem
@@ -54,7 +55,7 @@ class Scene:
         weights, values = self.rng.random(count), self.rng.normal(size=count)
         self.elements = replace(self.elements, rows=rows, row_weights=weights, row_values=values)
 
-    def system(self, run=run_here):
+    def system(self, run=InMemory().run):
         return TiledSystem(Partition(self.elements, self.tile, self.places), MergeTree.of(*self.grid), run)
 
     def expected(self, right=None):
@@ -137,9 +138,9 @@ def test_tiles_without_separators_are_solved_once():
     weights, steps = scene.elements.weights[~apart], scene.elements.steps[~apart]
     scene.elements = replace(scene.elements, pairs=pairs[~apart], weights=weights, steps=steps)
 
-    def run(stage, function, arguments):
+    def run(stage, function, arguments, *, work):
         done.extend((stage, key) for key in arguments)
-        return run_here(stage, function, arguments)
+        return InMemory().run(stage, function, arguments)
 
     found, expected = scene.system(run).solve(max_error=1e-9), scene.expected()
     np.testing.assert_allclose(found.x, expected.x, atol=1e-10)
@@ -162,10 +163,10 @@ class Handle:
 def test_tasks_elsewhere_whose_results_are_handles():
     scene, stages = Scene(300, (2, 2), 5), []
 
-    def run(stage, function, arguments):
+    def run(stage, function, arguments, *, work):
         stages.append(stage)
         function, arguments = pickle.loads(pickle.dumps((function, dict(arguments.items()))))
-        return {key: Handle(result) for key, result in run_here(stage, function, arguments).items()}
+        return {key: Handle(result) for key, result in InMemory().run(stage, function, arguments).items()}
 
     system = scene.system(run)
     assert np.array_equal(system.solve().x, scene.system().solve().x)
@@ -177,8 +178,8 @@ def test_errors_are_found_and_corrected():
     """A worker whose condensed matrices are wrong by a thousandth."""
     scene = Scene(500, (2, 2), 6)
 
-    def run(stage, function, arguments):
-        results = run_here(stage, function, arguments)
+    def run(stage, function, arguments, *, work):
+        results = InMemory().run(stage, function, arguments)
         if stage.startswith("condense"):
             for result in results.values():
                 result["triangle"] *= 1.001

@@ -8,14 +8,16 @@ import signal
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from normalmesh.engine.jobs import Job, Outcome, done
-from normalmesh.engine.shared_arguments import SharedArguments
+from normalmesh.engine.task_arguments import SharedArguments
 from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import MAX_THREADS
@@ -38,24 +40,17 @@ CONNECTING = 10.0
 
 
 class Workers(Protocol):
-    """Who does jobs.
+    """Who does jobs."""
 
-    Attributes
-    ----------
-    is_here
-        Whether it is this process, so that arguments need not travel.
-    """
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this process, so that arguments need not travel."""
 
-    is_here: bool
+    def sharing(self, jobs: int, memory: float) -> int:
+        """Return how many of so many jobs, of so many bytes of memory each, share the cores of a machine."""
 
-    def together(self, memory: float) -> int:
-        """Return the number of jobs, of so many bytes of memory each, that are done at the same time."""
-
-    def sharing(self, jobs: int) -> int:
-        """Return how many of so many jobs that are done at the same time share the cores of a machine."""
-
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
-        """Do jobs, of so many bytes of memory each, and yield each when it is done.
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Generator[Outcome]:
+        """Do jobs, of so many bytes of memory each, and yield the outcome of each when it is done.
 
         Large arguments reach other processes through files in a folder.
         """
@@ -66,17 +61,14 @@ class ThisProcess:
 
     is_here = True
 
-    def together(self, memory: float) -> int:
+    def sharing(self, jobs: int, memory: float) -> int:
         return 1
 
-    def sharing(self, jobs: int) -> int:
-        return 1
-
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Generator[Outcome]:
         for job in jobs:
             with warnings.catch_warnings():
                 outcome = done(job)
-            yield job, outcome
+            yield outcome
 
 
 class DaskWorkers:
@@ -97,30 +89,29 @@ class DaskWorkers:
     def __init__(self, client: Client, memory: float | None = None, count: int | None = None) -> None:
         self._client, self._memory, self._count = client, memory, count
 
+    def sharing(self, jobs: int, memory: float) -> int:
+        by_host: Counter[str] = Counter()
+        for worker in self._workers() if self._count is None else ():
+            by_host[worker["host"]] += worker["nthreads"]
+        jobs = min(jobs, self.together(memory))
+        return max(min(jobs, max(by_host.values(), default=jobs)), 1)
+
     def together(self, memory: float) -> int:
+        """Return the number of jobs, of so many bytes of memory each, that are done at the same time."""
         if self._memory is None:
             self._check_memory(memory)
         threads = self._count or sum(map(int, self._client.nthreads().values()))
         fitting = threads if self._memory is None or not memory else self._memory / memory
         return max(int(min(threads, fitting)), 1)
 
-    def sharing(self, jobs: int) -> int:
-        by_host: Counter[str] = Counter()
-        for worker in self._workers() if self._count is None else ():
-            by_host[worker["host"]] += worker["nthreads"]
-        return max(min(jobs, max(by_host.values(), default=jobs)), 1)
-
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Generator[Outcome]:
         from distributed import KilledWorker, as_completed
 
         given: dict[Future[Any], Job] = {}
-        shared = SharedArguments(folder)
-        anew: Counter[object] = Counter()
+        shared, anew, completed = SharedArguments(folder), Counter[object](), as_completed()
         most, counted = 0, -math.inf
-        completed: Any = as_completed()
 
         def give(job: Job) -> None:
-            job = shared.without(job)
             # A scheduler takes two jobs of one name for the same.
             name = f"normalmesh_{job.stage}-{job.key}-{os.urandom(8).hex()}"
             future = self._client.submit(done, job, key=name, pure=False, retries=RETRIES)
@@ -135,7 +126,7 @@ class DaskWorkers:
                 most = AHEAD * together if together == all_together else together
                 counted = time.monotonic()
             for job in islice(jobs, max(most - len(given), 0)):
-                give(job)
+                give(replace(job, arguments=shared.handed(job.arguments)))
 
         try:
             give_some()
@@ -146,8 +137,8 @@ class DaskWorkers:
                     anew[job.key] += 1
                     give(job)
                     continue
-                yield job, _outcome(future, job, error)
-                shared.remove(job)
+                yield _outcome(future, job, error)
+                shared.remove(job.arguments)
                 give_some()
         finally:
             if given:
@@ -219,8 +210,6 @@ def started_workers(
 
 
 def _has_dask() -> bool:
-    from importlib.util import find_spec
-
     return find_spec("distributed") is not None
 
 
@@ -235,29 +224,21 @@ def _connected(cluster: Client | str) -> Iterator[Client]:
     _require_dask("a cluster")
     from distributed import Client
 
-    if isinstance(cluster, Client):
-        if cluster.asynchronous:
-            raise NormalMeshError("client must be a distributed.Client that is not asynchronous")
-        _check_workers(cluster)
-        yield cluster
-        return
-    if not isinstance(cluster, str):
-        raise NormalMeshError(
-            f"client must be a distributed.Client, or the address of a scheduler, not {repr_for_error(cluster)}"
-        )
     with ExitStack() as stack:
-        try:
-            client: Client = stack.enter_context(Client(cluster, timeout=CONNECTING))
-        except (OSError, ValueError, TypeError) as error:
-            raise NormalMeshError(f"cannot reach a Dask scheduler at {cluster!r}: {error}") from error
-        _check_workers(client)
-        yield client
-
-
-def _check_workers(client: Client) -> None:
-    if not client.nthreads():
-        address = client.scheduler.address if client.scheduler else ""
-        raise NormalMeshError(f"the cluster has no workers: start some, such as by 'dask worker {address}'")
+        if isinstance(cluster, str):
+            try:
+                cluster = stack.enter_context(Client(cluster, timeout=CONNECTING))
+            except (OSError, ValueError, TypeError) as error:
+                raise NormalMeshError(f"cannot reach a Dask scheduler at {cluster!r}: {error}") from error
+        if not isinstance(cluster, Client) or cluster.asynchronous:
+            raise NormalMeshError(
+                "client must be a distributed.Client that is not asynchronous, or the address of a scheduler, not "
+                f"{repr_for_error(cluster)}"
+            )
+        if not cluster.nthreads():
+            address = cluster.scheduler.address if cluster.scheduler else ""
+            raise NormalMeshError(f"the cluster has no workers: start some, such as by 'dask worker {address}'")
+        yield cluster
 
 
 @contextmanager
@@ -298,14 +279,12 @@ def _start_tracker() -> None:
     """Start the process that removes what processes share, such that it is silent if this one ends suddenly."""
     from multiprocessing import resource_tracker
 
-    before = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker"]))
+    before = os.environ.get("PYTHONWARNINGS", "")
+    os.environ["PYTHONWARNINGS"] = f"{before},ignore:resource_tracker"
     try:
         resource_tracker.ensure_running()
     finally:
-        del os.environ["PYTHONWARNINGS"]
-        if before is not None:
-            os.environ["PYTHONWARNINGS"] = before
+        os.environ["PYTHONWARNINGS"] = before
 
 
 def _ignore_interrupts() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,7 @@ from numpy.typing import ArrayLike
 from normalmesh.array_types import Float
 from normalmesh.decimation.rounds import RESERVE, needs_of_shape
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.engine.array_file import ArrayFile
-from normalmesh.engine.engine import Engine
+from normalmesh.engine.runner import Runner
 from normalmesh.integration.depth_levels import mean_levels, with_prior_levels
 from normalmesh.integration.discontinuities import find_discontinuities
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -33,7 +31,7 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, checked_noise
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.integration_tasks import Refinement, components_at, tile_coverage
-from normalmesh.pieces.map_windows import Run, WindowedMap
+from normalmesh.pieces.map_windows import Run, WindowedMap, renamed
 from normalmesh.pieces.mask_components import MaskComponents, find_components
 from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
@@ -48,116 +46,43 @@ if TYPE_CHECKING:
     from normalmesh.reconstruction.pipeline import Preset
 
 
-@dataclass(eq=False)
-class Stages:
-    """Runs stages of tasks, and keeps meshes between them, so that earlier stages need not be kept.
-
-    Attributes
-    ----------
-    engine : Engine
-    names
-        Stages since the last mesh was kept.
-    """
-
-    engine: Engine
-    names: list[str] = field(default_factory=list)
-
-    def run(self, prefix: str = "") -> Run:
-        """Return a function that runs stages whose names begin with a prefix."""
-
-        def run(
-            stage: str, function: Callable[..., Any], arguments: Mapping[Any, tuple[Any, ...]]
-        ) -> dict[Any, ArrayFile]:
-            name = f"{prefix}{stage}"
-            self.names.append(name)
-            return self.engine.run(name, function, arguments, work=_share(name))
-
-        return run
-
-    def kept(self, name: str, make: Callable[[], WholeMesh]) -> WholeMesh:
-        """Return the mesh of this name, or make it, keep it, and remove the stages that led to it."""
-        file = self.engine.folder.result("meshes", name)
-        if file.exists:
-            return WholeMesh.from_arrays(file.load())
-        mesh = make()
-        self.engine.folder.save("meshes", name, mesh.arrays())
-        self._remove()
-        return mesh
-
-    def kept_jumps(self, find: Callable[[], Jumps]) -> Jumps:
-        """Return the jumps, or find them, and keep them; noise and components stay, too."""
-        self.names.clear()
-        file = self.engine.folder.result("jumps", "found")
-        if file.exists:
-            return Jumps.from_arrays(file.load())
-        jumps = find()
-        self.engine.folder.save("jumps", "found", jumps.arrays())
-        self._remove()
-        return jumps
-
-    def _remove(self) -> None:
-        """Remove the results of stages that are no longer needed."""
-        for stage in self.names:
-            self.engine.folder.remove_stage(stage)
-        self.names.clear()
-
-
 #: What the names of the stages of the decimation begin with.
-DECIMATION = "decimate-"
-#: Share of the time that stages take, by what their names end with; others take none to speak of.
-SHARES = {
-    "components": 0.01,
-    "noise_0_0": 0.07,
-    "levels": 0.03,
-    "first": 0.03,
-    "histogram": 0.03,
-    "pilot": 0.02,
-    "begin": 0.25,
-    "finish": 0.08,
-    "means": 0.04,
-    "condense-0": 0.01,
-    "expand-1": 0.01,
-    "tiles": 0.12,
-}
-
-
-def _share(stage: str) -> float:
-    """Return the share of the time that a stage takes."""
-    return next((share for name, share in SHARES.items() if stage.endswith(name)), 0.0)
+DECIMATION = "decimate"
 
 
 def reconstruct_in_pieces(
     normal_map: WindowedMap,
     rule: StoppingRule,
     options: Preset,
-    engine: Engine,
+    engine: Runner,
     tile_side: int,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
 ) -> Surface:
     """Reconstruct a surface with options that have been checked."""
-    stages = Stages(engine)
-    components = find_components(normal_map, stages.run(), tile_side)
-    noise = _noise(normal_map, components, options.integration, stages.run(), tile_side)
+    components = find_components(normal_map, engine.run, tile_side)
+    noise = _noise(normal_map, components, options.integration, engine.run, tile_side)
     clean = CleanMap(normal_map, components, noise)
-    search = stages.run("search-")
-    known = stages.kept_jumps(lambda: _jumps(clean, options.integration, jumps, search, tile_side))
+    search = renamed(engine.run, "search")
+    find_jumps = partial(_jumps, clean, options.integration, jumps, search, tile_side)
+    known = engine.kept("jumps", find_jumps, Jumps.from_arrays)
     grid = TileGrid(components.rectangle, tile_side)
     foreground = int(components.areas.sum())
     prior = None
     if options.integration.prior is not None:
-        prior = TiledPrior.of(options.integration, clean, grid, known, stages.run("prior-"))
+        prior = TiledPrior.of(options.integration, clean, grid, known, renamed(engine.run, "prior"))
 
     def decimated() -> WholeMesh:
-        return decimate_in_pieces(clean, grid, rule, options.decimation, stages.run(DECIMATION), known.lines).cut()
+        run = renamed(engine.run, DECIMATION)
+        return decimate_in_pieces(clean, grid, rule, options.decimation, run, known.lines).cut()
 
-    mesh = stages.kept("decimated", decimated)
+    mesh = engine.kept("decimated", decimated, WholeMesh.from_arrays)
     asked = rule.target(foreground)
     vertices = len(mesh.vertices)
-    solver = PieceSolver(clean, grid, _degrees(mesh, clean, grid, noise, stages.run()), known.placement, prior)
-    mesh = _integrated(mesh, solver, options.integration.refine, asked, stages)
+    solver = PieceSolver(clean, grid, _degrees(mesh, clean, grid, noise, engine.run), known.placement, prior)
+    mesh = _integrated(mesh, solver, options.integration.refine, asked, engine)
     warn_of_doubts(float(mesh.error), float(mesh.bent))
     report = _report(mesh, vertices, asked, known, engine)
-    return _surface(mesh, solver, options.integration, known, report, noise, stages)
+    return _surface(mesh, solver, options.integration, known, report, noise, engine)
 
 
 def _noise(
@@ -204,7 +129,7 @@ def _degrees(mesh: WholeMesh, clean: CleanMap, grid: TileGrid, noise: MapNoise, 
     return np.where(found >= 0, known[found], degrees)
 
 
-def _report(mesh: WholeMesh, decimated: int, target: int | None, jumps: Jumps, engine: Engine) -> Decimation:
+def _report(mesh: WholeMesh, decimated: int, target: int | None, jumps: Jumps, engine: Runner) -> Decimation:
     """Return the report on the decimation of all pieces, after which the mesh had so many vertices."""
     collapses, flips, moves = (int(count) for count in mesh.done[:3])
     total = Round(decimated, collapses, flips, moves, float(mesh.done[3]))
@@ -225,10 +150,10 @@ def _why_missed(mesh: WholeMesh, target: int, is_cut: bool) -> str:
 
 def _part(seconds: Mapping[str, float], decimation: bool) -> dict[str, float]:
     """Return the seconds of the stages of the decimation, or of all others."""
-    return {name: each for name, each in seconds.items() if name.startswith(DECIMATION) == decimation}
+    return {name: each for name, each in seconds.items() if name.startswith(f"{DECIMATION}-") == decimation}
 
 
-def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: int | None, stages: Stages) -> WholeMesh:
+def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: int | None, engine: Runner) -> WholeMesh:
     """Solve and refine a mesh, as :func:`.integrate` does."""
     cuts = solver.placement is not None
 
@@ -245,13 +170,13 @@ def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: i
         """Return the mesh after a change and a solve."""
 
         def make() -> WholeMesh:
-            run = stages.run(f"{name}-")
+            run = renamed(engine.run, name)
             if change is not None:
                 change(mesh, run)
             solver.solve(mesh, run)
             return mesh
 
-        return stages.kept(name, make)
+        return engine.kept(name, make, WholeMesh.from_arrays)
 
     def in_rounds(mesh: WholeMesh, numbers: range) -> WholeMesh:
         for start in numbers[::ROUNDS_PER_SOLVE]:
@@ -265,7 +190,7 @@ def _integrated(mesh: WholeMesh, solver: PieceSolver, max_rounds: int, target: i
     if max_rounds and cuts:
         mesh = in_rounds(solved("detach", mesh, detached), range(max_rounds, max_rounds + ROUNDS_AFTER_CUTS))
     if max_rounds:
-        solver.refine(mesh, Refinement(tidies=True), stages.run("tidy-"), target)
+        solver.refine(mesh, Refinement(tidies=True), renamed(engine.run, "tidy"), target)
     return mesh
 
 
@@ -276,19 +201,18 @@ def _surface(
     jumps: Jumps,
     report: Decimation,
     noise: MapNoise,
-    stages: Stages,
+    engine: Runner,
 ) -> Surface:
     """Return the surface of a mesh whose unknown is known."""
     clean, camera, final = solver.clean, solver.clean.camera, mesh.screen()
     shift, fixed = mean_levels(mesh.unknown, mesh.component, final, camera, options.distance), None
     if solver.prior is not None:
-        fixed = solver.prior.on_faces(final, stages.run("fixed-")).touched.astype(np.int32)
+        fixed = solver.prior.on_faces(final, renamed(engine.run, "fixed")).touched.astype(np.int32)
         shift = with_prior_levels(shift, mesh.levels, mesh.component[final.faces[fixed, 0]])
     unknown = mesh.unknown - shift[mesh.component]
     check_range(unknown, camera)
     found = find_discontinuities(jumps, final, unknown, camera, mesh.component, fixed) if options.cuts else None
     rounds = tuple((int(flips), int(moves)) for flips, moves in mesh.rounds)
-    engine = stages.engine
     seconds, cpu_seconds = (_part(each, decimation=False) for each in (engine.seconds, engine.cpu_seconds))
     integration = Integration(noise.usual.degrees, "elimination", float(mesh.error), rounds, seconds, cpu_seconds)
     return Surface.from_unknown(
@@ -300,7 +224,7 @@ def _surface(
         integration=integration,
         decimation=report,
         discontinuities=found,
-        coverage=_coverage(mesh, clean, solver.grid, stages.run()),
+        coverage=_coverage(mesh, clean, solver.grid, engine.run),
     )
 
 

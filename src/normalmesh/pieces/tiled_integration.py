@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from normalmesh.array_types import Float, Int, Int32
-from normalmesh.engine.lazy_arguments import LazyArguments
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.mesh_solver import MAX_ERROR, STIFF, steep_share
 from normalmesh.integration.prior_correction import corrected
 from normalmesh.mesh.jumps import Placement
@@ -70,6 +70,7 @@ class PieceSolver:
             "means",
             tile_equations,
             LazyArguments(faces.tiles, lambda tile: (self.clean, *self._with_placement(part(tile)))),
+            work=0.04,
         )
         centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
         edges = _edges(faces, equations)
@@ -151,6 +152,7 @@ class PieceSolver:
                     key: (self.clean, piece, self.noise[piece.component], work, added.get(key, 0))
                     for key, piece in pieces.items()
                 },
+                work=0.12 if stage == "tiles" else 0.0,
             )
             mesh.replace([(pieces[key], found[key]) for key in pieces])
             changes += sum((found[key]["changes"] for key in pieces), np.zeros_like(changes))
