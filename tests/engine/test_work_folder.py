@@ -31,7 +31,7 @@ def test_results_stay(tmp_path):
         assert made == folder.result("decimate", (3, 4))
     with WorkFolder(tmp_path / "work", ABOUT) as folder:
         again = folder.result("decimate", (3, 4))
-        np.testing.assert_array_equal(again.load()["x"], np.arange(3))
+        np.testing.assert_array_equal(again["x"], np.arange(3))
         assert not folder.result("decimate", (4, 3)).is_whole
         folder.remove_stage("decimate")
         assert not made.is_whole

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, diags
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMeshError
-from normalmesh.engine.runner import InMemory
+from normalmesh.engine.runner import Runner
 from normalmesh.pieces.elimination import TiledSystem
 from normalmesh.pieces.merge_tree import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
@@ -55,8 +55,9 @@ class Scene:
         weights, values = self.rng.random(count), self.rng.normal(size=count)
         self.elements = replace(self.elements, rows=rows, row_weights=weights, row_values=values)
 
-    def system(self, run=InMemory().run):
-        return TiledSystem(Partition(self.elements, self.tile, self.places), MergeTree.of(*self.grid), run)
+    def system(self, run=None):
+        partition = Partition(self.elements, self.tile, self.places)
+        return TiledSystem(partition, MergeTree.of(*self.grid), run or Runner().run)
 
     def expected(self, right=None):
         """Return the solution of the whole, and its matrix."""
@@ -140,7 +141,7 @@ def test_tiles_without_separators_are_solved_once():
 
     def run(stage, function, arguments, *, work):
         done.extend((stage, key) for key in arguments)
-        return InMemory().run(stage, function, arguments)
+        return Runner().run(stage, function, arguments)
 
     found, expected = scene.system(run).solve(max_error=1e-9), scene.expected()
     np.testing.assert_allclose(found.x, expected.x, atol=1e-10)
@@ -166,7 +167,7 @@ def test_tasks_elsewhere_whose_results_are_handles():
     def run(stage, function, arguments, *, work):
         stages.append(stage)
         function, arguments = pickle.loads(pickle.dumps((function, dict(arguments.items()))))
-        return {key: Handle(result) for key, result in InMemory().run(stage, function, arguments).items()}
+        return {key: Handle(result) for key, result in Runner().run(stage, function, arguments).items()}
 
     system = scene.system(run)
     assert np.array_equal(system.solve().x, scene.system().solve().x)
@@ -179,7 +180,7 @@ def test_errors_are_found_and_corrected():
     scene = Scene(500, (2, 2), 6)
 
     def run(stage, function, arguments, *, work):
-        results = InMemory().run(stage, function, arguments)
+        results = Runner().run(stage, function, arguments)
         if stage.startswith("condense"):
             for result in results.values():
                 result["triangle"] *= 1.001

@@ -17,7 +17,7 @@ from normalmesh import (
     reconstruct,
     reconstruct_tiled,
 )
-from normalmesh.engine.runner import InMemory
+from normalmesh.engine.runner import Runner
 from normalmesh.integration.depth_levels import mean_levels, with_prior_levels
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.jumps.finding import jumps_along
@@ -40,7 +40,7 @@ PLACES = np.array([[20.5, 30.5], [255.9, 128.2], [256.1, 255.7], [400.3, 290.9],
 
 def solved(mesh, normal_map, prior, weight=None, jumps=None):
     """Return the unknown (N,) and the solved mesh, of a solve in tiles of a mesh made in memory."""
-    jumps, run = jumps or Jumps(), InMemory().run
+    jumps, run = jumps or Jumps(), Runner().run
     components = find_components(normal_map, run, SIDE)
     clean, grid = CleanMap(normal_map, components), TileGrid(components.rectangle, SIDE)
     seams = seams_of(mesh, jumps, normal_map)

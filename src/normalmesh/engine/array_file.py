@@ -58,15 +58,11 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
     def is_whole(self) -> bool:
         """Whether the file is there, and all that was saved is in it. This reads all of it."""
         try:
-            for _ in self._arrays():
-                pass
+            for name in self:
+                self[name]
         except (OSError, NormalMeshError):
             return False
         return True
-
-    def load(self) -> Arrays:
-        """Return all arrays."""
-        return dict(self._arrays())
 
     def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the file, beside its place first. It is on the disk when this returns."""
@@ -83,14 +79,6 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
                 os.fsync(file.fileno())
             with steps:
                 os.replace(temporary, self.path)
-
-    def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the name and the values of one array after the other."""
-        with open(self.path, "rb") as file:
-            for name, dtype, shape in self._entries(file):
-                yield name, self._array(file, dtype, shape)
-            if file.read(1):
-                raise self._damaged()
 
     def _entries(self, file: BinaryIO) -> list[Entry]:
         """Return what the first line of a file says."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import normalmesh
 from normalmesh.errors import shape_text
@@ -38,7 +37,8 @@ def description_of(name: str, value: object) -> dict[str, object]:
     if value is None or isinstance(value, bool | int | float | str):
         return {name: value}
     if isinstance(value, np.ndarray):
-        content = "objects" if value.dtype.hasobject else f"hash {array_hash(value)}"
+        values = np.ascontiguousarray(value).reshape(-1)
+        content = "objects" if value.dtype.hasobject else f"hash {_hash(values.view(np.uint8).data)}"
         return {name: f"{value.dtype} {shape_text(value.shape)}, {content}"}
     if isinstance(value, bytes):
         return {name: f"hash {_hash(value)}"}
@@ -84,11 +84,6 @@ def _files_hash(root: Path) -> str:
                 status = os.stat(path)
                 files.append((path, status.st_size, status.st_mtime_ns))
     return f"{len(files)} files, hash {_hash(json.dumps(sorted(files)).encode())}"
-
-
-def array_hash(array: NDArray[Any]) -> str:
-    """Return a hash of the values of an array."""
-    return _hash(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _hash(content: bytes | memoryview) -> str:

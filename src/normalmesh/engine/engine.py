@@ -27,8 +27,6 @@ KEPT = "kept"
 class Engine(Runner):
     """Runs stages whose results are files. Those that are missing or damaged are made.
 
-    Tasks depend on their arguments only, so their results do not depend on who does them, and when.
-
     Parameters
     ----------
     folder
@@ -39,8 +37,6 @@ class Engine(Runner):
         Where progress is reported.
     cores
         Number of cores of a machine to use, by default all.
-    memory
-        Bytes that a task needs. As many tasks are done at the same time as fit.
     """
 
     def __init__(
@@ -49,18 +45,14 @@ class Engine(Runner):
         workers: Workers | None = None,
         monitor: Monitor | None = None,
         cores: int | None = None,
-        memory: float = 0.0,
     ) -> None:
         super().__init__(monitor)
         self.folder = folder
         self._workers: Workers = ThisProcess() if workers is None else workers
-        self._cores, self._memory = cores, memory
+        self.is_here = self._workers.is_here
+        self._cores = cores
         self._warned: set[tuple[type[Warning], str]] = set()
         self._stages: list[str] = []
-
-    @property
-    def is_here(self) -> bool:
-        return self._workers.is_here
 
     def run(
         self,
@@ -86,13 +78,13 @@ class Engine(Runner):
         if not missing:
             return results
         began = time.perf_counter()
-        sharing = self._workers.sharing(len(missing), self._memory)
+        sharing = self._workers.sharing(len(missing))
 
         def jobs() -> Iterator[Job]:
             for key in missing:
                 yield Job(stage, key, function, arguments[key], results[key], self._cores, sharing, code_description())
 
-        with closing(self._workers.outcomes(jobs(), self._memory, self.folder.path / SHARED)) as outcomes:
+        with closing(self._workers.outcomes(jobs(), self.folder.path / SHARED)) as outcomes:
             for outcome in outcomes:
                 self._note(stage, outcome)
                 finished += 1
@@ -104,7 +96,7 @@ class Engine(Runner):
         """Return what is kept by a name, or make it, keep it, and remove the stages that led to it."""
         file = self.folder.result(KEPT, name)
         if file.is_whole:
-            return load(file.load())
+            return load(dict(file))
         before = len(self._stages)
         value = make()
         self.folder.save(KEPT, name, value.arrays())

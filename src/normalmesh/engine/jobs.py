@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 import traceback
 import warnings
@@ -96,16 +95,14 @@ def _check_worker(job: Job) -> None:
 
 
 _collected: ContextVar[list[tuple[type[Warning], str]] | None] = ContextVar("collected", default=None)
-_installing = threading.Lock()
 
 
 @contextmanager
 def _warnings_collected(collected: list[tuple[type[Warning], str]]) -> Iterator[None]:
     """Collect warnings of normalmesh, of this thread only: others of the same process may do other jobs."""
-    with _installing:
-        if not isinstance(warnings.showwarning, _Collector):
-            warnings.showwarning = _Collector(warnings.showwarning)
-            warnings.simplefilter("always", NormalMeshWarning)
+    if not isinstance(warnings.showwarning, _Collector):
+        warnings.showwarning = _Collector(warnings.showwarning)
+        warnings.simplefilter("always", NormalMeshWarning)
     token = _collected.set(collected)
     try:
         yield

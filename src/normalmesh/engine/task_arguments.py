@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections import Counter
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,41 +43,22 @@ class _Handle:
 
 
 class SharedArguments:
-    """The large arguments of the tasks of a stage, as files that are removed when no task needs them any more.
-
-    Parameters
-    ----------
-    folder
-        Where to write them. It is made when it is needed.
-    """
+    """The large arguments of the tasks of a stage, as files in a folder that is made when it is needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # An argument that is the same in all tasks is the same in two that follow each other.
         self._last: dict[int, tuple[object, _Handle]] = {}
-        self._uses: Counter[_Handle] = Counter()
 
     def handed(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments of a task as they travel."""
-        travelling = tuple(self._handle(place, value) for place, value in enumerate(arguments))
-        self._uses.update(each for each in travelling if isinstance(each, _Handle))
-        return travelling
+        """Return the arguments of a task as they travel, large ones as handles."""
+        return tuple(self._handed(place, value) for place, value in enumerate(arguments))
 
-    def remove(self, travelling: tuple[Any, ...]) -> None:
-        """Remove the files that only this task, which is done, needed."""
-        for handle in travelling:
-            if isinstance(handle, _Handle):
-                self._uses[handle] -= 1
-                if not self._uses[handle] and all(handle != last for _, last in self._last.values()):
-                    handle.path.unlink(missing_ok=True)
-
-    def remove_all(self) -> None:
+    def remove(self) -> None:
         """Remove all files."""
-        for handle in self._uses:
-            handle.path.unlink(missing_ok=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _handle(self, place: int, value: object) -> object:
-        """Return an argument at a place among others as it is, or as a handle."""
+    def _handed(self, place: int, value: object) -> object:
         last = self._last.get(place)
         if last is not None and last[0] is value:
             return last[1]

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -76,9 +75,7 @@ class WorkFolder:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
 
     def result(self, stage: str, key: object) -> ArrayFile:
@@ -110,11 +107,9 @@ class WorkFolder:
             )
             return
         if not taken:
-            holder = ""
-            with suppress(OSError):
-                holder = f" ({self._lock.path.read_text()})"
             raise NormalMeshError(
-                f"another process{holder} uses the folder {path_text(self.path)}: wait for it, or give another folder"
+                f"another process ({self._lock.path.read_text()}) uses the folder {path_text(self.path)}: "
+                "wait for it, or give another folder"
             )
         self._lock.path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
 
@@ -137,8 +132,8 @@ class WorkFolder:
         ]
         if changes:
             raise NormalMeshError(
-                f"the folder {path_text(self.path)} holds work of another reconstruction ({'; '.join(changes[:NAMED])}): "
-                "give the same input and options, another folder, or remove it"
+                f"the folder {path_text(self.path)} holds work of another reconstruction "
+                f"({'; '.join(changes[:NAMED])}): give the same input and options, another folder, or remove it"
             )
 
     def _remove_abandoned(self) -> None:

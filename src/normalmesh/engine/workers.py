@@ -8,13 +8,13 @@ import signal
 import time
 import warnings
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from normalmesh.engine.jobs import Job, Outcome, done
 from normalmesh.engine.task_arguments import SharedArguments
@@ -39,32 +39,17 @@ RECOUNTING = 5.0
 CONNECTING = 10.0
 
 
-class Workers(Protocol):
-    """Who does jobs."""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether it is this process, so that arguments need not travel."""
-
-    def sharing(self, jobs: int, memory: float) -> int:
-        """Return how many of so many jobs, of so many bytes of memory each, share the cores of a machine."""
-
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Generator[Outcome]:
-        """Do jobs, of so many bytes of memory each, and yield the outcome of each when it is done.
-
-        Large arguments reach other processes through files in a folder.
-        """
-
-
 class ThisProcess:
-    """Does one job after another, each on all cores."""
+    """Does one job after another, each on all cores. Arguments need not travel."""
 
     is_here = True
 
-    def sharing(self, jobs: int, memory: float) -> int:
+    def sharing(self, jobs: int) -> int:
+        """Return how many of so many jobs share the cores of a machine."""
         return 1
 
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Generator[Outcome]:
+    def outcomes(self, jobs: Iterator[Job], folder: Path) -> Generator[Outcome]:
+        """Do jobs, and yield the outcome of each when it is done."""
         for job in jobs:
             with warnings.catch_warnings():
                 outcome = done(job)
@@ -72,39 +57,33 @@ class ThisProcess:
 
 
 class DaskWorkers:
-    """The workers of a Dask cluster.
+    """The workers of a Dask cluster. Large arguments travel through files in a folder.
 
     Parameters
     ----------
     client
         Its client.
-    memory
-        Bytes that all jobs may use at the same time; None if each worker has a memory of its own.
     count
         Number of workers, if each has one thread, and is started again when it dies; else they are counted.
+    memory
+        Bytes that a job needs, for which workers that are counted must have the memory.
     """
 
     is_here = False
 
-    def __init__(self, client: Client, memory: float | None = None, count: int | None = None) -> None:
-        self._client, self._memory, self._count = client, memory, count
+    def __init__(self, client: Client, count: int | None = None, memory: float = 0.0) -> None:
+        self._client, self._count, self._memory = client, count, memory
 
-    def sharing(self, jobs: int, memory: float) -> int:
+    def sharing(self, jobs: int) -> int:
+        if self._count is not None:
+            return min(jobs, self._count)
         by_host: Counter[str] = Counter()
-        for worker in self._workers() if self._count is None else ():
+        for worker in self._workers():
+            self._check_memory(worker)
             by_host[worker["host"]] += worker["nthreads"]
-        jobs = min(jobs, self.together(memory))
-        return max(min(jobs, max(by_host.values(), default=jobs)), 1)
+        return min(jobs, max(by_host.values(), default=1))
 
-    def together(self, memory: float) -> int:
-        """Return the number of jobs, of so many bytes of memory each, that are done at the same time."""
-        if self._memory is None:
-            self._check_memory(memory)
-        threads = self._count or sum(map(int, self._client.nthreads().values()))
-        fitting = threads if self._memory is None or not memory else self._memory / memory
-        return max(int(min(threads, fitting)), 1)
-
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Generator[Outcome]:
+    def outcomes(self, jobs: Iterator[Job], folder: Path) -> Generator[Outcome]:
         from distributed import KilledWorker, as_completed
 
         given: dict[Future[Any], Job] = {}
@@ -121,9 +100,7 @@ class DaskWorkers:
         def give_some() -> None:
             nonlocal most, counted
             if time.monotonic() - counted > RECOUNTING:
-                together, all_together = (self.together(each) for each in (memory, 0.0))
-                # Jobs that wait at a worker must not begin at another one that is idle for want of memory.
-                most = AHEAD * together if together == all_together else together
+                most = AHEAD * max(self._count or sum(self._client.nthreads().values()), 1)
                 counted = time.monotonic()
             for job in islice(jobs, max(most - len(given), 0)):
                 give(replace(job, arguments=shared.handed(job.arguments)))
@@ -138,27 +115,28 @@ class DaskWorkers:
                     give(job)
                     continue
                 yield _outcome(future, job, error)
-                shared.remove(job.arguments)
                 give_some()
         finally:
             if given:
                 self._client.cancel(list(given), force=True)
-            shared.remove_all()
+            shared.remove()
 
-    def _check_memory(self, memory: float) -> None:
+    def _check_memory(self, worker: Mapping[str, Any]) -> None:
         """Raise an error if the threads of a worker need more than its memory."""
-        for worker in self._workers():
-            threads, limit = worker["nthreads"], worker["memory_limit"]
-            if limit and threads * memory > limit:
-                fitting = int(limit // memory)
-                remedy = f"start it with --nthreads {fitting}" if fitting else "give it more, or ask for smaller tiles"
-                raise NormalMeshError(
-                    f"the worker {worker['name']} on {worker['host']} has {count_text(threads, 'thread')} and "
-                    f"{bytes_text(limit)} of memory, but a tile needs about {bytes_text(memory)}: {remedy}"
-                )
+        threads, limit = worker["nthreads"], worker["memory_limit"]
+        if limit and threads * self._memory > limit:
+            fitting = int(limit // self._memory)
+            remedy = f"start it with --nthreads {fitting}" if fitting else "give it more, or ask for smaller tiles"
+            raise NormalMeshError(
+                f"the worker {worker['name']} on {worker['host']} has {count_text(threads, 'thread')} and "
+                f"{bytes_text(limit)} of memory, but a tile needs about {bytes_text(self._memory)}: {remedy}"
+            )
 
     def _workers(self) -> list[dict[str, Any]]:
         return list(self._client.scheduler_info(n_workers=-1)["workers"].values())
+
+
+Workers = ThisProcess | DaskWorkers
 
 
 def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outcome:
@@ -179,7 +157,7 @@ def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outc
 
 @contextmanager
 def started_workers(
-    count: int | None, cluster: Client | str | None, cores: int | None, fitting: int, memory: float | None
+    count: int | None, cluster: Client | str | None, cores: int | None, fitting: int, memory: float = 0.0
 ) -> Iterator[Workers]:
     """Yield workers for as long as the block lasts.
 
@@ -195,18 +173,18 @@ def started_workers(
     fitting
         Number of processes that there is work and memory for.
     memory
-        Bytes that jobs on this machine may use together, None if there is no limit.
+        Bytes that a job needs.
     """
     if cluster is not None:
         with _connected(cluster) as client:
-            yield DaskWorkers(client)
+            yield DaskWorkers(client, memory=memory)
         return
     wanted = min(cores or MAX_THREADS, fitting) if count is None else count
     if wanted < (1 if count else 2) or (count is None and not _has_dask()):
         yield ThisProcess()
         return
     with _local_cluster(wanted) as client:
-        yield DaskWorkers(client, math.inf if memory is None else memory, wanted)
+        yield DaskWorkers(client, wanted)
 
 
 def _has_dask() -> bool:

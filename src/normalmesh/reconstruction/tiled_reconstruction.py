@@ -32,7 +32,7 @@ from normalmesh.pieces.stages import reconstruct_in_pieces
 from normalmesh.pieces.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.pipeline import Preset, checked_options
 from normalmesh.reconstruction.shortfalls import report_shortfalls
-from normalmesh.runtime.memory_budget import limited_memory, memory_left
+from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import Monitor, Progress
 from normalmesh.runtime.progress_bar import progress_shown
 from normalmesh.runtime.threads import limited_threads
@@ -131,14 +131,14 @@ def reconstruct_tiled(
             estimate.check(path, count, elsewhere=client is not None)
             monitor.begin("start")
             logger.info("reconstruction of %d foreground pixels in tiles of %d px begins", opened.foreground, side)
-            memory = memory_left()
-            left = None if memory is None else memory - estimate.leader_memory
             description = _description(opened, rule, options, jumps, side)
             with (
                 WorkFolder(path, description) as folder,
-                started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
+                started_workers(
+                    count, client, threads, estimate.fitting_workers(), estimate.worker_memory
+                ) as processes,
             ):
-                engine = Engine(folder, processes, monitor, threads, estimate.worker_memory)
+                engine = Engine(folder, processes, monitor, threads)
                 surface = reconstruct_in_pieces(_seen(opened, engine), rule, options, engine, side, jumps)
         monitor.finish(len(surface.vertices))
         counts = len(surface.vertices), len(surface.faces)
