@@ -82,7 +82,8 @@ class Engine(Runner):
 
         def jobs() -> Iterator[Job]:
             for key in missing:
-                yield Job(stage, key, function, arguments[key], results[key], self._cores, sharing, code_description())
+                name, given = f"{stage} {key}", arguments[key]
+                yield Job(name, function, given, results[key], self._cores, sharing, code_description())
 
         with closing(self._workers.outcomes(jobs(), self.folder.path / SHARED)) as outcomes:
             for outcome in outcomes:

@@ -28,7 +28,7 @@ class Job:
 
     Attributes
     ----------
-    stage, key
+    name
         Names of the stage and of the task.
     result
         The file to write.
@@ -38,17 +38,13 @@ class Job:
         The code of the process that made the job.
     """
 
-    stage: str
-    key: object
+    name: str
     function: Callable[..., Arrays]
     arguments: tuple[Any, ...]
     result: ArrayFile
     cores: int | None
     sharing: int
     code: str
-
-    def __str__(self) -> str:
-        return f"{self.stage} {self.key}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ def done(job: Job) -> Outcome:
     except PASSING:
         raise
     except Exception as raised:
-        raised.add_note(f"in {job}\n{traceback.format_exc()}")
+        raised.add_note(f"in {job.name}\n{traceback.format_exc()}")
         error = raised
     unique = tuple(dict.fromkeys(collected))
     return Outcome(unique, time.perf_counter() - wall, time.process_time() - cpu, error)

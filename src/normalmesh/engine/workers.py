@@ -87,12 +87,12 @@ class DaskWorkers:
         from distributed import KilledWorker, as_completed
 
         given: dict[Future[Any], Job] = {}
-        shared, anew, completed = SharedArguments(folder), Counter[object](), as_completed()
+        shared, anew, completed = SharedArguments(folder), Counter[str](), as_completed()
         most, counted = 0, -math.inf
 
         def give(job: Job) -> None:
             # A scheduler takes two jobs of one name for the same.
-            name = f"normalmesh_{job.stage}-{job.key}-{os.urandom(8).hex()}"
+            name = f"normalmesh_{job.name}-{os.urandom(8).hex()}".replace(" ", "-")
             future = self._client.submit(done, job, key=name, pure=False, retries=RETRIES)
             given[future] = job
             completed.add(future)
@@ -110,8 +110,8 @@ class DaskWorkers:
             for future in completed:
                 job = given.pop(future)
                 error = future.exception() if future.status != "cancelled" else None
-                if isinstance(error, KilledWorker) and anew[job.key] < ANEW:
-                    anew[job.key] += 1
+                if isinstance(error, KilledWorker) and anew[job.name] < ANEW:
+                    anew[job.name] += 1
                     give(job)
                     continue
                 yield _outcome(future, job, error)
@@ -147,7 +147,7 @@ def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outc
         raise NormalMeshError("the cluster was closed, or cannot be reached any more; start again to go on from here")
     if isinstance(error, KilledWorker):
         raise NormalMeshError(
-            f"every worker that tried {job} died, probably for want of memory: use fewer workers or smaller tiles"
+            f"every worker that tried {job.name} died, probably for want of memory: use fewer workers or smaller tiles"
         )
     if error is not None:
         raise error
