@@ -6,6 +6,10 @@ from numpy.testing import assert_array_equal
 
 import normalmesh as nm
 from invocation import medallion
+from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.engine.runner import Runner
+from normalmesh.pieces.stages import reconstruct_in_pieces
+from normalmesh.reconstruction.pipeline import checked_options
 
 TILE = 256
 OPTIONS = {"compression": 0.98, "tiles": TILE}
@@ -38,6 +42,15 @@ def test_the_same_surface_on_a_cluster(normal_map, surface, tmp_path):
     assert not (tmp_path / "work").exists()
     assert steps[-1] == nm.Step(1.0, "done", len(surface.vertices))
     assert any("/4" in step.stage for step in steps)
+
+
+def test_the_same_surface_in_memory(normal_map, surface):
+    runner = Runner()
+    options = checked_options(normal_map, "default", None, {})
+    here = reconstruct_in_pieces(normal_map, StoppingRule(None, None, 0.98), options, runner, TILE)
+    assert_array_equal(here.vertices, surface.vertices)
+    assert_array_equal(here.faces, surface.faces)
+    assert {"components", "decimate-begin", "solve-means", "refine-0-tiles"} <= set(runner.seconds)
 
 
 def opened_map(normal_map, folder):
