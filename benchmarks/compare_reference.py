@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.cases import Case, case_names, load, measure
 from normalmesh import reconstruct
 from normalmesh.paper.tables import geometric_mean
-from normalmesh.reconstruction.pipeline import PRESETS
+from normalmesh.reconstruction.presets import PRESETS
 
 TAGS = ("c0.25", "c1", "c4")
 

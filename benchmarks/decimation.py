@@ -8,7 +8,7 @@ from __future__ import annotations
 from benchmarks.cases import Case, cases_from_command_line, measure
 from normalmesh import decimate, integrate
 from normalmesh.paper.tables import geometric_mean
-from normalmesh.reconstruction.pipeline import PRESETS
+from normalmesh.reconstruction.presets import PRESETS
 
 #: The rounds of the paper with three passes each.
 SCHEDULE = {**vars(PRESETS["paper"].decimation), "passes": 3}

@@ -23,7 +23,7 @@ from normalmesh.paper.benchmark import Benchmark, Row, Task, run_benchmark
 from normalmesh.paper.plot_style import new_figure, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Table, geometric_mean
-from normalmesh.reconstruction.pipeline import PRESETS
+from normalmesh.reconstruction.presets import PRESETS
 
 OWN = ("medallion", "terrain", "knot")
 SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")

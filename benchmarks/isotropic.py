@@ -14,7 +14,7 @@ from benchmarks.solve import forget_peak, status_megabytes
 from normalmesh import decimate, integrate, remesh_isotropic
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.paper.tables import geometric_mean
-from normalmesh.reconstruction.pipeline import PRESETS
+from normalmesh.reconstruction.presets import PRESETS
 
 NAMES = ("relief_igea512", "relief_bunny512", "terrain_corsica_1024x1024", "terrain_sthelens_327x466")
 TAGS = ("c0.25", "c1", "c4")

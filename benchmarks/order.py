@@ -19,7 +19,7 @@ from normalmesh.evaluation.cases import Case
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from normalmesh.paper.sources import own_sources
 from normalmesh.paper.tables import geometric_mean
-from normalmesh.reconstruction.pipeline import PRESETS
+from normalmesh.reconstruction.presets import PRESETS
 
 OWN = ("medallion", "terrain", "knot")
 SHARED = ("relief_igea512", "terrain_sthelens_327x466", "mesh_armadillo_ortho_512", "diligent_bear")

@@ -28,6 +28,7 @@ from normalmesh.decimation.polylines import (
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.decimation.rounds import RESERVE, decimate_levels
 from normalmesh.decimation.start_mesh import KeptCorners
+from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.jumps.finding import find_jumps
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh.closed_mesh import ClosedMesh
@@ -283,9 +284,9 @@ def test_coarser_levels_keep_the_lines():
     jumps = find_jumps(normal_map)
     corners = np.concatenate([each.path for each in jumps.lines])
     levels = [1200, 500, 200]
-    for vertices, mesh in zip(
-        levels, decimate_levels(normal_map, levels, DecimationOptions(), lines=jumps.lines), strict=True
-    ):
+    rules = [StoppingRule(vertices=vertices) for vertices in levels]
+    meshes = decimate_levels(normal_map, rules, DecimationOptions(), lines=jumps.lines)
+    for vertices, mesh in zip(levels, meshes, strict=True):
         assert_valid(mesh, normal_map)
         assert len(CutMesh.along(mesh, mesh.seams).origin) == vertices - math.ceil(RESERVE * vertices)
         places = mesh.vertices[mesh.seams]
@@ -326,5 +327,10 @@ def test_meshes_too_coarse_for_any_line(vertices):
 
 def test_coarser_levels_drop_lines():
     _, normal_map = flap()
-    levels = decimate_levels(normal_map, [300, 6, 3], DecimationOptions(), lines=find_jumps(normal_map).lines)
+    levels = decimate_levels(
+        normal_map,
+        [StoppingRule(vertices=each) for each in (300, 6, 3)],
+        DecimationOptions(),
+        lines=find_jumps(normal_map).lines,
+    )
     assert [len(mesh.seams) > 0 for mesh in levels] == [True, False, False]

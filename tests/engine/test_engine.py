@@ -163,25 +163,15 @@ def test_progress_covers_all_tasks(folder, workers, notes):
     np.testing.assert_allclose([step.share for step in steps], np.arange(1, 6) / 10)
 
 
-class Numbers:
-    """Numbers that can be kept."""
-
-    def __init__(self, arrays):
-        self.numbers = arrays["number"]
-
-    def arrays(self):
-        return {"number": self.numbers}
-
-
 def sum_of(runner, notes):
     """Return the sum of numbers, kept as such, with a runner."""
 
     def make():
         found = runner.run("count", tile_tasks.counted, {n: (n, str(notes)) for n in NUMBERS})
-        return Numbers({"number": sum(each["number"] for each in found.values())})
+        return sum(int(each["number"][0]) for each in found.values())
 
     runner.run("before", tile_tasks.counted, {9: (9, str(notes))})
-    return int(runner.kept("sum", make, Numbers).numbers[0])
+    return runner.kept("sum", make)
 
 
 def test_what_is_kept_stands_for_the_stages_that_led_to_it(folder, notes):

@@ -9,11 +9,15 @@ import pytest
 
 import normalmesh as nm
 from normalmesh.integration import mesh_deviation
-from normalmesh.integration.mesh_deviation import UNEVEN, mesh_deviations
+from normalmesh.integration.mesh_deviation import UNEVEN, face_variances, mesh_deviations
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 SHAPE = 160, 160
+
+
+def deviations(mesh, unknown, normal_map, noise):
+    return mesh_deviations(mesh, *face_variances(mesh, unknown, normal_map, noise))
 
 
 def _map(slope_u: np.ndarray, slope_v: np.ndarray, degrees: float = 0.0) -> nm.NormalMap:
@@ -53,14 +57,14 @@ def test_curvature_is_the_deviation_from_the_best_plane(form):
     # The plane of this face has the mean slopes of its pixels.
     plane = mesh.vertices @ (form @ np.array([column.mean() + 0.5, row.mean() + 0.5]))
     slopes = (form[i, 0] * u + form[i, 1] * v for i in range(2))
-    faces, _ = mesh_deviations(mesh, plane, _map(*slopes), _noise(mesh, 0.0))
+    faces, _ = deviations(mesh, plane, _map(*slopes), _noise(mesh, 0.0))
     assert faces[face] == pytest.approx(math.sqrt(UNEVEN) * expected, rel=0.03)
 
 
 def test_tilt_is_the_deviation_of_a_wrong_plane():
     mesh = _grid(16)
     zero = np.zeros(SHAPE)
-    faces, _ = mesh_deviations(mesh, 0.1 * mesh.vertices[:, 0], _map(zero, zero), _noise(mesh, 0.0))
+    faces, _ = deviations(mesh, 0.1 * mesh.vertices[:, 0], _map(zero, zero), _noise(mesh, 0.0))
     # Of a coordinate that grows from 0 to 16 over a right triangle, the variance is 16² / 18.
     np.testing.assert_allclose(faces, 0.1 * 16 / math.sqrt(18), rtol=1e-4)
 
@@ -74,7 +78,7 @@ def test_deviations_are_those_of_the_definition():
     heights = random.normal(size=len(mesh.vertices))
     owners = pixel_faces(mesh, SHAPE)
     noise = np.tile([variance, shared], (len(mesh.faces), 1))
-    faces, vertices = mesh_deviations(mesh, heights, _map(*np.moveaxis(slopes, -1, 0)), noise)
+    faces, vertices = deviations(mesh, heights, _map(*np.moveaxis(slopes, -1, 0)), noise)
     parts = []
     for face, corners in enumerate(mesh.faces):
         inside = owners == face
@@ -114,9 +118,9 @@ def test_blocks_of_faces_do_not_show(monkeypatch):
     v, u = np.mgrid[: SHAPE[0], : SHAPE[1]] + 0.5
     mesh, normal_map = _grid(10), _map(0.3 * np.sin(u / 5), 0.2 * np.cos(v / 6))
     given = mesh, np.sin(np.arange(len(mesh.vertices))), normal_map, np.tile([1e-4, 2.0], (len(mesh.faces), 1))
-    whole = mesh_deviations(*given)
+    whole = deviations(*given)
     monkeypatch.setattr(mesh_deviation, "BLOCK", 7)
-    for expected, found in zip(whole, mesh_deviations(*given), strict=True):
+    for expected, found in zip(whole, deviations(*given), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 

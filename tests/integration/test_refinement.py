@@ -7,7 +7,7 @@ import naive_integration
 from meshes import assert_consistent, bumpy_map, disc, point_mesh
 from normalmesh import Orthographic, Perspective, ScreenMesh, decimate, integrate, pixel_faces
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.integration import mesh_integration, refinement
+from normalmesh.integration import refinement
 from normalmesh.integration._patch import (
     BLOCK,
     LANES,
@@ -349,7 +349,7 @@ def test_no_rounds_leave_the_mesh_alone():
 
 
 def test_it_stops_when_few_vertices_improve(monkeypatch):
-    monkeypatch.setattr(mesh_integration, "MIN_CHANGE", 0.3)
+    monkeypatch.setattr("normalmesh.integration.solved_mesh.MIN_CHANGE", 0.3)
     normal_map = noisy(waves((48, 48))[0], 5)
     mesh = point_mesh((48, 48), 100)
     surface = integrate(mesh, normal_map, refine=100)

@@ -20,7 +20,7 @@ CAMERAS = [Orthographic(0.5), Perspective(300.0, 300.0, 48.0, 48.0)]
 
 def solved_mesh(mesh, normal_map, seams=None, placement=None):
     cut = CutMesh.along(mesh, np.empty((0, 2), np.int32) if seams is None else seams)
-    return SolvedMesh.of(mesh, cut, MeshSolver(normal_map, None, placement, None))
+    return SolvedMesh(mesh, cut, MeshSolver(normal_map, None, placement, None))
 
 
 def two_waves(camera=None):
@@ -37,7 +37,8 @@ def test_filling_up_gives_exactly_as_many_vertices(camera, more):
     normal_map = two_waves(camera)
     solved = solved_mesh(decimate(normal_map, vertices=120), normal_map)
     before = solved.mesh.to_screen()
-    solved.fill_up(120 + more)
+    solved.target = 120 + more
+    solved.fill_up()
     assert solved.vertices == len(solved.unknown) == len(solved.component) == 120 + more
     mesh = solved.mesh.to_screen()
     assert mesh.check().ok
@@ -59,11 +60,11 @@ def test_locked_vertices_and_slits_stay():
     solved = solved_mesh(mesh, normal_map, mesh.seams, jumps.placement)
     assert 0.98 * 200 < solved.vertices <= 200
     assert (solved.component == 0).all()
-    locked = mesh.vertices[mesh.locked]
+    locked, solved.target = mesh.vertices[mesh.locked], 200
     for turn in range(3):
         solved.refine(turn)
         solved.tidy()
-        solved.fill_up(200)
+        solved.fill_up()
         solved.solve()
     assert solved.vertices == 200
     there = set(map(tuple, solved.mesh.vertices.tolist()))
@@ -81,15 +82,16 @@ def sheet_with_a_bad_face(height=6.0, apart=6.0):
     means = FaceMeans.of(ScreenMesh.from_mask(np.ones((40, 40), bool)), normal_map)
     u, v = means.centroids.T
     offsets = np.where((u < 5) & (v < 5), apart, 0.0)
-    return solved, Placement(means.mesh, means.centroids, means.gradients, means.areas, offsets)
+    solved.solver.placement = Placement(means.mesh, means.centroids, means.gradients, means.areas, offsets)
+    return solved
 
 
 def test_bad_faces_are_cut_off_where_the_placement_holds_them_apart():
-    solved, placement = sheet_with_a_bad_face()
+    solved = sheet_with_a_bad_face()
     bad = judged(solved.mesh, solved.unknown, solved.normal_map).bad > MIN_BAD
     assert bad.any()
     before = solved.mesh.to_screen()
-    assert solved.detach(placement)
+    assert solved.detach()
     after = solved.mesh.to_screen()
     assert after.check().ok
     assert len(after.vertices) > len(before.vertices)
@@ -103,12 +105,12 @@ def test_bad_faces_are_cut_off_where_the_placement_holds_them_apart():
 
 
 def test_nothing_is_cut_off_without_a_reason():
-    solved, placement = sheet_with_a_bad_face(apart=1.0)
+    solved = sheet_with_a_bad_face(apart=1.0)
     faces = solved.mesh.faces
-    assert not solved.detach(placement)
+    assert not solved.detach()
     assert solved.mesh.faces is faces
-    solved, placement = sheet_with_a_bad_face(height=0.0)
-    assert not solved.detach(placement)
+    solved = sheet_with_a_bad_face(height=0.0)
+    assert not solved.detach()
 
 
 def points_of(solved):
@@ -124,7 +126,7 @@ def test_tidying_keeps_unknown_and_component_together():
     solved = solved_mesh(mesh, normal_map, mesh.seams, jumps.placement)
     solved.refine(0)
     before, bad = points_of(solved), judged(solved.mesh, solved.unknown, normal_map).bad.sum()
-    costs = solved.tidy()
+    costs = solved.tidy().costs
     assert solved.vertices == len(solved.unknown) == len(solved.component)
     assert solved.mesh.to_screen().check().ok
     after = judged(solved.mesh, solved.unknown, normal_map)

@@ -179,3 +179,13 @@ def test_nobody_else_indexes_the_frame_of_a_camera():
         if isinstance(node, ast.Subscript) and getattr(node.value, "id", getattr(node.value, "attr", "")) == "frame"
     ]
     assert not found
+
+
+def test_no_other_kernel_takes_a_camera_apart():
+    found = [
+        f"{name}:{node.lineno}"
+        for name, nodes in _trees()
+        for node in nodes
+        if "/_" in name and getattr(node, "attr", getattr(node, "arg", "")) in ("frame", "is_central")
+    ]
+    assert not found

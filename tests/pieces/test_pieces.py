@@ -9,7 +9,7 @@ from meshes import bumpy_map
 from normalmesh import ScreenMesh, decimate
 from normalmesh.decimation.decimation_options import REGULARISATION, DecimationOptions
 from normalmesh.pieces.decimation_tasks import DecimationPlan, decimate_piece
-from normalmesh.pieces.integration_tasks import Refinement, refine_piece
+from normalmesh.pieces.integration_tasks import refine_piece
 from normalmesh.pieces.map_windows import Window
 from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.whole_mesh import WholeMesh
@@ -126,7 +126,7 @@ def test_decimating_a_piece_leaves_all_other_vertices(decimated):
 def test_refining_a_piece_leaves_all_other_vertices(decimated):
     normal_map, mesh = decimated
     state, piece = strip(mesh)
-    result = refine_piece(normal_map, piece, np.zeros(len(piece.vertices)), Refinement(range(2), tidies=True), 5)
+    result = refine_piece(normal_map, piece, np.zeros(1), range(2), np.ones(1, bool), 5)
     stays = (result["origin"] >= 0) & ~piece.free[result["origin"]]
     np.testing.assert_array_equal(result["vertices"][stays], piece.vertices[result["origin"][stays]])
     assert result["changes"].sum() > 0

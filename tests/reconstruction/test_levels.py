@@ -6,8 +6,13 @@ import pytest
 from normalmesh import NormalMeshError, decimate, evaluate, reconstruct, reconstruct_levels
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.rounds import decimate_levels
+from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.evaluation.synthetic.medallion import Medallion
 from surfaces import waves
+
+
+def counts(*vertices):
+    return [StoppingRule(vertices=each) for each in vertices]
 
 
 @pytest.fixture(scope="module")
@@ -16,24 +21,24 @@ def normal_map():
 
 
 def test_meshes_are_valid_and_have_the_requested_vertices(normal_map):
-    meshes = list(decimate_levels(normal_map, [600, 200, 60], DecimationOptions()))
+    meshes = list(decimate_levels(normal_map, counts(600, 200, 60), DecimationOptions()))
     assert [len(mesh.vertices) for mesh in meshes] == [600, 200, 60]
     assert all(mesh.check().ok and mesh.report.target_met for mesh in meshes)
 
 
 def test_the_first_level_equals_decimate_and_later_ones_do_not_change_it(normal_map):
-    meshes = list(decimate_levels(normal_map, [300, 100], DecimationOptions()))
+    meshes = list(decimate_levels(normal_map, counts(300, 100), DecimationOptions()))
     alone = decimate(normal_map, vertices=300)
     assert np.array_equal(meshes[0].vertices, alone.vertices)
     assert np.array_equal(meshes[0].faces, alone.faces)
 
 
 def test_options_reach_the_decimation(normal_map):
-    (mesh,) = decimate_levels(normal_map, [200], DecimationOptions(flips=False, moves=False))
+    (mesh,) = decimate_levels(normal_map, counts(200), DecimationOptions(flips=False, moves=False))
     assert mesh.report.flips == mesh.report.moves == 0
     locked = np.zeros(normal_map.shape, bool)
     locked[40, 40:44] = True
-    for mesh in decimate_levels(normal_map, [300, 100], DecimationOptions(locked=locked)):
+    for mesh in decimate_levels(normal_map, counts(300, 100), DecimationOptions(locked=locked)):
         assert {(float(u), float(v)) for u in range(40, 45) for v in (40, 41)} <= {tuple(x) for x in mesh.vertices}
 
 
@@ -48,7 +53,7 @@ def test_surfaces_are_nearly_as_accurate_as_separate_reconstructions(normal_map)
 def test_outlines_do_not_drift():
     """The outline of the coarsest level follows the mask, not the level before."""
     normal_map, _ = waves((64, 64))
-    *_, last = decimate_levels(normal_map, [800, 200, 50, 12], DecimationOptions())
+    *_, last = decimate_levels(normal_map, counts(800, 200, 50, 12), DecimationOptions())
     corners = np.arange(3 * len(last.faces)).reshape(-1, 3)[last.opposite.reshape(-1, 3) < 0]
     faces, sides = np.divmod(corners, 3)
     outline = last.vertices[np.concatenate([last.faces[faces, (sides + k) % 3] for k in (1, 2)])]

@@ -93,9 +93,9 @@ def _camera_conflict(settings: Settings, is_perspective: bool) -> str | None:
 
 def check_camera(settings: Settings, camera: Camera) -> None:
     """Raise an error for options that contradict the camera, which the file of a map may hold."""
-    if (conflict := _camera_conflict(settings, camera.is_central)) is not None:
+    if (conflict := _camera_conflict(settings, camera.gauge == "scale")) is not None:
         raise NormalMeshError(conflict)
-    if settings.distance is not None and not camera.is_central:
+    if settings.distance is not None and camera.gauge == "offset":
         raise NormalMeshError(NEEDS_PERSPECTIVE)
 
 

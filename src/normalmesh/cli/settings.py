@@ -95,9 +95,7 @@ class Settings:
 
         if isinstance(normal_map, MapOnDisk) and normal_map.georeference:
             return normal_map.units
-        camera = normal_map.camera
-        in_pixels = not camera.is_central and camera.pixel_length == 1
-        return self.units if in_pixels or self.units != "px" else UNKNOWN_UNITS
+        return self.units if normal_map.camera.pixel_side == 1 or self.units != "px" else UNKNOWN_UNITS
 
     @property
     def given(self) -> dict[str, Any]:
@@ -127,7 +125,7 @@ class Settings:
         """Return what a reconstruction in tiles takes."""
         from normalmesh.decimation.stopping import StoppingRule
         from normalmesh.pieces.tiled_estimate import TiledEstimate
-        from normalmesh.reconstruction.tiled_reconstruction import checked_tile
+        from normalmesh.reconstruction.tiling import checked_tile
 
         assert self.tiling is not None
         side = checked_tile(self.tiling.side, "--tile-size")

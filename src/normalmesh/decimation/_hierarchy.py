@@ -108,7 +108,7 @@ def together(one, other):
 @inner
 def stretch(part, u, v, camera):
     """Return how much larger squared lengths are on a surface with this mean normal at the screen position (u, v)."""
-    rx, ry, rz = to_viewer(u, v, camera.frame, camera.towards_viewer)
+    rx, ry, rz = to_viewer(u, v, camera)
     squared = part.x * part.x + part.y * part.y + part.z * part.z
     along = max(part.x * rx + part.y * ry + part.z * rz, 0.0)
     return 1.0 / max(along * along / max(squared, 1e-12), MIN_COSINE * MIN_COSINE)

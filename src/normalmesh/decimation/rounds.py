@@ -147,45 +147,32 @@ def decimate(
     normal_map = as_normal_map(normal_map)
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
     with progress_shown(progress) as on_progress:
-        return decimate_with(normal_map, rule, options, on_progress, lines)
-
-
-def decimate_with(
-    normal_map: NormalMap,
-    rule: StoppingRule,
-    options: DecimationOptions,
-    on_progress: OnProgress | None = None,
-    lines: tuple[JumpLine, ...] = (),
-    hierarchy: Hierarchy | None = None,
-) -> DecimatedMesh:
-    """Decimate as :func:`decimate` does, with options that have been checked, and with a hierarchy if it is known."""
-    decimator = _begun(normal_map, rule, options, on_progress, lines, hierarchy)
-    mesh = decimator.run(rule)
-    decimator.monitor.finish()
-    logger.info("mesh of %d vertices: %.2f s", len(mesh.vertices), decimator.monitor.elapsed)
+        (mesh,) = decimate_levels(normal_map, [rule], options, on_progress, lines)
     return mesh
 
 
 def decimate_levels(
     normal_map: NormalMap,
-    targets: Sequence[int],
+    rules: Sequence[StoppingRule],
     options: DecimationOptions,
     on_progress: OnProgress | None = None,
     lines: tuple[JumpLine, ...] = (),
+    hierarchy: Hierarchy | None = None,
 ) -> Iterator[DecimatedMesh]:
-    """Decimate to several numbers of vertices, finest first; each mesh continues from the one before.
+    """Decimate as :func:`decimate` does, up to several rules, finest first; each mesh goes on from the one before.
 
-    Arguments have been checked, ``targets`` by :func:`checked_levels`.
+    Arguments have been checked. The hierarchy is used if it is known.
 
     Yields
     ------
     DecimatedMesh
-        The first is the same as from :func:`decimate`. The seconds of a report count from the beginning.
+        The seconds of a report count from the beginning.
     """
-    rules = [StoppingRule(vertices=target) for target in targets]
-    decimator = _begun(normal_map, rules[0], options, on_progress, lines, levels=len(targets))
+    decimator = _begun(normal_map, rules[0], options, on_progress, lines, hierarchy, len(rules))
     for rule in rules:
-        yield decimator.run(rule)
+        mesh = decimator.run(rule)
+        logger.info("mesh of %d vertices: %.2f s", len(mesh.vertices), decimator.monitor.elapsed)
+        yield mesh
     decimator.monitor.finish()
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
+
+import numpy as np
 
 from normalmesh.engine.array_file import ArrayFile, Arrays
 from normalmesh.engine.description import code_description
@@ -93,14 +96,15 @@ class Engine(Runner):
         logger.info("%s, %s: %.2f s", stage, count_text(len(missing), "task"), time.perf_counter() - began)
         return results
 
-    def kept(self, name: str, make: Callable[[], Kept], load: Callable[[Arrays], Kept]) -> Kept:
+    def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
         """Return what is kept by a name, or make it, keep it, and remove the stages that led to it."""
         file = self.folder.result(KEPT, name)
         if file.is_whole:
-            return load(dict(file))
+            kept: Kept = pickle.loads(file["pickled"].tobytes())
+            return kept
         before = len(self._stages)
         value = make()
-        self.folder.save(KEPT, name, value.arrays())
+        self.folder.save(KEPT, name, {"pickled": np.frombuffer(pickle.dumps(value), np.uint8)})
         for stage in self._stages[before:]:
             self.folder.remove_stage(stage)
         del self._stages[before:]

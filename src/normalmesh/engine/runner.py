@@ -5,23 +5,15 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
 from normalmesh.engine.array_file import Arrays
 from normalmesh.runtime.monitor import Monitor
 
-
-class Storable(Protocol):
-    """What can be kept as arrays."""
-
-    def arrays(self) -> Mapping[str, NDArray[Any]]:
-        """Return the arrays of which the same can be made again."""
-
-
 Key = TypeVar("Key")
-Kept = TypeVar("Kept", bound=Storable)
+Kept = TypeVar("Kept")
 
 
 class Runner:
@@ -77,8 +69,8 @@ class Runner:
             self._report(stage, len(results), len(arguments), work)
         return results
 
-    def kept(self, name: str, make: Callable[[], Kept], load: Callable[[Arrays], Kept]) -> Kept:
-        """Return what ``make`` returns. A runner that has kept it by its name loads it from its arrays instead.
+    def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """Return what ``make`` returns, or what was kept by its name.
 
         The results of stages that ``make`` runs may be gone afterwards.
         """

@@ -217,9 +217,7 @@ def _true_depth(depth: ArrayLike | str | PathLike[str]) -> Float:
 
 def checked_align(align: str | None, camera: Camera) -> str:
     """Return one of :data:`ALIGNMENTS`, by default what normals leave open behind the camera."""
-    if align is None:
-        return "scale" if camera.is_central else "offset"
-    return checked_choice(align, ALIGNMENTS, "align")
+    return camera.gauge if align is None else checked_choice(align, ALIGNMENTS, "align")
 
 
 def _depth_gauge(
@@ -269,7 +267,7 @@ def _doubt(truth: Case, counts: Bool, gauge: DepthGauge | PointGauge | None) -> 
         return None
     if gauge is None:
         return f"none of the {np.count_nonzero(counts)} pixels to compare has a true depth: is it of another image?"
-    if isinstance(gauge, DepthGauge) and not truth.normal_map.camera.is_central and gauge.lacks_level():
+    if isinstance(gauge, DepthGauge) and truth.normal_map.camera.gauge == "offset" and gauge.lacks_level():
         return (
             "a constant explains nearly all of the error, and normals of an orthographic map do not determine it: "
             'use align="offset" or "similarity" (--align)'
@@ -282,6 +280,11 @@ def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
 
     It is the MAE of :func:`evaluate`, except that foreground pixels that no face covers count as 90°.
     """
+    return mean_of_angles(*sum_of_angles(surface, normal_map), normal_map.foreground)
+
+
+def sum_of_angles(surface: Surface, normal_map: NormalMap) -> tuple[float, int]:
+    """Return the sum of the angles in rad at pixels of the foreground that a surface covers, and their number."""
     normals = surface.normal_map()
     total, covered_pixels = 0.0, 0
     for rows in row_blocks(normal_map.shape):
@@ -290,8 +293,12 @@ def mean_angle(surface: Surface, normal_map: NormalMap) -> float:
         chords = np.linalg.norm(normals[rows][covered] - normal_map.normals[rows][covered], axis=-1)
         total += float(np.arcsin(np.minimum(0.5 * chords, 1)).sum(dtype=np.float64))
         covered_pixels += len(chords)
-    uncovered = normal_map.foreground - covered_pixels
-    return (math.degrees(2 * total) + 90.0 * uncovered) / normal_map.foreground
+    return 2 * total, covered_pixels
+
+
+def mean_of_angles(total: float, covered: float, foreground: int) -> float:
+    """Return the mean angle in degrees from a sum in rad over covered pixels; other foreground counts as 90°."""
+    return (math.degrees(total) + 90.0 * (foreground - covered)) / foreground
 
 
 def angles_between(first: Floating, second: Floating) -> Float:

@@ -8,7 +8,7 @@ import numpy as np
 from normalmesh.array_types import Float, Int32
 from normalmesh.mesh._face_pixels import CAPACITY, LIST_SIZE, U, V, X, Y, Z, list_pixel
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
-from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
+from normalmesh.normals._camera import MIN_FACING, products, ray
 from normalmesh.normals._normal_map import nearest_pixel, normal_at
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -21,8 +21,6 @@ COSINE, COUNT, NORMAL_X, NORMAL_Y, NORMAL_Z, TIGHT, TIGHT_U, TIGHT_V = range(7, 
 PLANE_COLUMNS, COLUMNS = 7, 15
 #: Faces below this area (px²) are sampled more finely than at pixel centres, which are too few there.
 SMALL_FACE = 64.0
-#: Least share of ⟨r,n⟩ at a pixel that must be left at the centroid. Beyond it the pixel's plane is seen from behind.
-MIN_FACING = 0.2
 #: Offset of the number of samples that the face owns of each pixel, in a list of pixels.
 SHARE = LIST_SIZE
 
@@ -58,22 +56,13 @@ ZERO = FaceSums(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inner(forceinline=True)
-def along_ray(nx, ny, nz, u, v, frame):
-    """Return ⟨n, r(u, v)⟩."""
-    rx, ry, rz = ray(u, v, frame)
-    return nx * rx + ny * ry + nz * rz
-
-
-@inner(forceinline=True)
-def pixel_plane(n, u, v, centre_u, centre_v, frame):
+def pixel_plane(n, u, v, centre_u, centre_v, camera):
     """Return ⟨n,τ_u⟩, ⟨n,τ_v⟩ and ⟨r,n⟩ of a pixel at the centroid of its face, and ⟨r,n⟩ at the pixel (u, v)."""
     nx, ny, nz = n
-    w = along_ray(nx, ny, nz, u, v, frame)
-    at_centre = along_ray(nx, ny, nz, centre_u, centre_v, frame)
+    along_u, along_v, w = products(nx, ny, nz, u, v, camera)
+    _, _, at_centre = products(nx, ny, nz, centre_u, centre_v, camera)
     if at_centre * w < MIN_FACING * w * w:
         at_centre = w
-    p, q = frame_vector(TANGENT_U, frame), frame_vector(TANGENT_V, frame)
-    along_u, along_v = nx * p[0] + ny * p[1] + nz * p[2], nx * q[0] + ny * q[1] + nz * q[2]
     return along_u, along_v, at_centre, w
 
 
@@ -86,8 +75,8 @@ def sampled_gradient(centre_u, centre_v, normal_map):
     row, column = nearest_pixel(normal_map.mask, centre_u, centre_v)
     if row < 0:
         return 0.0, 0.0, 0.0, 0.0
-    n, frame = normal_at(normal_map.normals, row, column), normal_map.camera.frame
-    along_u, along_v, at_centre, w = pixel_plane(n, column + 0.5, row + 0.5, centre_u, centre_v, frame)
+    n = normal_at(normal_map.normals, row, column)
+    along_u, along_v, at_centre, w = pixel_plane(n, column + 0.5, row + 0.5, centre_u, centre_v, normal_map.camera)
     return 1.0, -along_u / at_centre, -along_v / at_centre, 1.0 / (w * w)
 
 
@@ -98,10 +87,10 @@ def overlap(start, end, first, last):
 
 
 @inner(forceinline=True)
-def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
+def with_pixel(sums, weight, n, u, v, centre_u, centre_v, camera):
     """Add a pixel to the sums of a face with this centroid."""
     nx, ny, nz = n
-    along_u, along_v, at_centre, w = pixel_plane(n, u, v, centre_u, centre_v, frame)
+    along_u, along_v, at_centre, w = pixel_plane(n, u, v, centre_u, centre_v, camera)
     # One division for both reciprocals.
     both = 1.0 / (w * at_centre)
     slope = -weight * w * both
@@ -126,12 +115,12 @@ def with_pixel(sums, weight, n, u, v, centre_u, centre_v, frame):
 
 
 @inner
-def with_pixels(sums, pixels, count, centre_u, centre_v, frame):
+def with_pixels(sums, pixels, count, centre_u, centre_v, camera):
     """Add a list of pixels to the sums of a face."""
     for i in range(count):
         n = np.float64(pixels[X + i]), np.float64(pixels[Y + i]), np.float64(pixels[Z + i])
         u, v = np.float64(pixels[U + i]) + 0.5, np.float64(pixels[V + i]) + 0.5
-        sums = with_pixel(sums, np.float64(pixels[SHARE + i]), n, u, v, centre_u, centre_v, frame)
+        sums = with_pixel(sums, np.float64(pixels[SHARE + i]), n, u, v, centre_u, centre_v, camera)
     return sums
 
 
@@ -142,7 +131,7 @@ def face_sums(a, b, c, fine, normal_map, pixels):
     Each pixel has ``fine`` × ``fine`` samples, ``fine`` being 1 or 2, and is weighted by the number of its samples that
     the face owns. The corners a, b, c are given in samples. ``pixels`` is a work array.
     """
-    normals, mask, frame = normal_map.normals, normal_map.mask, normal_map.camera.frame
+    normals, mask, camera = normal_map.normals, normal_map.mask, normal_map.camera
     rows, columns = fine * mask.shape[0], fine * mask.shape[1]
     top, middle, bottom = by_height(a, b, c)
     edges = face_edges(top, middle, bottom)
@@ -165,16 +154,16 @@ def face_sums(a, b, c, fine, normal_map, pixels):
             left, right = fine * column, fine * column + fine
             owned = overlap(start, end, left, right) + overlap(other_start, other_end, left, right)
             if count == CAPACITY:
-                sums = with_pixels(sums, pixels, count, centre_u, centre_v, frame)
+                sums = with_pixels(sums, pixels, count, centre_u, centre_v, camera)
                 count = 0
             pixels[SHARE + count] = owned
             count = list_pixel(row, column, normals, mask, pixels, count)
-    sums = with_pixels(sums, pixels, count, centre_u, centre_v, frame)
+    sums = with_pixels(sums, pixels, count, centre_u, centre_v, camera)
     if sums.number == 0.0:
         row, column = nearest_pixel(mask, centre_u, centre_v)
         if row >= 0:
             n = normal_at(normals, row, column)
-            sums = with_pixel(sums, 1.0, n, column + 0.5, row + 0.5, centre_u, centre_v, frame)
+            sums = with_pixel(sums, 1.0, n, column + 0.5, row + 0.5, centre_u, centre_v, camera)
     return sums
 
 
@@ -186,12 +175,12 @@ def bulge(sums, scale):
 
 
 @inner(forceinline=True)
-def fill_means(row, sums, scale, u, v, frame):
+def fill_means(row, sums, scale, u, v, camera):
     """Fill the columns of a face that do not belong to its plane; ``scale`` is 1 / the number of its samples."""
     row[COUNT] = sums.number
     row[NORMAL_X], row[NORMAL_Y], row[NORMAL_Z] = sums.normal_x * scale, sums.normal_y * scale, sums.normal_z * scale
     row[TIGHT], row[TIGHT_U], row[TIGHT_V] = sums.tight * scale, sums.tight_u * scale, sums.tight_v * scale
-    rx, ry, rz = ray(u, v, frame)
+    rx, ry, rz = ray(u, v, camera)
     nx, ny, nz = sums.normal_x, sums.normal_y, sums.normal_z
     lengths = (nx**2 + ny**2 + nz**2) * (rx * rx + ry * ry + rz * rz)
     row[COSINE] = abs(nx * rx + ny * ry + nz * rz) / math.sqrt(max(lengths, 1e-300))
@@ -221,4 +210,4 @@ def face_means(first, last, mesh, samples, normal_map, table):
         row[INVERSE] = sums.inverse * scale if has_normal else 0.0
         row[BULGE], row[AREA], row[CENTRE_U], row[CENTRE_V] = bulge(sums, scale), area, u, v
         if row.size > PLANE_COLUMNS:
-            fill_means(row, sums, scale, u, v, normal_map.camera.frame)
+            fill_means(row, sums, scale, u, v, normal_map.camera)

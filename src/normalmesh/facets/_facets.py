@@ -6,14 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Float, Int32
-from normalmesh.facets._face_means import AREA, CENTRE_U, CENTRE_V, INVERSE, MIN_FACING, SLOPE_U, SLOPE_V
+from normalmesh.facets._face_means import AREA, CENTRE_U, CENTRE_V, INVERSE, SLOPE_U, SLOPE_V
 from normalmesh.mesh._topology import next_corner, previous_corner
+from normalmesh.normals._camera import plane_rise
 from normalmesh.runtime.kernels import inner, kernel
 
-#: Share of the way to the horizon of a plane up to which its depth is followed exactly: five times that at the centre.
-HORIZON = 1.0 - MIN_FACING
-#: Rise beyond, relative to that of first order: planes seen almost edge-on must not leave the range of numbers.
-BEYOND = 2.0
 #: Weight λ of slopes against heights when planes are projected to the vertices. Without it the angles between faces and
 #: normals grow by 1 %, more with noise; with 1, heights are worse than means of planes.
 STIFFNESS = 0.1
@@ -45,30 +42,18 @@ class DualGraph(NamedTuple):
 
 
 @inner(forceinline=True)
-def rise_along(linear, central):
-    """Return the rise of the unknown along a plane in space whose first-order rise on the screen is ``linear``.
-
-    Along a plane, the logarithm of the depth rises by −log(1 − ĝ·δu). Beyond :data:`HORIZON` it is continued linearly.
-    """
-    if not central:
-        return linear
-    near = min(linear, HORIZON)
-    return -math.log1p(-near) + BEYOND * (linear - near)
-
-
-@inner(forceinline=True)
-def rise(f, u, v, table, central):
+def rise(f, u, v, table, camera):
     """Return the rise of the plane in space of face f from its centroid to the screen position (u, v)."""
     linear = table[f, SLOPE_U] * (u - table[f, CENTRE_U]) + table[f, SLOPE_V] * (v - table[f, CENTRE_V])
-    return rise_along(linear, central)
+    return plane_rise(linear, camera)
 
 
 @kernel
-def fill_rises(first, last, gradients, steps, central, rises):
+def fill_rises(first, last, gradients, steps, camera, rises):
     """Fill the rises (K,) of planes with the given gradients (K, 2) along steps (K, 2) on the screen."""
     for k in range(first, last):
         linear = gradients[k, 0] * steps[k, 0] + gradients[k, 1] * steps[k, 1]
-        rises[k] = rise_along(linear, central)
+        rises[k] = plane_rise(linear, camera)
 
 
 @inner(forceinline=True)
@@ -80,7 +65,7 @@ def edge_middle(corner, mesh):
 
 
 @kernel
-def fill_edges(first, last, mesh, opposite, table, central, edges):
+def fill_edges(first, last, mesh, opposite, table, camera, edges):
     """Fill all attributes of the inner edges (E,) from their ``corners``; ``table`` is that of the face means.
 
     ``face_edges`` (M, 3) must be −1 before.
@@ -98,18 +83,18 @@ def fill_edges(first, last, mesh, opposite, table, central, edges):
         u, v = edge_middle(corner, mesh)
         pairs[e, 0], pairs[e, 1] = one, other
         edge_of[corner] = edge_of[opposite[corner]] = e
-        edges.steps[e] = rise(one, u, v, table, central) - rise(other, there_u, there_v, table, central)
+        edges.steps[e] = rise(one, u, v, table, camera) - rise(other, there_u, there_v, table, camera)
         edges.weights[e] = lengths[e] / max(table[one, INVERSE], table[other, INVERSE])
 
 
 @kernel
-def fill_planes(first, last, offsets, mesh, table, central, planes):
+def fill_planes(first, last, offsets, mesh, table, camera, planes):
     """Fill rows of ``planes`` (M, 3): the values of the planes of the faces, with offsets (M,), at their corners."""
     vertices, faces = mesh.vertices, mesh.faces
     for f in range(first, last):
         for k in range(3):
             here = faces[f, k]
-            planes[f, k] = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, central)
+            planes[f, k] = offsets[f] + rise(f, vertices[here, 0], vertices[here, 1], table, camera)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from normalmesh.facets._face_means import pixel_plane
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
-from normalmesh.normals._camera import TANGENT_U, TANGENT_V, frame_vector, ray
+from normalmesh.normals._camera import ray, tangents
 from normalmesh.normals._normal_map import normal_at
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -20,9 +20,9 @@ def dot(a, b):
 
 
 @inner(forceinline=True)
-def noise_products(slope_u, slope_v, w, r, frame):
+def noise_products(slope_u, slope_v, w, r, camera):
     """Return the covariance (uu, uv, vv) of slopes by noise of one radian, ⟨t_i, t_j⟩/⟨n,r⟩² with t_i = τ_i + g_i r."""
-    p, q = frame_vector(TANGENT_U, frame), frame_vector(TANGENT_V, frame)
+    p, q = tangents(camera)
     along_u = p[0] + slope_u * r[0], p[1] + slope_u * r[1], p[2] + slope_u * r[2]
     along_v = q[0] + slope_v * r[0], q[1] + slope_v * r[1], q[2] + slope_v * r[2]
     scale = 1.0 / (w * w)
@@ -30,9 +30,9 @@ def noise_products(slope_u, slope_v, w, r, frame):
 
 
 @inner(forceinline=True)
-def add_moments(row, n, place, centre, frame):
+def add_moments(row, n, place, centre, camera):
     """Add a pixel with normal n at a place (u, v) to the sums of a face with this centroid."""
-    along_u, along_v, w, _ = pixel_plane(n, place[0], place[1], centre[0], centre[1], frame)
+    along_u, along_v, w, _ = pixel_plane(n, place[0], place[1], centre[0], centre[1], camera)
     slope_u, slope_v = -along_u / w, -along_v / w
     u, v = place[0] - centre[0], place[1] - centre[1]
     row[COUNT] += 1.0
@@ -48,7 +48,7 @@ def add_moments(row, n, place, centre, frame):
     row[MIXED_VU] += slope_v * u
     row[MIXED_VV] += slope_v * v
     row[SQUARE] += slope_u * slope_u + slope_v * slope_v
-    uu, uv, vv = noise_products(slope_u, slope_v, w, ray(centre[0], centre[1], frame), frame)
+    uu, uv, vv = noise_products(slope_u, slope_v, w, ray(centre[0], centre[1], camera), camera)
     row[NOISE_UU] += uu
     row[NOISE_UV] += uv
     row[NOISE_VV] += vv
@@ -58,7 +58,7 @@ def add_moments(row, n, place, centre, frame):
 def gradient_moments(first, last, mesh, normal_map, table):
     """Fill rows of the table (M, COLUMNS) of sums over the foreground pixels whose centres lie in a face."""
     vertices, faces = mesh.vertices, mesh.faces
-    normals, mask, frame = normal_map.normals, normal_map.mask, normal_map.camera.frame
+    normals, mask, camera = normal_map.normals, normal_map.mask, normal_map.camera
     rows, columns = mask.shape
     for f in range(first, last):
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -73,4 +73,4 @@ def gradient_moments(first, last, mesh, normal_map, table):
             start, end = row_span(edges, row, middle_row, columns)
             for column in range(start, end):
                 if mask[row, column]:
-                    add_moments(sums, normal_at(normals, row, column), (column + 0.5, row + 0.5), centre, frame)
+                    add_moments(sums, normal_at(normals, row, column), (column + 0.5, row + 0.5), centre, camera)

@@ -78,8 +78,8 @@ class FacetSystem:
             steps=np.empty(count),
             weights=np.empty(count),
         )
-        central = means.camera.is_central
-        in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, central, edges, grain=GRAIN)
+        camera = means.camera.arrays
+        in_parallel(_facets.fill_edges, count, means.triangles, opposite, means.table, camera, edges, grain=GRAIN)
         return cls(means, *edges)
 
     @cached_property

@@ -50,8 +50,8 @@ class PlaneSurface:
         means, faces, count = self.means, self.means.mesh.faces, len(self.means.mesh.vertices)
         twins = means.mesh.first_twins if isinstance(means.mesh, RepeatingMesh) else None
         planes = np.empty(faces.shape)
-        moved, central = offsets + means.bulges, means.camera.is_central
-        in_parallel(_facets.fill_planes, len(planes), moved, means.triangles, means.table, central, planes, grain=GRAIN)
+        moved, camera = offsets + means.bulges, means.camera.arrays
+        in_parallel(_facets.fill_planes, len(planes), moved, means.triangles, means.table, camera, planes, grain=GRAIN)
         # Twins get the value of the first of them, from the planes around all of them.
         if twins is not None:
             faces = twins[faces]

@@ -118,7 +118,7 @@ def range_of_camera(camera: Camera, units: str | None, strength: float = 1.0) ->
     """Return what is known of the heights that a camera sees; black and white are still to be set."""
     matrix = camera.matrix()
     K = None if matrix is None else tuple(map(tuple, matrix.tolist()))
-    return HeightRange(0.0, 0.0, units, None if camera.is_central else camera.pixel_length, K, strength)
+    return HeightRange(0.0, 0.0, units, camera.pixel_side, K, strength)
 
 
 def depth_files(path: Path, depth: Floating, about: HeightRange | None = None) -> Files:

@@ -32,7 +32,7 @@ SAMPLED_ROWS = 1000
 def surface_tolerance(surface: Surface) -> float:
     """Return the largest rounding of the vertices of a surface that keeps its shape."""
     camera = surface.camera
-    distance = float(np.median(camera.depth(surface.vertices))) if camera.is_central else 1.0
+    distance = float(np.median(camera.depth_per_unknown(camera.depth(surface.vertices))))
     return PIXEL_SHARE * camera.pixel_length * distance
 
 

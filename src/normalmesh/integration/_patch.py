@@ -13,9 +13,8 @@ import math
 
 import numpy as np
 
-from normalmesh.facets._face_means import MIN_FACING
 from normalmesh.mesh._raster import by_height, first_row
-from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, TANGENT_V, frame_vector, ray, space_point
+from normalmesh.normals._camera import RAY_U, RAY_V, TANGENT_U, TANGENT_V, frame_vector, ray, slope_weight, space_point
 from normalmesh.runtime.kernels import inner
 
 #: Pixels of a block, and partial sums of a sum. The number of pixels is padded to a multiple of it.
@@ -46,7 +45,6 @@ MANY_PIXELS, VERY_MANY_PIXELS = 256.0, 1024.0
 CHUNK = 64
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
-FACING = np.float32(MIN_FACING)
 #: 2 arcsin(c/2) = c · P(c²), to 7e-6 up to a right angle.
 P0, P1, P2, P3, P4 = (np.float32(p) for p in (1.0000045, 0.04155474, 0.00511615, 0.00015248, 0.00036966))
 
@@ -190,12 +188,11 @@ def as_float32(vector):
 @inner
 def fill_slopes(origin, camera, pixels, count):
     """Fill slopes and ⟨r,n⟩⁻² of the pixels from their normals."""
-    frame = camera.frame
-    rx, ry, rz = as_float32(ray(origin[0], origin[1], frame))
-    rux, ruy, ruz = as_float32(frame_vector(RAY_U, frame))
-    rvx, rvy, rvz = as_float32(frame_vector(RAY_V, frame))
-    tux, tuy, tuz = as_float32(frame_vector(TANGENT_U, frame))
-    tvx, tvy, tvz = as_float32(frame_vector(TANGENT_V, frame))
+    rx, ry, rz = as_float32(ray(origin[0], origin[1], camera))
+    rux, ruy, ruz = as_float32(frame_vector(RAY_U, camera))
+    rvx, rvy, rvz = as_float32(frame_vector(RAY_V, camera))
+    tux, tuy, tuz = as_float32(frame_vector(TANGENT_U, camera))
+    tvx, tvy, tvz = as_float32(frame_vector(TANGENT_V, camera))
     for at in blocks(count):
         block = pixels[at : at + BLOCK]
         for k in range(LANES):
@@ -208,11 +205,10 @@ def fill_slopes(origin, camera, pixels, count):
 
 
 @inner
-def sector_sums(sector, place, b, c, central, pixels, count):
+def sector_sums(sector, place, b, c, camera, pixels, count):
     """Set the sector of the pixels between the rays from a place to b and c; sum 1, the slopes and ⟨r,n⟩⁻² over them.
 
-    b and c are relative to the place, all other positions to the origin. For a central camera, slopes are those at
-    the centroid of the face: along a plane in space, slope/(1 − slope·δu).
+    b and c are relative to the place, all others to the origin. Slopes are those at the centroid of the face.
     """
     (u, v), (bu, bv), (cu, cv) = place, b, c
     centre_u, centre_v = np.float32(u + (bu + cu) / 3.0), np.float32(v + (bv + cv) / 3.0)
@@ -230,11 +226,10 @@ def sector_sums(sector, place, b, c, central, pixels, count):
             share = share if inside else ZERO
             block[BLOCK + k] = block[k] + share
             block[BLOCK + LANES + k] = block[LANES + k] + share * block[INVERSE + k]
-            if central:
-                left = ONE - block[SLOPE_U + k] * (centre_u - at_u) - block[SLOPE_V + k] * (centre_v - at_v)
-                share = share / (left if left >= FACING else ONE)
-            block[BLOCK + 2 * LANES + k] = block[2 * LANES + k] + share * block[SLOPE_U + k]
-            block[BLOCK + 3 * LANES + k] = block[3 * LANES + k] + share * block[SLOPE_V + k]
+            slope_u, slope_v = block[SLOPE_U + k], block[SLOPE_V + k]
+            share = slope_weight(share, slope_u, slope_v, centre_u - at_u, centre_v - at_v, camera)
+            block[BLOCK + 2 * LANES + k] = block[2 * LANES + k] + share * slope_u
+            block[BLOCK + 3 * LANES + k] = block[3 * LANES + k] + share * slope_v
     number, inverse = total_of(0, pixels, count), total_of(1, pixels, count)
     return number, total_of(2, pixels, count), total_of(3, pixels, count), inverse
 

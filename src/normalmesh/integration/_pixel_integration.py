@@ -8,16 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Float32
-from normalmesh.normals._camera import along_tangents, ray
+from normalmesh.normals._camera import half_rises, products
 from normalmesh.normals._normal_map import normal_at
 from normalmesh.runtime.kernels import inner, kernel
 from normalmesh.solvers._multigrid import STRONG
 
 #: Columns of the half steps of a pixel: from its left side to its centre, on to its right side, and likewise down.
 FROM_LEFT, TO_RIGHT, FROM_TOP, TO_BOTTOM = range(4)
-
-#: Maximal relative change of the depth of a pinhole camera in half a step; only grazing normals reach it.
-_MAX_HALF_STEP = 0.9
 
 
 class EdgeWeights(NamedTuple):
@@ -39,31 +36,20 @@ class EdgeWeights(NamedTuple):
 
 
 @kernel
-def pixel_slopes(first, last, normals, mask, frame, is_central, half_steps, mobility):
+def pixel_slopes(first, last, normals, mask, camera, half_steps, mobility):
     """Fill the change of the unknown in half a step, and ⟨n, r⟩², of foreground pixels.
 
-    ``half_steps`` (H, W, 4) are those on the plane through the pixel. The unknown is linear there for parallel rays, a
-    logarithm for a pinhole.
+    ``half_steps`` (H, W, 4) are those on the plane through the pixel.
     """
     for i in range(first, last):
         for j in range(mask.shape[1]):
             if not mask[i, j]:
                 continue
             nx, ny, nz = normal_at(normals, i, j)
-            rx, ry, rz = ray(j + 0.5, i + 0.5, frame)
-            along_ray = nx * rx + ny * ry + nz * rz
-            along = along_tangents(nx, ny, nz, frame)
+            along_u, along_v, along_ray = products(nx, ny, nz, j + 0.5, i + 0.5, camera)
             mobility[i, j] = along_ray * along_ray
-            for k in range(2):
-                before, after = (FROM_LEFT, TO_RIGHT) if k == 0 else (FROM_TOP, TO_BOTTOM)
-                half = -0.5 * along[k] / along_ray
-                if is_central:
-                    half = min(max(half, -_MAX_HALF_STEP), _MAX_HALF_STEP)
-                    half_steps[i, j, before] = np.log1p(half)
-                    half_steps[i, j, after] = -np.log1p(-half)
-                else:
-                    half_steps[i, j, before] = half
-                    half_steps[i, j, after] = half
+            half_steps[i, j, FROM_LEFT], half_steps[i, j, TO_RIGHT] = half_rises(-0.5 * along_u / along_ray, camera)
+            half_steps[i, j, FROM_TOP], half_steps[i, j, TO_BOTTOM] = half_rises(-0.5 * along_v / along_ray, camera)
 
 
 @kernel

@@ -203,12 +203,12 @@ def star_optimum(u, v, star, normal_map, pixels, count):
     Its neighbours are fixed. The functional of each face is area · m_f ‖∇z − ḡ_f‖². It is NaN if no pixel determines
     the unknown, or if a face loses all of its pixels, so that none would hold it.
     """
-    here, ring, central = star.here, star.ring, normal_map.camera.is_central
+    here, ring = star.here, star.ring
     bend = pull = 0.0
     for k in range(star.valence):
         bu, bv, cu, cv = sides_of(k, u, v, ring)
         double_area = bv * cu - bu * cv
-        sums = sector_sums(k, (u, v), (bu, bv), (cu, cv), central, pixels, count)
+        sums = sector_sums(k, (u, v), (bu, bv), (cu, cv), normal_map.camera, pixels, count)
         if sums[0] == 0.0:
             if ring[k, RING_PIXELS] > 0.0:
                 return np.nan

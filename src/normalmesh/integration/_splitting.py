@@ -1,12 +1,12 @@
 """Kernels of :mod:`normalmesh.integration.splitting`: splits of inner edges at their midpoints."""
 
-import math
 from typing import NamedTuple
 
 from normalmesh.array_types import Int, Int32
 from normalmesh.integration._patch import is_fit
 from normalmesh.mesh._closed_mesh import LOCKED, split_edge, vertex_at
 from normalmesh.mesh._topology import next_corner, previous_corner
+from normalmesh.normals._camera import middle_unknown
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Splits make no face smaller than this (px²): it might own no pixel.
@@ -73,7 +73,7 @@ def fill_split_scores(first, last, mesh, costs, scores):
 
 
 @kernel
-def split_in_halves(order, mesh, unknown, is_central, firsts, touched, room):
+def split_in_halves(order, mesh, unknown, camera, firsts, touched, room):
     """Split the edges across from the given corners until no vertex is left, each face at most once.
 
     The surface in space stays as it is. ``firsts`` are the indices of the first unused vertex and face; vertices end
@@ -97,10 +97,7 @@ def split_in_halves(order, mesh, unknown, is_central, firsts, touched, room):
         a, b = vertex_at(next_corner(corner), faces), vertex_at(previous_corner(corner), faces)
         vertices[vertex, 0] = 0.5 * (vertices[a, 0] + vertices[b, 0])
         vertices[vertex, 1] = 0.5 * (vertices[a, 1] + vertices[b, 1])
-        unknown[vertex] = 0.5 * (unknown[a] + unknown[b])
-        if is_central:
-            # Along a straight line in space, the inverse of the depth is linear on the screen.
-            unknown[vertex] -= math.log(math.cosh(0.5 * (unknown[a] - unknown[b])))
+        unknown[vertex] = middle_unknown(unknown[a], unknown[b], camera)
         split_edge(corner, vertex, face, face + 1, mesh)
         vertex += 1
         face += 2

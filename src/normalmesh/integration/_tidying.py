@@ -33,6 +33,7 @@ from normalmesh.mesh._closed_mesh import (
 from normalmesh.mesh._raster import by_height, face_edges, first_row, row_span
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import crossing, link_is_simple
+from normalmesh.normals._camera import pixels_per_length
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -104,9 +105,7 @@ def area_in_pixels(a, b, c, state):
     ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    scale = camera.scale
-    if camera.is_central:
-        scale *= math.exp(-(unknown[a] + unknown[b] + unknown[c]) / 3.0)
+    scale = pixels_per_length((unknown[a] + unknown[b] + unknown[c]) / 3.0, camera)
     return 0.5 * scale * scale * math.sqrt(x * x + y * y + z * z)
 
 

@@ -34,7 +34,7 @@ def mean_levels(unknown: Float, component: Integer, mesh: ScreenMesh, camera: Ca
 
     # Logarithms are centred first, so that their exponentials stay in range.
     shift = means(unknown)
-    if camera.is_central:
+    if camera.gauge == "scale":
         centred = camera.depth_of_unknown(unknown - shift[component])
         shift += camera.unknown_of_depth(np.where(bare, 1.0, means(centred)) / distance)
     return shift

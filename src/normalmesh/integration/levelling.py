@@ -12,6 +12,7 @@ from normalmesh.array_types import Bool, Float, Float32, Integer
 from normalmesh.errors import NormalMeshError, ShortfallWarning, shape_text
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
+from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.jumps import Jumps, Placement
 from normalmesh.mesh.raster import pixel_faces
@@ -123,17 +124,26 @@ def _periods(mesh: RepeatingMesh, corners: Integer) -> Float:
     return periods
 
 
+def check_repeating(options: IntegrationOptions) -> None:
+    """Raise an error for options that a surface that repeats cannot have."""
+    if options.formulation != "facets":
+        raise NormalMeshError('tileable needs formulation="facets", and not preset="paper"')
+    if options.prior is not None:
+        raise NormalMeshError(
+            "tileable surfaces take no prior: depths at some places are those of all copies; leave it out"
+        )
+
+
 def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int = 4) -> None:
     """Raise an error if a map cannot repeat, and warn, on behalf of the caller's caller, if it does not seem to.
 
     Its camera must be orthographic, and foreground must go on beyond its sides. It does not seem to repeat if normals
     differ much more across the sides than inside.
     """
-    if normal_map.camera.is_central:
-        raise NormalMeshError(
-            f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of "
-            "what that sees do not fit together"
-        )
+    normal_map.camera.require_heights(
+        f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of what "
+        "that sees do not fit together"
+    )
     there = {pair.axis for pair in repeats.side_pairs(normal_map.mask)}
     for axis, _ in repeats.axes:
         if axis not in there:

@@ -45,14 +45,8 @@ UNFITTED = 0.75
 BLOCK = 8192
 
 
-def mesh_deviations(
-    mesh: ScreenMesh,
-    unknown: Float,
-    normal_map: NormalMap,
-    noise: Float,
-    first_twins: Int32 | None = None,
-) -> tuple[Float, Float]:
-    """Estimate the standard deviations of the unknown between a mesh and the surface of the normals.
+def face_variances(mesh: ScreenMesh, unknown: Float, normal_map: NormalMap, noise: Float) -> tuple[Float, Float]:
+    """Estimate the variances (M,) of the unknown between the faces of a mesh and the surface of the normals.
 
     Parameters
     ----------
@@ -63,15 +57,10 @@ def mesh_deviations(
         The normals, with their noise.
     noise
         (M, 2) variance of the noise below each face, in rad², and the number of pixels that share it.
-    first_twins
-        (N,) the first vertex that each vertex is the same as, of a mesh that repeats.
 
     Returns
     -------
-    faces : (M,)
-        Over each face.
-    vertices : (N,)
-        At each vertex.
+    The whole variance of each face, and that of curvature against its best plane.
     """
     whole, curved = np.empty((2, len(mesh.faces)))
 
@@ -85,6 +74,29 @@ def mesh_deviations(
             whole[block], curved[block] = _variances(alone, unknown[corners], normal_map, noise[block])
 
     in_parallel(work, -(-len(whole) // BLOCK), grain=1)
+    return whole, curved
+
+
+def mesh_deviations(
+    mesh: ScreenMesh, whole: Float, curved: Float, first_twins: Int32 | None = None
+) -> tuple[Float, Float]:
+    """Return the standard deviations of the unknown between a mesh and the surface of the normals.
+
+    Parameters
+    ----------
+    mesh
+    whole, curved
+        (M,) variances of its faces, see :func:`face_variances`.
+    first_twins
+        (N,) the first vertex that each vertex is the same as, of a mesh that repeats.
+
+    Returns
+    -------
+    faces : (M,)
+        Over each face.
+    vertices : (N,)
+        At each vertex.
+    """
     at_vertices = _around(mesh, whole + AT_VERTEX * curved, first_twins)
     return np.sqrt(np.maximum(whole, 0.0)), np.sqrt(np.maximum(at_vertices, 0.0))
 

@@ -26,6 +26,7 @@ from normalmesh.integration._pixel_integration import (
     restrict_grid_residual,
     strong_weights,
 )
+from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
@@ -54,8 +55,6 @@ class PixelPlanes:
     window
         Rows and columns of the bounding box in the map.
     mask : (h, w) bool
-    frame : (5, 3)
-        Frame of the camera, with the corner of the window as origin of the screen.
     half_steps : (h, w, 4)
         The change of the unknown in half a step, see :func:`normalmesh.integration._pixel_integration.pixel_slopes`.
     mobility : (h, w)
@@ -64,7 +63,6 @@ class PixelPlanes:
 
     window: tuple[slice, slice]
     mask: Bool
-    frame: Float
     half_steps: Float
     mobility: Float
 
@@ -74,12 +72,11 @@ class PixelPlanes:
         rows, columns = (np.flatnonzero(normal_map.mask.any(axis=axis)) for axis in (1, 0))
         window = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
         mask = np.ascontiguousarray(normal_map.mask[window])
-        frame = normal_map.camera.shifted_frame(columns[0], rows[0])
+        camera = window_camera(normal_map.camera, columns[0], rows[0]).arrays
         half_steps, mobility = np.zeros((*mask.shape, 4)), np.zeros(mask.shape)
         normals = np.ascontiguousarray(normal_map.normals[window])
-        is_central = normal_map.camera.is_central
-        over_rows(pixel_slopes, mask.shape, normals, mask, frame, is_central, half_steps, mobility)
-        return cls(window, mask, frame, half_steps, mobility)
+        over_rows(pixel_slopes, mask.shape, normals, mask, camera, half_steps, mobility)
+        return cls(window, mask, half_steps, mobility)
 
 
 def no_edges(shape: tuple[int, int]) -> EdgeWeights:

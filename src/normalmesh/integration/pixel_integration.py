@@ -104,7 +104,7 @@ def _centred(unknown: Float, normal_map: NormalMap, distance: float) -> Float:
     pixels = np.maximum(np.bincount(index, minlength=count + 1), 1)
     mean = np.bincount(index, unknown.ravel(), count + 1) / pixels
     unknown -= mean[component]
-    if normal_map.camera.is_central:
+    if normal_map.camera.gauge == "scale":
         normal_map.camera.depth_of_unknown(unknown, out=unknown)
         mean = np.bincount(index, unknown.ravel(), count + 1) / pixels
         unknown *= distance / mean[component]

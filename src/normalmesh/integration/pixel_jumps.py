@@ -73,5 +73,5 @@ def _placed_pixels(placement: Placement, normal_map: NormalMap) -> tuple[Float, 
     face = face[held]
     steps = np.stack([column + 0.5, row + 0.5], axis=1) - placement.centroids[face]
     values = np.zeros(normal_map.shape)
-    values[held] = placement.offsets[face] + rises(placement.gradients[face], steps, normal_map.camera.is_central)
+    values[held] = placement.offsets[face] + rises(placement.gradients[face], steps, normal_map.camera)
     return values, held

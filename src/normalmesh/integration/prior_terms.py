@@ -17,7 +17,7 @@ from normalmesh.array_types import Float, Integer
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.cotangent import CotangentSystem
 from normalmesh.jumps.placement import rises
-from normalmesh.mesh.interpolation import barycentric_rows, bends
+from normalmesh.mesh.interpolation import barycentric_rows
 
 #: Number of points of a face that have the same terms as any larger number.
 ENOUGH = 3
@@ -97,12 +97,12 @@ def weighted_means(values: Float, weights: Float, group: Integer, count: int) ->
 
 def face_terms(system: PlaneSurface | CotangentSystem, x: Float, points: FacePoints) -> PriorTerms:
     """Return the terms of points, near unknowns x (n,) that solve the system without a prior."""
-    central, mesh = system.means.camera.is_central, system.means.mesh
+    camera = system.means.camera
     # Points beyond the outline continue the planes of the normals.
-    values = points.unknown - rises(system.means.gradients[points.faces], points.steps, central)
-    if central:
-        # Faces are planes in space. A prior bends the surface little: those of x do as well as those to be found.
-        values -= bends(barycentric_rows(mesh, points.feet, points.faces), system.at_vertices(x))
+    values = points.unknown - rises(system.means.gradients[points.faces], points.steps, camera)
+    # Faces are planes in space. A prior bends the surface little: those of x do as well as those to be found.
+    hats = barycentric_rows(system.means.mesh, points.feet, points.faces)
+    values -= camera.bends(hats.data.reshape(-1, 3), system.at_vertices(x)[hats.indices.reshape(-1, 3)])
     faces, feet, values, weights = thinned(points.faces, points.feet, values, points.weights)
     rows, known = system.prior_rows(feet, faces)
     return PriorTerms(faces, rows, values - known, weights)

@@ -64,8 +64,8 @@ def split_worst(
         touched = np.zeros(mesh.real_faces, np.bool_)
         unknown = np.concatenate([unknown, np.zeros(count)])
         room = _splitting.Room(np.concatenate([component, np.zeros(count, np.int32)]), own, np.maximum(shared, 0))
-        is_central = normal_map.camera.is_central
-        splits = _splitting.split_in_halves(order, mesh.arrays, unknown, is_central, (vertex, face), touched, room)
+        camera = normal_map.camera.arrays
+        splits = _splitting.split_in_halves(order, mesh.arrays, unknown, camera, (vertex, face), touched, room)
         kept, shared = mesh.compact(), room.shared
         unknown, component = unknown[kept], room.component[kept]
         if splits == 0:

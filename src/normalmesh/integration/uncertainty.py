@@ -232,12 +232,9 @@ class _Point:
             raise NormalMeshError(f"{name} must be {what}, not {repr_for_error(given)}")
         depths = surface.camera.depth(surface.vertices[corners])
         weights = np.zeros(len(surface.vertices))
-        if surface.camera.is_central:
-            # Reciprocals of depths are linear on a face. The height is minus the depth, whose logarithm is the unknown.
-            depth = 1 / float(hats @ (1 / depths))
-            height, weights[corners] = -depth, -(depth**2) * hats / depths
-        else:
-            height, weights[corners] = float(hats @ depths), hats
+        depth, changes = surface.camera.depth_on_plane(hats, depths)
+        # Heights increase towards the viewer.
+        height, weights[corners] = surface.camera.towards_viewer * depth, surface.camera.towards_viewer * changes
         variance = float(deviation * weights[corners].sum()) ** 2
         area = max(float(np.abs(surface.mesh.areas[faces]).mean()), MIN_DOUBLE_AREA) if len(faces) else 1.0
         return cls(place, height, weights, int(corners[0]), variance, area)

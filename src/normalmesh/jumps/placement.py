@@ -9,6 +9,7 @@ from normalmesh.facets._facets import fill_rises
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.mesh.jumps import Placement
 from normalmesh.mesh.raster import pixel_faces
+from normalmesh.normals.camera import Camera
 from normalmesh.runtime.threads import in_parallel
 
 #: Minimum number of planes for each thread.
@@ -23,36 +24,29 @@ def placed_offsets(placement: Placement, means: FaceMeans, shape: tuple[int, int
 
     All may be in a window (:meth:`.Placement.window`) of the given shape that holds the faces.
     """
-    count, central = len(means.mesh.faces), means.camera.is_central
+    count = len(means.mesh.faces)
     inside = np.flatnonzero(((placement.centroids >= 0) & (placement.centroids < shape[::-1])).all(axis=1))
     owner = pixel_faces(means.mesh, shape)[_pixels(placement.centroids[inside], shape)]
     inside, face = inside[owner >= 0], owner[owner >= 0]
     area = placement.areas[inside]
     steps = placement.centroids[inside] - means.centroids[face]
-    offsets = placement.offsets[inside] - rises(means.gradients[face], steps, central)
+    offsets = placement.offsets[inside] - rises(means.gradients[face], steps, means.camera)
     values = _medians(offsets, area, face, count)
     weights: Float = np.bincount(face, area, count).astype(np.float64)
     bare = np.flatnonzero(weights == 0)
     under = pixel_faces(placement.mesh, shape)[_pixels(means.centroids[bare], shape)]
     bare, under = bare[under >= 0], under[under >= 0]
     steps = means.centroids[bare] - placement.centroids[under]
-    values[bare] = placement.offsets[under] + rises(placement.gradients[under], steps, central)
+    values[bare] = placement.offsets[under] + rises(placement.gradients[under], steps, means.camera)
     weights[bare] = means.areas[bare]
     return values, weights
 
 
-def rises(gradients: Float, steps: Float, central: bool) -> Float:
+def rises(gradients: Float, steps: Float, camera: Camera) -> Float:
     """Return the rises (K,) of planes with the given gradients (K, 2) along steps (K, 2) on the screen, in px."""
     rises = np.empty(len(gradients))
-    in_parallel(
-        fill_rises,
-        len(rises),
-        np.ascontiguousarray(gradients),
-        np.ascontiguousarray(steps),
-        central,
-        rises,
-        grain=GRAIN,
-    )
+    planes = np.ascontiguousarray(gradients), np.ascontiguousarray(steps)
+    in_parallel(fill_rises, len(rises), *planes, camera.arrays, rises, grain=GRAIN)
     return rises
 
 

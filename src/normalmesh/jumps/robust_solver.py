@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float, Int, Integer
+from normalmesh.array_types import Bool, Float, Int
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.robust_weights import RobustWeights
 from normalmesh.jumps import _robust_solver
@@ -208,7 +208,7 @@ class RobustSolver:
 
     def _choose(self) -> None:
         """Choose the faces that are solved again, and the edges whose weights may change: those between active ones."""
-        self._faces: Integer = self._factor.changing
+        self._faces: Int = self._factor.changing.astype(np.int64, copy=False)
         pairs = self.system.pairs
         self._edges: Int = np.flatnonzero(self._active[pairs[:, 0]] & self._active[pairs[:, 1]])
 

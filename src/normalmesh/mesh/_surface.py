@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Float, Float32, Int32
+from normalmesh.normals._camera import plane_depth
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Determinant of (T, B, N) below which an interpolated frame is too flat to express a normal.
@@ -107,11 +108,8 @@ def barycentric(screen, a, b, c, u, v):
 
 
 @kernel
-def fill_depth(top, bottom, owners, screen, faces, depth, is_central, depth_map):
-    """Fill rows of ``depth_map`` (H, W), at pixel centres, from the depth (N,) of the vertices.
-
-    Over a planar face the height is linear on the screen; behind a pinhole the inverse of the depth is.
-    """
+def fill_depth(top, bottom, owners, screen, faces, depth, camera, depth_map):
+    """Fill rows of ``depth_map`` (H, W), at pixel centres, from the depth (N,) of the vertices."""
     for i in range(top, bottom):
         for j in range(owners.shape[1]):
             f = owners[i, j]
@@ -120,10 +118,7 @@ def fill_depth(top, bottom, owners, screen, faces, depth, is_central, depth_map)
                 continue
             a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
             first, second, third = barycentric(screen, a, b, c, j + 0.5, i + 0.5)
-            if is_central:
-                depth_map[i, j] = 1.0 / (first / depth[a] + second / depth[b] + third / depth[c])
-            else:
-                depth_map[i, j] = first * depth[a] + second * depth[b] + third * depth[c]
+            depth_map[i, j] = plane_depth(depth[a], depth[b], depth[c], first, second, third, camera)
 
 
 @kernel

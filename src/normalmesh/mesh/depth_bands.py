@@ -48,6 +48,6 @@ def _depth_band(surface: Surface, depth: Float, members: Int32, top: int, bottom
         array.flags.writeable = False  # as in a mesh, so that kernels are compiled once
     in_parallel(fill_pixel_faces, len(faces), screen, faces, False, owners, grain=4096)
     band = np.empty(owners.shape)
-    arguments = (owners, screen, faces, depth[vertices], surface.camera.is_central)
+    arguments = (owners, screen, faces, depth[vertices], surface.camera.arrays)
     in_parallel(_surface.fill_depth, len(owners), *arguments, band, grain=64)
     return band

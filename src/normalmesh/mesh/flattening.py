@@ -107,11 +107,10 @@ class Flattening:
 def flattened(surface: Surface, shape: str) -> Surface:
     """Take the best plane or quadratic away from the heights; see :meth:`Surface.flattened`."""
     checked_choice(shape, SHAPES, "shape")
-    if surface.camera.is_central:
-        raise NormalMeshError(
-            "flattening needs a surface of an orthographic camera: for a perspective one, taking a plane away from "
-            "the depths would bend straight lines; rotate the mesh instead"
-        )
+    surface.camera.require_heights(
+        "flattening needs a surface of an orthographic camera: for a perspective one, taking a plane away from the "
+        "depths would bend straight lines; rotate the mesh instead"
+    )
     if surface.repeats is not None:
         raise NormalMeshError(
             "a surface that repeats cannot be flattened: its opposite sides would no longer meet; its mean slope is "

@@ -29,11 +29,10 @@ def checked_strength(strength: object) -> float:
 
 def check_parallel(camera: Camera) -> None:
     """Raise an error if a camera has no heights that could be multiplied."""
-    if camera.is_central:
-        raise NormalMeshError(
-            "strength is for orthographic maps: behind a perspective camera, other depths would be seen at other "
-            "pixels; leave it out, or scale the mesh in a 3D program"
-        )
+    camera.require_heights(
+        "strength is for orthographic maps: behind a perspective camera, other depths would be seen at other pixels; "
+        "leave it out, or scale the mesh in a 3D program"
+    )
 
 
 def exaggerated_surface(surface: Surface, strength: float) -> Surface:

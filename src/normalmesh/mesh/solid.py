@@ -99,8 +99,8 @@ def solid_of(surface: Surface, thickness: object, width: object = None) -> Solid
     """Close a surface by walls and a base; see :meth:`Surface.solid`."""
     below = Length.parse(thickness, "thickness")
     wanted = None if width is None else Length.parse(width, "width")
-    pixel = None if surface.camera.is_central else surface.camera.pixel_length
     columns, camera = Columns.of(surface), surface.camera
+    pixel = camera.pixel_side
     units, scale = surface.units, 1.0
     if wanted is not None:
         if wanted.unit in (None, PIXELS):
@@ -130,7 +130,7 @@ def _scale(surface: Surface, columns: Columns, width: float, thickness: Length, 
     camera = surface.camera
     x = camera.points(columns.screen[columns.column], camera.towards_viewer * columns.level)[:, 0]
     largest = width / float(np.ptp(x))
-    if not camera.is_central:
+    if camera.pixel_side is not None:
         return largest
     thick, rays = thickness.in_unit(units, None, "thickness"), camera.rays(*columns.screen.T)[:, 0]
     # The width of the solid grows with the scale: bisect.

@@ -275,7 +275,7 @@ class Surface:
         mesh, owners = self.owners(shape)
         depth_map = np.empty(owners.shape, np.float64)
         depth = np.ascontiguousarray(self.camera.depth(self.vertices))
-        faces = (owners, mesh.vertices, mesh.faces, depth, self.camera.is_central)
+        faces = (owners, mesh.vertices, mesh.faces, depth, self.camera.arrays)
         in_parallel(_surface.fill_depth, len(owners), *faces, depth_map, grain=64)
         return depth_map
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Int
-from normalmesh.normals._camera import along_tangents, ray
+from normalmesh.normals._camera import products, ray
 from normalmesh.runtime.kernels import inner, kernel
 
 
@@ -19,20 +19,19 @@ class Sample(NamedTuple):
 
 
 @inner
-def slopes(normals, mask, row, column, frame):
+def slopes(normals, mask, row, column, camera):
     """Return the slopes ∂_u z and ∂_v z of a pixel, and cos² of its tilt to the ray; 0, 0, 1 outside the mask."""
     if not mask[row, column]:
         return 0.0, 0.0, 1.0
     nx, ny, nz = normals[row, column, 0], normals[row, column, 1], normals[row, column, 2]
     u, v = column + 0.5, row + 0.5
-    rx, ry, rz = ray(u, v, frame)
-    along = nx * rx + ny * ry + nz * rz
-    along_u, along_v = along_tangents(nx, ny, nz, frame)
+    rx, ry, rz = ray(u, v, camera)
+    along_u, along_v, along = products(nx, ny, nz, u, v, camera)
     return -along_u / along, -along_v / along, along * along / (rx * rx + ry * ry + rz * rz)
 
 
 @kernel
-def loop_gaps(first, last, side, sample, normals, mask, frame, found):
+def loop_gaps(first, last, side, sample, normals, mask, camera, found):
     """Fill ``found`` (K, C, 3) with closure errors around square loops of foreground pixels, ``side`` px long.
 
     Row k of it is for loops that begin in a row of the sample: their closure error, NaN for loops that leave the
@@ -47,13 +46,13 @@ def loop_gaps(first, last, side, sample, normals, mask, frame, found):
         run, along = 0, 0.0
         for column in range(columns):
             place = sample.left + column
-            p, q, flat[column, 0] = slopes(normals, mask, top, place, frame)
-            p_low, q_low, flat[column, 1] = slopes(normals, mask, top + side, place, frame)
+            p, q, flat[column, 0] = slopes(normals, mask, top, place, camera)
+            p_low, q_low, flat[column, 1] = slopes(normals, mask, top + side, place, camera)
             down[column] = (q + q_low) / 2
             whole = mask[top, place] and mask[top + side, place]
             for row in range(top + 1, top + side):
                 whole &= mask[row, place]
-                _, q, _ = slopes(normals, mask, row, place, frame)
+                _, q, _ = slopes(normals, mask, row, place, camera)
                 down[column] += q
             across[column] = p - p_low
             along = along + across[column] if whole else 0.0

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Bool, Float32
-from normalmesh.normals._camera import CLAMP_COSINE, along_tangents, ray, steepest, to_viewer
+from normalmesh.normals._camera import CLAMP_COSINE, change_of_depth, steepest, to_viewer
 from normalmesh.normals.camera import CameraArrays
 from normalmesh.runtime.kernels import inner, kernel
 
@@ -119,7 +119,7 @@ def clean_normals(first, last, given, window, camera, shortest, normals, counts)
             x, y, z = normal_at(given, i, j)
             x, y, z = x / length, y / length, z / length
             u, v = window.left + j + 0.5, window.top + i + 0.5
-            ray_x, ray_y, ray_z = to_viewer(u, v, camera.frame, camera.towards_viewer)
+            ray_x, ray_y, ray_z = to_viewer(u, v, camera)
             cosine = x * ray_x + y * ray_y + z * ray_z
             if cosine <= 0.0:
                 counts[i, BACK_FACING] += 1
@@ -128,23 +128,15 @@ def clean_normals(first, last, given, window, camera, shortest, normals, counts)
                 counts[i, RESCALED] += 1
             # The margin lets normals that were clamped and rounded to float32 pass unchanged.
             if cosine < CLAMP_COSINE - 1e-6:
-                limit, sine = steepest(ray_x, ray_y, ray_z, camera.frame)
+                limit, sine = steepest(ray_x, ray_y, ray_z, camera)
                 if cosine < limit - 1e-6:
                     counts[i, GRAZING] += 1
                     x, y, z = x - cosine * ray_x, y - cosine * ray_y, z - cosine * ray_z
                     scale = sine / math.sqrt(x * x + y * y + z * z)
                     x, y, z = limit * ray_x + scale * x, limit * ray_y + scale * y, limit * ray_z + scale * z
             normals[i, j, 0], normals[i, j, 1], normals[i, j, 2] = x, y, z
-            if camera.is_central and _change_of_depth(x, y, z, u, v, camera.frame) > MAX_CHANGE:
+            if change_of_depth(x, y, z, u, v, camera) > MAX_CHANGE:
                 counts[i, UNRESOLVED] += 1
-
-
-@inner
-def _change_of_depth(x, y, z, u, v, frame):
-    """Return how much the logarithm of the depth changes between the centre of a pixel and its corners, at most."""
-    rx, ry, rz = ray(u, v, frame)
-    along_u, along_v = along_tangents(x, y, z, frame)
-    return 0.5 * (abs(along_u) + abs(along_v)) / abs(x * rx + y * ry + z * rz)
 
 
 @kernel
@@ -160,7 +152,7 @@ def count_clamped(arrays, labels, counts):
                 continue
             counts[labels[i, j], 0] += 1
             x, y, z = normal_at(normals, i, j)
-            ray_x, ray_y, ray_z = to_viewer(j + 0.5, i + 0.5, camera.frame, camera.towards_viewer)
+            ray_x, ray_y, ray_z = to_viewer(j + 0.5, i + 0.5, camera)
             cosine = x * ray_x + y * ray_y + z * ray_z
-            if cosine < CLAMP_COSINE + 1e-6 and cosine < steepest(ray_x, ray_y, ray_z, camera.frame)[0] + 1e-6:
+            if cosine < CLAMP_COSINE + 1e-6 and cosine < steepest(ray_x, ray_y, ray_z, camera)[0] + 1e-6:
                 counts[labels[i, j], 1] += 1

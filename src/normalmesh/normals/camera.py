@@ -12,13 +12,13 @@ j covers [j, j+1] × [i, i+1]. The mathematics needs three things of a camera:
 
 Everything else follows from ``⟨n, r⟩ ∂_i z + ⟨n, τ_i⟩ = 0`` for a normal n of the surface and i ∈ {u, v}. Kernels take
 both as one :attr:`Camera.frame`. A lens that bends straight lines, such as a fisheye, has other tangents at each pixel:
-it needs a ray and tangents by position in :mod:`normalmesh.normals._camera` and its callers, too.
+it needs tangents by position here and in :mod:`normalmesh.normals._camera`, the only kernels that take a frame apart.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,13 +49,14 @@ class CameraArrays(NamedTuple):
     Attributes
     ----------
     frame : (5, 3) float64
-        See :attr:`Camera.frame`.
+        See :attr:`Camera.frame`; only :mod:`normalmesh.normals._camera` takes it apart.
     towards_viewer : float
         +1 if rays point towards the viewer, −1 if they point away from the viewer.
     scale : float
         Pixels in one unit of length, 1/ℓ.
     is_central : bool
-        See :attr:`Camera.is_central`; the unknown of integration is then the logarithm of the depth.
+        See :attr:`Camera.is_central`; the unknown of integration is then the logarithm of the depth. Only
+        :mod:`normalmesh.normals._camera` asks for it.
     """
 
     frame: Float
@@ -69,8 +70,10 @@ class Camera(ABC):
 
     #: +1 if the ray points towards the viewer, −1 if it points away from the viewer.
     towards_viewer: float
-    #: Whether all rays meet in one point: normals then leave the scale of a surface open, else its height.
+    #: Whether all rays meet in one point, the origin.
     is_central: bool
+    #: What normals leave open of a surface: an ``"offset"`` of its heights, or the ``"scale"`` of its depths.
+    gauge: Literal["offset", "scale"]
     #: Name of the unit of depths unless another one is known.
     default_units: str
     #: Largest absolute value of the unknown whose points are in the range of numbers.
@@ -88,9 +91,9 @@ class Camera(ABC):
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
         """Return points (..., 3) in space from screen positions (..., 2) and the unknown (...)."""
 
-    @abstractmethod
     def depth(self, points: ArrayLike) -> Float:
         """Return the depth (...) of points (..., 3): height towards the viewer, or distance along the optical axis."""
+        return self.towards_viewer * checked_vectors(points, 3, "points")[..., 2]
 
     @abstractmethod
     def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
@@ -103,6 +106,20 @@ class Camera(ABC):
     @abstractmethod
     def depth_per_unknown(self, depth: Float) -> Float:
         """Return the derivative (...) of the depth with respect to the unknown, where the depth is ``depth`` (...)."""
+
+    def depth_on_plane(self, weights: Float, depths: Float) -> tuple[float, Float]:
+        """Return the depth of a point of a triangle in space, and its derivatives (3,) by the unknown at the corners.
+
+        ``weights`` (3,) are barycentric coordinates on the screen, ``depths`` (3,) those of the corners.
+        """
+        return float(weights @ depths), weights
+
+    def bends(self, weights: Float, unknown: Float) -> Float:
+        """Return by how much (K,) the unknown on triangles in space exceeds its interpolation on the screen.
+
+        ``weights`` (K, 3) are barycentric coordinates of points, ``unknown`` (K, 3) that of the corners.
+        """
+        return np.zeros(len(unknown))
 
     @abstractmethod
     def ray_starts(self, u: Float, v: Float) -> Float:
@@ -121,19 +138,33 @@ class Camera(ABC):
             places = np.divide(places, depth, out=np.full_like(places, np.nan), where=depth > 0)
         return places[:, :2].reshape(*given.shape[:-1], 2)
 
-    @abstractmethod
+    def require_heights(self, message: str) -> None:
+        """Raise :class:`NormalMeshError` with a message unless surfaces have heights, which may be changed."""
+        if self.gauge == "scale":
+            raise NormalMeshError(message)
+
     def check_depths(self, depths: Float, name: str) -> None:
         """Raise :class:`NormalMeshError` if the camera cannot see a point at one of these depths; NaN is ignored."""
+        if self.is_central and np.any(depths <= 0):
+            raise NormalMeshError(
+                f"{name} must be positive distances along the optical axis, in front of the camera; "
+                f"the smallest is {np.nanmin(depths):g}"
+            )
 
     @property
-    @abstractmethod
     def reference_depth(self) -> float:
-        """Depth of the plane on which synthetic surfaces and fitted models stand."""
+        """Depth of the plane on which synthetic surfaces and fitted models stand: zero, or focal length in pixels."""
+        return 1 / self.pixel_length if self.is_central else 0.0
 
     @property
-    @abstractmethod
     def reference_pixel(self) -> float:
         """Side of a pixel on the plane at :attr:`reference_depth`."""
+        return self.pixel_side or 1.0
+
+    @property
+    def pixel_side(self) -> float | None:
+        """Side of a pixel in space; None if it depends on the depth."""
+        return None if self.is_central else self.pixel_length
 
     @abstractmethod
     def describe(self) -> str:
@@ -216,11 +247,9 @@ class ParallelCamera(Camera):
 
     towards_viewer = 1.0
     is_central = False
+    gauge = "offset"
     default_units = "px"
     max_unknown = MAX_COORDINATE
-
-    def depth(self, points: ArrayLike) -> Float:
-        return checked_vectors(points, 3, "points")[..., 2]
 
     def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
         if out is None:
@@ -238,19 +267,6 @@ class ParallelCamera(Camera):
         tau_u, tau_v = self.tangents
         return u[..., None] * tau_u + v[..., None] * tau_v
 
-    def check_depths(self, depths: Float, name: str) -> None:
-        """Accept all heights."""
-
-    @property
-    def reference_depth(self) -> float:
-        """Zero."""
-        return 0.0
-
-    @property
-    def reference_pixel(self) -> float:
-        """The same as :attr:`pixel_length`, at any depth."""
-        return self.pixel_length
-
 
 class CentralCamera(Camera):
     """A camera at the origin, where all rays meet. The unknown is the logarithm of the depth.
@@ -260,15 +276,13 @@ class CentralCamera(Camera):
 
     towards_viewer = -1.0
     is_central = True
+    gauge = "scale"
     default_units = "units"
     max_unknown = MAX_LOGARITHM
 
     def points(self, screen: ArrayLike, unknown: ArrayLike) -> Float:
         u, v, logarithm = checked_screen_and_unknown(screen, unknown)
         return exp(logarithm)[..., None] * self.rays(u, v)
-
-    def depth(self, points: ArrayLike) -> Float:
-        return -checked_vectors(points, 3, "points")[..., 2]
 
     def depth_of_unknown(self, unknown: Float, out: Float | None = None) -> Float:
         return exp(unknown, out=out)
@@ -279,25 +293,18 @@ class CentralCamera(Camera):
     def depth_per_unknown(self, depth: Float) -> Float:
         return depth
 
+    def depth_on_plane(self, weights: Float, depths: Float) -> tuple[float, Float]:
+        # Reciprocals of depths are linear on a plane.
+        depth = 1 / float(weights @ (1 / depths))
+        return depth, depth**2 * weights / depths
+
+    def bends(self, weights: Float, unknown: Float) -> Float:
+        linear = (weights * unknown).sum(axis=1)
+        excess: Float = -log((weights * exp(linear[:, None] - unknown)).sum(axis=1))
+        return excess
+
     def ray_starts(self, u: Float, v: Float) -> Float:
         return np.zeros((*np.broadcast_shapes(u.shape, v.shape), 3))
-
-    def check_depths(self, depths: Float, name: str) -> None:
-        if np.any(depths <= 0):
-            raise NormalMeshError(
-                f"{name} must be positive distances along the optical axis, in front of the camera; "
-                f"the smallest is {np.nanmin(depths):g}"
-            )
-
-    @property
-    def reference_depth(self) -> float:
-        """Focal length in pixels: a pixel has the side 1 there."""
-        return 1 / self.pixel_length
-
-    @property
-    def reference_pixel(self) -> float:
-        """One."""
-        return 1.0
 
 
 def checked_distance(distance: object) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +177,7 @@ def integrability(pieces: list[Tiles], camera: Camera) -> Integrability:
 def _unit(channels: Float32, foreground: Bool) -> Float32:
     """Return channels scaled to unit length on the foreground, zero elsewhere."""
     channels = np.where(foreground[..., None], channels, 0)
-    unit: Any = channels / np.maximum(lengths(channels), 1e-6)[..., None]
+    unit: Float32 = np.asarray(channels / np.maximum(lengths(channels), 1e-6)[..., None])
     return unit
 
 

@@ -256,7 +256,7 @@ def sampled_loops(known: Callable[[Int], Float32], rows: Int, step: int, area: i
 def loops_in_rows(normal_map: NormalMap, side: int, rows: Int, columns: tuple[int, int]) -> Float32:
     """Return all loops, of a side in px, that begin in some rows and between two columns."""
     found = np.empty((len(rows), columns[1] - columns[0], 3), np.float32)
-    arrays = (normal_map.normals, normal_map.mask, normal_map.camera.frame)
+    arrays = (normal_map.normals, normal_map.mask, normal_map.camera.arrays)
     in_parallel(loop_gaps, len(found), side, Sample(np.ascontiguousarray(rows), *columns), *arrays, found, grain=16)
     known: Float32 = found[~np.isnan(found[..., 0])]
     return known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -13,14 +13,21 @@ from normalmesh.normals.normal_map import NormalMap
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-#: A normal map, the path of a file, an array (H, W, 3), or a Pillow image.
-NormalMapLike: TypeAlias = "NormalMap | str | PathLike[str] | ArrayLike | Image"
+    from normalmesh.maps.maps_on_disk import MapOnDisk
+
+#: A normal map, one that stays on disk, the path of a file, an array (H, W, 3), or a Pillow image.
+NormalMapLike: TypeAlias = "NormalMap | MapOnDisk | str | PathLike[str] | ArrayLike | Image"
 
 
 def as_normal_map(given: NormalMapLike) -> NormalMap:
     """Return a normal map as it is, and read anything else by :func:`read_normal_map`, with its defaults."""
     if isinstance(given, NormalMap):
         return given
+    array: Any = given
+    if hasattr(array, "mask_window"):  # a map on disk
+        rows, columns = array.shape
+        whole: NormalMap = array.window(slice(0, rows), slice(0, columns))
+        return whole
     from normalmesh.maps.normal_maps import read_normal_map
 
-    return read_normal_map(checked_path(given, "normal_map") if isinstance(given, str | PathLike) else given)
+    return read_normal_map(checked_path(given, "normal_map") if isinstance(given, str | PathLike) else array)

@@ -56,9 +56,7 @@ def normal_texture(surface: Surface, normals: NormalMap, frames: Frames) -> UInt
             "they must show the same image"
         )
     mesh, owners = surface.owners(reduced_shape(normals.shape))
-    depth = np.ones(len(mesh.vertices))
-    if surface.camera.is_central:
-        depth = np.ascontiguousarray(surface.camera.depth(surface.vertices))
+    depth = np.ascontiguousarray(surface.camera.depth_per_unknown(surface.camera.depth(surface.vertices)))
     texture = np.empty((*owners.shape, 3), np.uint8)
     texture[:] = FLAT
     covered = np.zeros(owners.shape, np.bool_)

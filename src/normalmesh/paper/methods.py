@@ -16,7 +16,8 @@ from normalmesh.integration.pixel_integration import integrate_pixels
 from normalmesh.mesh.surface import Surface
 from normalmesh.paper.benchmark import Row
 from normalmesh.paper.sources import Source
-from normalmesh.reconstruction.pipeline import PRESETS, reconstruct
+from normalmesh.reconstruction.pipeline import reconstruct
+from normalmesh.reconstruction.presets import PRESETS
 
 #: The options of the preset ``"paper"`` as keyword arguments.
 PAPER_DECIMATION: dict[str, Any] = vars(PRESETS["paper"].decimation)

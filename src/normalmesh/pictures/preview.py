@@ -187,8 +187,7 @@ class _Panels:
     def _extent(self) -> str:
         depth = self.surface.camera.depth(self.surface.vertices)
         units = self.surface.units
-        if self.surface.camera.is_central:
-            # Normals do not determine the scale of a perspective surface.
+        if self.surface.camera.gauge == "scale":
             return f"distance {depth.min():.4g} to {depth.max():.4g}" + (f" {units}" if units != "px" else "")
         return f"height range {np.ptp(depth):.4g} {units}"
 

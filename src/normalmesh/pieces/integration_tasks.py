@@ -13,11 +13,10 @@ from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration._tidying import MIN_BAD
+from normalmesh.integration.mesh_deviation import face_variances
 from normalmesh.integration.mesh_solver import HOLD, SAMPLES
-from normalmesh.integration.refinement import refine
-from normalmesh.integration.solved_mesh import edges_to_detach
-from normalmesh.integration.splitting import split_worst
-from normalmesh.integration.tidying import judged, tidy
+from normalmesh.integration.solved_mesh import MeshPiece, edges_to_detach
+from normalmesh.integration.tidying import judged
 from normalmesh.jumps.placement import placed_offsets
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import CutMesh
@@ -103,7 +102,7 @@ def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any
     return {"unknown": PlaneSurface(means).at_vertices(offsets)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Refinement:
     """What is done to all pieces of a mesh.
 
@@ -111,49 +110,66 @@ class Refinement:
     ----------
     turns
         Numbers of the rounds of flips and moves.
-    tidies
-        Whether bad faces are removed afterwards.
+    tidied : (C,) bool
+        Components whose bad faces are removed afterwards.
     """
 
-    turns: range = range(0)
-    tidies: bool = False
+    turns: range
+    tidied: Bool
 
 
-def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, work: Refinement, added: int) -> Arrays:
+def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, tidied: Bool, added: int) -> Arrays:
     """Flip edges and move free vertices of a piece, remove its bad faces, and split edges at new vertices.
 
-    ``noise`` (n,) is that around each vertex in degrees, ``added`` the number of new vertices. ``changes`` (R, 2) are
-    the numbers of flips and moves in each round.
+    Parameters
+    ----------
+    clean, piece
+    noise, tidied
+        (C,) noise of the normals of the components of the piece, in degrees, and whether their bad faces are removed.
+    turns
+        Numbers of the rounds.
+    added
+        Number of new vertices.
+
+    Returns
+    -------
+    The piece, for :meth:`.WholeMesh.replace`, and ``changes`` (R, 2, C): flips and moves of each round.
     """
     area = window_around(piece.vertices, clean.shape)
-    normal_map = filled_window(clean, area)
     mesh = ScreenMesh(piece.vertices - area.corner, piece.faces)
     closed = ClosedMesh.from_screen(mesh, area.shape, ~piece.free)
-    unknown, component, changes = piece.unknown.copy(), piece.component, np.zeros((len(work.turns), 2), np.int64)
-    for number, turn in enumerate(work.turns):
-        flips, moves = refine(closed, unknown, normal_map, turn, noise)
-        changes[number] = flips.sum(), moves.sum()
-    origin, flipped = np.arange(len(unknown)), np.empty(0, np.int64)
-    if work.tidies:
-        tidied = tidy(closed, unknown, normal_map)
-        closed, unknown, origin = tidied.mesh, tidied.unknown, tidied.kept
-        component = component[origin]
-        changed = covered_pixels(mesh, area.shape) != covered_pixels(closed.to_screen(), area.shape)
+    arrays = closed, piece.unknown.copy(), piece.component, ~piece.free
+    part = MeshPiece(*arrays, noise, filled_window(clean, area))
+    changes = np.array([part.refine(turn) for turn in turns], np.int64).reshape(len(turns), 2, len(noise))
+    origin, flipped = np.arange(part.vertices), np.empty(0, np.int64)
+    if tidied.any():
+        origin = part.tidy(tidied).kept
+        changed = covered_pixels(mesh, area.shape) != covered_pixels(part.mesh.to_screen(), area.shape)
         row, column = np.nonzero(changed)
         flipped = (row + area.top).astype(np.int64) * clean.shape[1] + column + area.left
     if added:
-        unknown, component = split_worst(closed, unknown, normal_map, added, component)
-        origin = np.append(origin, np.full(len(unknown) - len(origin), -1))
+        part.split(added)
+        origin = np.append(origin, np.full(part.vertices - len(origin), -1))
     return {
-        "vertices": closed.vertices + area.corner,
-        "faces": closed.faces[: closed.real_faces].copy(),
-        "unknown": unknown,
-        "component": component,
+        "vertices": part.mesh.vertices + area.corner,
+        "faces": part.mesh.faces[: part.mesh.real_faces].copy(),
+        "unknown": part.unknown,
+        "component": part.component,
         "origin": origin,
         "changes": changes,
         "seams": np.empty((0, 2), np.int32),
         "flipped": flipped,
     }
+
+
+def tile_variances(source: WindowedMap, part: TileMesh, unknown: Float, noise: Float) -> Arrays:
+    """Return the variances ``whole`` and ``curved`` (m,) of the faces of a tile; see :func:`.face_variances`.
+
+    ``source`` has the normals with their noise, ``unknown`` (n,) and ``noise`` (m, 2) are those of the part.
+    """
+    area = part.window(source.shape)
+    whole, curved = face_variances(part.screen(area), unknown, filled_window(source, area), noise)
+    return {"whole": whole, "curved": curved}
 
 
 def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement: Placement) -> Arrays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.mesh_solver import MAX_ERROR, STIFF, steep_share
 from normalmesh.integration.prior_correction import corrected
 from normalmesh.mesh.jumps import Placement
+from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.elimination import TiledSystem
 from normalmesh.pieces.integration_tasks import (
@@ -31,7 +32,7 @@ from normalmesh.pieces.tile_faces import TileFaces
 from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.tiled_equations import TiledEquations
 from normalmesh.pieces.tiled_prior import TiledPrior
-from normalmesh.pieces.whole_mesh import Arrays, WholeMesh, shares
+from normalmesh.pieces.whole_mesh import Arrays, Piece, WholeMesh, shares
 
 #: The stages in which pieces are refined: each vertex is free in one of them.
 ZONES = ("tiles", "strips", "crossings", "crossings-2")
@@ -65,7 +66,7 @@ class PieceSolver:
         Components that a prior fixes are relative to the levels of the mesh.
         """
         faces = TileFaces.of(mesh.screen(), self.grid)
-        part = partial(_part, mesh, faces)
+        part = partial(_part, faces)
         equations = run(
             "means",
             tile_equations,
@@ -102,7 +103,7 @@ class PieceSolver:
                 faces.tiles,
                 lambda tile: (
                     self.clean,
-                    _part(mesh, faces, tile),
+                    _part(faces, tile),
                     equations[tile],
                     offsets[faces.with_rings(tile)],
                 ),
@@ -128,7 +129,7 @@ class PieceSolver:
 
         def arguments(tile: int) -> tuple[Any, ...]:
             vertices = np.unique(mesh.faces[faces.with_rings(tile)])
-            part, placement = self._with_placement(_part(mesh, faces, tile))
+            part, placement = self._with_placement(_part(faces, tile))
             return self.clean, part, mesh.unknown[vertices], placement
 
         found = run("detach", detached_edges, LazyArguments(faces.tiles, arguments))
@@ -136,26 +137,29 @@ class PieceSolver:
         mesh.cut_again(np.concatenate(edges))
 
     def refine(self, mesh: WholeMesh, work: Refinement, run: Run, target: int | None = None) -> Int:
-        """Refine all vertices once, tile by tile, then along seams, then at crossings, in place.
+        """Refine the vertices of moving components once, tile by tile, then along seams, then at crossings, in place.
 
-        With a target, vertices are added in the tiles to reach it. Return the flips and moves (R, 2) of each round.
+        With a target, vertices are added in the tiles to reach it. Return the flips and moves (R, 2, C) of each round.
         """
-        mesh.waiting = ~mesh.fixed
-        changes = np.zeros((len(work.turns), 2), np.int64)
+        mesh.waiting = ~mesh.fixed & mesh.moving[mesh.component]
+        changes = np.zeros((len(work.turns), 2, len(mesh.moving)), np.int64)
         for stage in ZONES:
-            pieces = dict(mesh.pieces(_zones(mesh, self.grid, stage)))
+            pieces, components = dict(mesh.pieces(_zones(mesh, self.grid, stage))), {}
+            for key, piece in pieces.items():
+                components[key], local = np.unique(piece.component, return_inverse=True)
+                pieces[key] = replace(piece, component=local.astype(np.int32))
             added = shares(pieces, target - len(mesh.vertices)) if stage == "tiles" and target else {}
-            found = run(
-                stage,
-                refine_piece,
-                {
-                    key: (self.clean, piece, self.noise[piece.component], work, added.get(key, 0))
-                    for key, piece in pieces.items()
-                },
-                work=0.12 if stage == "tiles" else 0.0,
-            )
-            mesh.replace([(pieces[key], found[key]) for key in pieces])
-            changes += sum((found[key]["changes"] for key in pieces), np.zeros_like(changes))
+            arguments = {
+                key: (self.clean, piece, self.noise[own], work.turns, work.tidied[own], added.get(key, 0))
+                for (key, piece), own in zip(pieces.items(), components.values(), strict=True)
+            }
+            results: list[tuple[Piece, Arrays]] = []
+            share = 0.12 if stage == "tiles" else 0.0
+            for key, found in run(stage, refine_piece, arguments, work=share).items():
+                own = components[key]
+                results.append((pieces[key], {**found, "component": own[found["component"]].astype(np.int32)}))
+                changes[..., own] += found["changes"]
+            mesh.replace(results)
         return changes
 
 
@@ -167,12 +171,16 @@ def _edges(faces: TileFaces, equations: Mapping[int, Arrays]) -> Elements:
     return Elements.of_edges(**joined, count=len(faces.tile))
 
 
-def _part(mesh: WholeMesh, faces: TileFaces, tile: int) -> TileMesh:
-    """Return the faces of a tile, and those around them."""
-    numbers = faces.with_rings(tile)
+def part_of(mesh: ScreenMesh, faces: TileFaces, numbers: Int) -> TileMesh:
+    """Return some faces of a mesh, those of a tile first."""
     vertices, local = np.unique(mesh.faces[numbers], return_inverse=True)
     places = local.reshape(-1, 3).astype(np.int32)
     return TileMesh(mesh.vertices[vertices], places, numbers, faces.tile[numbers], faces.on_boundary[vertices])
+
+
+def _part(faces: TileFaces, tile: int) -> TileMesh:
+    """Return the faces of a tile, and those around them."""
+    return part_of(faces.mesh, faces, faces.with_rings(tile))
 
 
 def _zones(mesh: WholeMesh, grid: TileGrid, stage: str) -> Int32:

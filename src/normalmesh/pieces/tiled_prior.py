@@ -154,6 +154,25 @@ class TiledPrior:
         placed = FacePoints(faces, feet, points.screen - feet, points.unknown, points.weights)
         return PriorFaces(placed, np.union1d(touched, faces), home, apart)
 
+    def held(self, mesh: ScreenMesh, run: Run) -> tuple[Integer, Float, Float]:
+        """Return faces (K,) of a mesh that the prior holds, where (K, 2), and with which weights (K,).
+
+        The pixels of a depth map on a face have the moments of its area, and so do the midpoints of its sides.
+        """
+        found = self.on_faces(mesh, run)
+        points = found.points
+        if self.depths is None:
+            return points.faces, points.feet, points.weights
+        corners = mesh.vertices[mesh.faces[found.touched]]
+        middles = (corners + np.roll(corners, 1, axis=1)) / 2
+        weights = np.repeat(self.weight * mesh.areas[found.touched] / 3, 3)
+        places = np.concatenate([middles.reshape(-1, 2), points.feet])
+        return (
+            np.concatenate([np.repeat(found.touched, 3), points.faces]),
+            places,
+            np.concatenate([weights, points.weights]),
+        )
+
     def terms(
         self,
         faces: TileFaces,

@@ -81,7 +81,13 @@ class WholeMesh:
         What has to be added to the unknown of each component that a prior fixes; empty without a prior.
     bent : () float64
         Largest share of a component that points of large weight bend against the normals.
+    torn, moving : (C,) bool
+        Components that are cut, and those that the next round of refinement changes.
+    method : str
+        How it is solved.
     """
+
+    method = "elimination"
 
     vertices: Float
     faces: Int32
@@ -97,6 +103,8 @@ class WholeMesh:
     dropped_lines: Int = field(default_factory=lambda: np.array(0))
     levels: Float = field(default_factory=lambda: np.empty(0))
     bent: Float = field(default_factory=lambda: np.array(0.0))
+    torn: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
+    moving: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @classmethod
     def joined(cls, tiles: list[Arrays]) -> WholeMesh:
@@ -125,6 +133,8 @@ class WholeMesh:
         fixed = np.zeros(len(self.vertices), np.bool_)
         fixed[self.seams] = True
         none = np.empty((0, 2), np.int32)
+        torn = np.zeros(int(cut.component.max()) + 1, np.bool_)
+        torn[cut.component[len(self.vertices) :]] = True
         return WholeMesh(
             cut.mesh.vertices,
             cut.mesh.faces,
@@ -135,6 +145,7 @@ class WholeMesh:
             fixed=fixed[cut.origin],
             done=self.done,
             dropped_lines=self.dropped_lines,
+            torn=torn,
         )
 
     def cut_again(self, edges: Integer) -> None:

@@ -18,7 +18,7 @@ from normalmesh.decimation.rounds import FIRST_TARGET, RECORD_BYTES
 from normalmesh.decimation.start_mesh import FEATURES, FULL, OVERSAMPLING, SMALL, SPARSE, START_BYTES
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.integration.mesh_integration import INTEGRATION_BYTES
+from normalmesh.integration.solving import INTEGRATION_BYTES
 from normalmesh.jumps.finding import FIRST_VERTICES, JUMP_VERTICES, MIN_COMPONENT, ROBUST_BYTES, checked_discontinuities
 from normalmesh.normals.noise import NEGLIGIBLE, noise_of, sample_bytes
 from normalmesh.normals.normal_map import NormalMap

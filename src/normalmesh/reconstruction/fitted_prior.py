@@ -104,13 +104,13 @@ def fit_prior(
     if np.count_nonzero(known) < 3:
         raise NormalMeshError("depth holds fewer than three finite numbers on the foreground")
     _, part = np.unique(pixel_parts(normal_map.mask, jumps.lines)[known], return_inverse=True)
-    if normal_map.camera.is_central:
+    if normal_map.camera.gauge == "scale":
         fit, factor = _shifted(surface[known], given[known], part, checked_bool(shift, "shift")), 1.0
     else:
         fit, factor = _scaled(surface[known], given[known], part)
     prior = np.full(given.shape, np.nan)
     prior[known] = np.where(fit.outlying, np.nan, factor * (given[known] + fit.shift))
-    if normal_map.camera.is_central:
+    if normal_map.camera.gauge == "scale":
         prior[~(prior > 0)] = np.nan
         if np.count_nonzero(prior > 0) < 3:
             raise NormalMeshError(

@@ -109,8 +109,8 @@ def from_network(
     rows, columns = normals.shape[:2]
     depth, mask = _depth(arrays, (rows, columns)), _image(arrays, "mask", (rows, columns))
     view = _camera(arrays, camera, (rows, columns), pixel_centre, depth is not None)
-    if depth is not None and not view.is_central:
-        depth = -depth
+    if depth is not None:
+        depth = -view.towards_viewer * depth
     if mask is None:
         known: Bool = np.isfinite(normals[..., 2] if depth is None else depth)
     else:

@@ -1,66 +1,27 @@
-"""The pipeline: find jumps, decimate, integrate."""
+"""Reconstruction of a surface from a normal map."""
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from numpy.typing import ArrayLike
 
-from normalmesh.arguments import checked_choice, replaced_options
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
-from normalmesh.decimation.hierarchy import Hierarchy
-from normalmesh.decimation.mask_counts import MaskCounts
-from normalmesh.decimation.rounds import decimate_with
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.errors import NormalMeshError
-from normalmesh.integration.cotangent import PAPER_CLAMP
-from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
-from normalmesh.integration.levelling import check_repeating_map
-from normalmesh.integration.mesh_integration import check_repeating, integrate_with
-from normalmesh.integration.prior import check_prior
-from normalmesh.jumps.finding import jumps_along, jumps_of
-from normalmesh.jumps.jump_pixels import PixelsInMemory
+from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
-from normalmesh.mesh.repeats import Repeats, checked_tileable, wrapped
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, noise_of, without_noise
-from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-from normalmesh.reconstruction.estimates import REMEDY, Estimate
+from normalmesh.normals.normal_map_like import NormalMapLike
+from normalmesh.reconstruction.driver import surfaces_of
+from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.reconstruction.prelude import Request
 from normalmesh.reconstruction.shortfalls import report_shortfalls
-from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
-from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
-from normalmesh.runtime.progress_bar import progress_shown
-from normalmesh.runtime.threads import limited_threads
+from normalmesh.runtime.monitor import Progress
 
 if TYPE_CHECKING:
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Options of both stages under one name."""
-
-    decimation: DecimationOptions
-    integration: IntegrationOptions
-
-
-#: The presets; ``"paper"`` is the method as published.
-PRESETS = {
-    "default": Preset(DecimationOptions(), IntegrationOptions()),
-    "paper": Preset(
-        DecimationOptions(start="pixels", rounds=5, passes=10, align="each", keep_thin=False),
-        IntegrationOptions(
-            formulation="vertices", parameters="tight", metric="surface", clamp=PAPER_CLAMP, noise=0.0, refine=0
-        ),
-    ),
-}
+    from normalmesh.reconstruction.tiling import Tiling
 
 
 def reconstruct(
@@ -74,6 +35,7 @@ def reconstruct(
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
+    tiles: int | Tiling | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
     progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
@@ -103,6 +65,9 @@ def reconstruct(
         Maximal number of bytes to use beside the normal map; by default what is available. It is compared with an
         estimate before work begins, and with what is known by then before each stage. ``math.inf`` switches the checks
         off.
+    tiles
+        Work in tiles, for maps that do not fit into memory or on many cores: their side in px, a multiple of 128, or a
+        :class:`Tiling`, which has more options. See :func:`reconstruct_tiled`.
     jumps
         Where the depth jumps, if that is known: an edge image (H, W), a list of polylines, or the result of
         :func:`find_jumps`, which describes them. By default they are found, see ``discontinuities``.
@@ -136,94 +101,8 @@ def reconstruct(
     >>> surface = nm.reconstruct(normal_map, vertices=500, units="mm")
     """
     rule = StoppingRule(vertices, threshold, compression)
-    normal_map = as_normal_map(normal_map)
-    options = checked_options(normal_map, preset, decimation, integration, tileable)
-    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
-        repeats = checked_repeats(normal_map, options)
-        searched = options.integration.cuts and not isinstance(jumps, Jumps)
-        estimate = Estimate.of(MaskCounts.of(normal_map.mask), rule, options.decimation.start, searched)
-        monitor = begun(estimate, on_progress)
-        noise, smooth = noise_and_smooth(normal_map, options.integration, estimate, repeats)
-        monitor.begin("jumps")
-        known, hierarchy = jumps_and_hierarchy(smooth, options.integration, jumps)
-        monitor.advance(estimate.jump_seconds)
-        hold_memory(estimate.kept_jump_bytes if known.lines else 0)
-        decimating, work = monitor.part(estimate.decimation_seconds), estimate.integration_seconds(estimate.vertices)
-        mesh = decimate_with(smooth, rule, options.decimation, decimating, known.lines, hierarchy)
-        integrating = replace(options.integration, noise=noise)
-        surface = integrate_with(mesh, normal_map, integrating, monitor.part(work), known)
-        monitor.finish(len(surface.vertices))
-        counts = len(surface.vertices), len(surface.faces)
-        logger.info("surface of %d vertices, %d faces: %.2f s", *counts, monitor.elapsed)
+    request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
+    with request.stages([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress) as stages:
+        (surface,) = surfaces_of(stages, [rule], jumps)
     report_shortfalls(surface)
     return surface
-
-
-def checked_options(
-    normal_map: NormalMap | MapOnDisk,
-    preset: str,
-    decimation: DecimationOptions | DecimationKeywords | None,
-    integration: IntegrationKeywords,
-    tileable: bool | str = False,
-) -> Preset:
-    """Return the options of a preset with some of them replaced, or raise an error before work begins."""
-    base = PRESETS[checked_choice(preset, PRESETS, "preset")]
-    options = Preset(
-        replaced_options(base.decimation, decimation, "decimation"),
-        replaced_options(base.integration, integration, "integration"),
-    )
-    if checked_tileable(tileable):
-        options = replace(options, decimation=replace(options.decimation, tileable=tileable))
-    if checked_tileable(options.decimation.tileable):
-        check_repeating(options.integration)
-    if options.integration.prior is not None:
-        check_prior(options.integration.prior, options.integration.prior_weight, normal_map)
-    return options
-
-
-def checked_repeats(normal_map: NormalMap, options: Preset) -> Repeats | None:
-    """Return the directions in which a map should repeat, if any, after it was checked for that."""
-    repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
-    if repeats is not None:
-        check_repeating_map(normal_map, repeats, stacklevel=5)
-    return repeats
-
-
-def jumps_and_hierarchy(
-    normal_map: NormalMap,
-    integration: IntegrationOptions,
-    given: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
-) -> tuple[Jumps, Hierarchy | None]:
-    """Return the jumps of a denoised map, given or found, and the hierarchy if it was needed."""
-    if not integration.cuts:
-        if given is not None:
-            raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
-        return Jumps(), None
-    if given is not None:
-        return (given if isinstance(given, Jumps) else jumps_along(given, PixelsInMemory(normal_map))), None
-    began = time.perf_counter()
-    hierarchy = Hierarchy.of(normal_map)
-    found = jumps_of(normal_map, integration.discontinuities, hierarchy)
-    logger.info("%s found: %.2f s", found, time.perf_counter() - began)
-    return found, hierarchy
-
-
-def begun(estimate: Estimate, progress: OnProgress | None) -> Monitor:
-    """Report the beginning of work, unless it needs too much memory in any case."""
-    require_memory(replace(estimate, smooths=False).memory, "the reconstruction", REMEDY)
-    monitor = Monitor(progress, estimate.seconds)
-    monitor.begin("noise")
-    logger.info("reconstruction of %d foreground pixels begins", estimate.counts.foreground)
-    return monitor
-
-
-def noise_and_smooth(
-    normal_map: NormalMap, options: IntegrationOptions, estimate: Estimate, repeats: Repeats | None = None
-) -> tuple[MapNoise, NormalMap]:
-    """Return the noise of a map, and the map without it; count the memory that is in use from now on."""
-    noise = noise_of(normal_map, options.noise)
-    logger.info("noise of %.2f°", noise.usual.degrees)
-    known = replace(estimate, smooths=noise.largest.degrees >= NEGLIGIBLE)
-    require_memory(known.memory, "the reconstruction", REMEDY)
-    hold_memory(known.lasting_bytes)
-    return noise, without_noise(normal_map, noise, wrapped=wrapped(repeats))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from functools import partial
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,29 +15,22 @@ from numpy.typing import ArrayLike
 from normalmesh.arguments import checked_positive
 from normalmesh.array_types import Float, Int, Int32
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
-from normalmesh.decimation.mask_counts import MaskCounts
-from normalmesh.decimation.stopping import RULES
-from normalmesh.errors import NormalMeshError, ShortfallWarning
+from normalmesh.decimation.stopping import RULES, StoppingRule
+from normalmesh.errors import NormalMeshError
 from normalmesh.evaluation.depth_gauge import DepthGauge
-from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.integration_options import IntegrationKeywords
-from normalmesh.integration.levelling import without_slope
 from normalmesh.mesh.cut_mesh import edge_ends, slits
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.origin import Decimation, Tolerance
-from normalmesh.mesh.repeats import wrapped
 from normalmesh.mesh.surface import Surface
-from normalmesh.normals.mask_labels import component_labels
-from normalmesh.normals.noise import noise_of, without_noise
-from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
-from normalmesh.reconstruction.estimates import FINEST, FINEST_COMPARED, FIRST, REMEDY, USUAL_TRIALS, Estimate
-from normalmesh.reconstruction.pipeline import checked_options, checked_repeats, jumps_and_hierarchy, reconstruct
+from normalmesh.normals.normal_map_like import NormalMapLike
+from normalmesh.reconstruction.driver import Stages, surfaces_of
+from normalmesh.reconstruction.estimates import FINEST, FINEST_COMPARED, FIRST, USUAL_TRIALS, Estimate
+from normalmesh.reconstruction.prelude import Request
 from normalmesh.reconstruction.shortfalls import report_shortfalls
-from normalmesh.runtime.memory_budget import hold_memory, limited_memory, require_memory
-from normalmesh.runtime.monitor import Monitor, Progress
-from normalmesh.runtime.progress_bar import progress_shown
-from normalmesh.runtime.threads import limited_threads
+from normalmesh.reconstruction.tiling import Tiling
+from normalmesh.runtime.memory_budget import hold_memory
+from normalmesh.runtime.monitor import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -53,15 +46,6 @@ _MAX_STRIDE, _MIN_STRIDE = 8.0, 1.3
 _MAX_RATIO = 1e6
 
 
-class _Further(TypedDict):
-    """Arguments of every trial beside its number of vertices."""
-
-    preset: str
-    tileable: bool | str
-    decimation: DecimationOptions | DecimationKeywords | None
-    jumps: Jumps | None
-
-
 def reconstruct_within(
     normal_map: NormalMapLike,
     *,
@@ -72,6 +56,7 @@ def reconstruct_within(
     decimation: DecimationOptions | DecimationKeywords | None = None,
     threads: int | None = None,
     memory_limit: float | None = None,
+    tiles: int | Tiling | None = None,
     jumps: Jumps | ArrayLike | Sequence[ArrayLike] | None = None,
     progress: Progress = None,
     **integration: Unpack[IntegrationKeywords],
@@ -94,7 +79,7 @@ def reconstruct_within(
         sparsity: errors that the fine surface shares, such as those of the normals, are not included. Pixels beside a
         cut do not count. A constant or scale is removed for each component, and for each part whose distance the
         normals do not determine.
-    preset, tileable, decimation, threads, memory_limit, jumps, progress, **integration
+    preset, tileable, decimation, threads, memory_limit, tiles, jumps, progress, **integration
         As for :func:`reconstruct`.
 
     Returns
@@ -108,38 +93,28 @@ def reconstruct_within(
     NormalMeshError
         No bound is given.
     """
-    normal_map = as_normal_map(normal_map)
     bounds = {"max_angle": max_angle, "max_error": max_error}
     given = {name: checked_positive(value, name) for name, value in bounds.items() if value is not None}
     if not given:
         raise NormalMeshError("give max_angle, max_error or both")
     if rules := [name for name in RULES if name in integration]:
         raise NormalMeshError(f"{rules[0]} is not for reconstruct_within: max_angle and max_error say where to stop")
-    options = checked_options(normal_map, preset, decimation, integration, tileable)
-    with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
-        monitor = Monitor(on_progress, USUAL_TRIALS)
-        repeats = checked_repeats(normal_map, options)
-        searched = options.integration.cuts and not isinstance(jumps, Jumps)
-        counts, compared = MaskCounts.of(normal_map.mask), max_error is not None
-        estimate = Estimate.within(counts, compared, options.decimation.start, searched)
-        require_memory(replace(estimate, smooths=False).memory, "the reconstruction", REMEDY)
-        noise = integration["noise"] = noise_of(normal_map, options.integration.noise)
-        known = None
-        if options.integration.cuts:
-            smooth = without_noise(normal_map, noise, wrapped=wrapped(repeats))
-            known, _ = jumps_and_hierarchy(smooth, options.integration, jumps)
-        further: _Further = {"preset": preset, "tileable": tileable, "decimation": decimation, "jumps": known}
-        # What a trial lacks is reported for the result only.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShortfallWarning)
-            best, reached = _fewest(
-                normal_map,
-                given,
-                lambda vertices: reconstruct(
-                    normal_map, vertices=vertices, progress=monitor.part(1.0), **further, **integration
-                ),
-            )
-        monitor.finish(len(best.vertices))
+    request = Request.of(normal_map, preset, decimation, integration, tileable, jumps, tiles)
+    estimated = partial(Estimate.within, compared=max_error is not None)
+    finest = [StoppingRule(vertices=_share(FINEST, request.foreground))]
+    with request.stages(finest, estimated, threads, memory_limit, progress) as stages:
+        stages.find_noise()
+        stages.find_jumps(jumps)
+        monitor = stages.monitor
+        work = (monitor.work - monitor.done) / USUAL_TRIALS
+
+        def surface_of(vertices: int) -> Surface:
+            rule = StoppingRule(vertices=vertices)
+            (surface,) = surfaces_of(stages.trial(rule, monitor.part(work)), [rule])
+            return surface
+
+        best, reached = _fewest(stages, given, surface_of)
+        monitor.vertices = len(best.vertices)
     # The number of vertices is a result here, not a request.
     if isinstance(best.decimation, Decimation):
         best = replace(best, decimation=replace(best.decimation, target=None, tolerance=Tolerance(given, reached)))
@@ -147,32 +122,30 @@ def reconstruct_within(
     return best
 
 
+def _share(share: float, foreground: int) -> int:
+    """Return a number of vertices as a share of the foreground."""
+    return max(round(share * foreground), 3)
+
+
 def _fewest(
-    normal_map: NormalMap, bounds: dict[str, float], surface_of: Callable[[int], Surface]
+    stages: Stages, bounds: dict[str, float], surface_of: Callable[[int], Surface]
 ) -> tuple[Surface, dict[str, float]]:
     """Return the surface with the fewest vertices within the named bounds, or the one nearest to them; its measures."""
-    finest = max(round(FINEST * normal_map.foreground), 3)
+    foreground, finest = stages.foreground, FINEST
     measures: dict[str, Callable[[Surface], float]] = {}
     if "max_angle" in bounds:
-        measures["max_angle"] = lambda surface: _mean_angle(surface, normal_map)
+        measures["max_angle"] = stages.mean_angle
     if "max_error" in bounds:
-        reference = _Reference.of(surface_of(finest), normal_map)
-        hold_memory(REFERENCE_BYTES * normal_map.mask.size)
-        finest = max(round(FINEST_COMPARED * normal_map.foreground), 3)
+        reference = _Reference.of(surface_of(_share(FINEST, foreground)), stages.labels())
+        hold_memory(REFERENCE_BYTES * math.prod(stages.normal_map.shape))
+        finest = FINEST_COMPARED
         measures["max_error"] = reference.deviation
 
     def ratio(surface: Surface) -> float:
         return float(np.max([measure(surface) / bounds[name] for name, measure in measures.items()]))
 
-    best = _Search(surface_of, ratio, finest).run(max(round(FIRST * normal_map.foreground), 3))
+    best = _Search(surface_of, ratio, _share(finest, foreground)).run(_share(FIRST, foreground))
     return best, {name: measure(best) for name, measure in measures.items()}
-
-
-def _mean_angle(surface: Surface, normal_map: NormalMap) -> float:
-    """Return the mean angle in degrees between faces and normals, without a mean slope that was taken away."""
-    if surface.repeats is not None:
-        normal_map = without_slope(normal_map, surface.repeats.mean_slope)
-    return mean_angle(surface, normal_map)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +166,8 @@ class _Reference:
     parts: Int
 
     @classmethod
-    def of(cls, surface: Surface, normal_map: NormalMap) -> _Reference:
-        return cls(component_labels(normal_map.mask)[0], surface.depth_map(), _loose_parts(surface))
+    def of(cls, surface: Surface, components: Int32) -> _Reference:
+        return cls(components, surface.depth_map(), _loose_parts(surface))
 
     def deviation(self, surface: Surface) -> float:
         """Return the RMS of the difference in depth; zero if no pixel can be compared."""
@@ -205,7 +178,7 @@ class _Reference:
         labels = [labels[both] for labels in (self.components, self.parts, parts)]
         combined = np.ravel_multi_index(labels, [int(each.max()) + 1 for each in labels])
         _, group = np.unique(combined, return_inverse=True)
-        gauge = DepthGauge(depth[both], self.depth[both], group, surface.camera.is_central)
+        gauge = DepthGauge(depth[both], self.depth[both], group, is_scale=surface.camera.gauge == "scale")
         return float(np.sqrt(np.mean(gauge.squares() ** 2)))
 
 

@@ -88,13 +88,11 @@ def assemble(
     if intrinsics is not None:
         distances = np.where(distances > 0, distances, np.nan)
     _warn_of_disagreement(name, normal_map, distances, intrinsics)
-    if normal_map.camera.is_central:
-        return Case(name, normal_map, distances, units=units, group=group)
-    if intrinsics is not None:
+    if intrinsics is not None and normal_map.camera.pixel_side is not None:
         pixel_size = float(np.nanmean(distances) / np.sqrt(intrinsics.fx * intrinsics.fy))
         with repair_warnings_ignored():
             normal_map = NormalMap(normal_map.normals, normal_map.mask, Orthographic(pixel_size))
-    return Case(name, normal_map, -distances, units=units, group=group)
+    return Case(name, normal_map, -normal_map.camera.towards_viewer * distances, units=units, group=group)
 
 
 def _warn_of_disagreement(name: str, normal_map: NormalMap, distances: Float, intrinsics: Perspective | None) -> None:

@@ -59,7 +59,7 @@ def fill_hit_normals(first, last, hits, vertices, faces, vertex_normals, camera,
             if face < 0:
                 continue
             u, v = j + 0.5, i + 0.5
-            rx, ry, rz = to_viewer(u, v, camera.frame, camera.towards_viewer)
+            rx, ry, rz = to_viewer(u, v, camera)
             fx, fy, fz = face_normal(face, vertices, faces)
             cosine = fx * rx + fy * ry + fz * rz
             side = -1.0 if cosine < 0.0 else 1.0

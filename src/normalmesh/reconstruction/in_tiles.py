@@ -1,0 +1,194 @@
+"""InTiles: the stages of a reconstruction whose map is read in tiles, and whose mesh is worked on in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from normalmesh.array_types import Float, Int32
+from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.engine.stage_runner import StageRunner
+from normalmesh.engine.task_arguments import LazyArguments
+from normalmesh.evaluation.metrics import mean_of_angles, sum_of_angles
+from normalmesh.integration.height_noise import component_noises
+from normalmesh.integration.integration_options import IntegrationOptions
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.noise import MapNoise, checked_noise
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.pieces.clean_map import CleanMap
+from normalmesh.pieces.integration_tasks import TileMesh, components_at
+from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
+from normalmesh.pieces.mask_components import find_components
+from normalmesh.pieces.mesh_in_pieces import MeshInPieces, Report
+from normalmesh.pieces.tile_elements import Arrays
+from normalmesh.pieces.tile_faces import TileFaces
+from normalmesh.pieces.tile_grid import TileGrid
+from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
+from normalmesh.pieces.tile_noise import find_noise
+from normalmesh.pieces.tile_points import at_points
+from normalmesh.pieces.tiled_decimation import decimate_in_pieces
+from normalmesh.pieces.tiled_integration import PieceSolver, part_of
+from normalmesh.pieces.tiled_prior import TiledPrior
+from normalmesh.pieces.whole_mesh import WholeMesh
+from normalmesh.reconstruction.driver import GivenJumps
+from normalmesh.reconstruction.presets import Preset
+from normalmesh.runtime.monitor import Monitor, OnProgress
+
+
+class Decimated(NamedTuple):
+    """A decimated mesh, how that was done, and who runs the stages that follow."""
+
+    mesh: WholeMesh
+    report: Report
+    runner: StageRunner
+
+
+@dataclass
+class InTiles:
+    """The stages of a reconstruction in tiles.
+
+    Attributes
+    ----------
+    normal_map : WindowedMap
+        The map, which all workers can read.
+    options : Preset
+    runner : StageRunner
+    side
+        Side of a tile in px.
+    """
+
+    normal_map: WindowedMap
+    options: Preset
+    runner: StageRunner
+    side: int
+
+    def __post_init__(self) -> None:
+        self.components = find_components(self.normal_map, self.runner.run(), self.side)
+        self.noise: MapNoise | None = None
+        self.jumps: Jumps | None = None
+        self.prior: TiledPrior | None = None
+
+    @classmethod
+    def of(cls, normal_map: NormalMap | MapOnDisk, options: Preset, runner: StageRunner, side: int) -> InTiles:
+        """Return the stages for a map: one in memory is copied to the work folder for other processes."""
+        engine = runner.engine
+        if isinstance(normal_map, NormalMap) and not engine.is_here:
+            normal_map = MapOnDisk.of(normal_map, engine.folder.path / "map")
+        return cls(normal_map, options, runner, side)
+
+    @property
+    def monitor(self) -> Monitor:
+        """Where progress is reported."""
+        return self.runner.engine.monitor
+
+    @property
+    def foreground(self) -> int:
+        """Number of pixels of the foreground."""
+        return int(self.components.areas.sum())
+
+    @property
+    def integration(self) -> IntegrationOptions:
+        """Options of the integration."""
+        return self.options.integration
+
+    def find_noise(self) -> MapNoise:
+        """Find the noise of the map, given or estimated."""
+        if self.noise is None:
+            if self.integration.noise is None:
+                self.noise = find_noise(self.normal_map, self.components, self.runner.run(), self.side)
+            else:
+                given = checked_noise(self.integration.noise)
+                areas = (self.foreground,)
+                self.noise = given if isinstance(given, MapNoise) else MapNoise((given,), areas)
+            self.clean = CleanMap(self.normal_map, self.components, self.noise)
+            self.grid = TileGrid(self.components.rectangle, self.side)
+        return self.noise
+
+    def find_jumps(self, given: GivenJumps) -> Jumps:
+        """Find the jumps, and where a prior holds the parts between them."""
+        if self.jumps is None:
+            self.jumps = self.runner.kept("jumps", partial(self._jumps, given))
+            if self.integration.prior is not None:
+                run = self.runner.run("prior-")
+                self.prior = TiledPrior.of(self.integration, self.clean, self.grid, self.jumps, run)
+        return self.jumps
+
+    def _jumps(self, given: GivenJumps) -> Jumps:
+        """Return the jumps, given or found."""
+        if not self.integration.cuts:
+            return Jumps()
+        if isinstance(given, Jumps):
+            return given
+        run = self.runner.run("search-")
+        if given is not None:
+            return tiled_jumps_along(given, self.clean, run, self.side)
+        return tiled_jumps(self.clean, self.integration.discontinuities, run, self.side)
+
+    def decimate(self, rules: Sequence[StoppingRule]) -> Iterator[Decimated]:
+        """Yield the mesh of each rule, cut along the jumps; each begins with the pixels."""
+        assert self.jumps is not None
+        for number, rule in enumerate(rules):
+            runner = replace(self.runner, prefix=f"{self.runner.prefix}{number}-") if len(rules) > 1 else self.runner
+            before = runner.seconds
+            arguments = self.clean, self.grid, rule, self.options.decimation, runner.run("decimate-"), self.jumps.lines
+            mesh = runner.kept("decimated", partial(decimate_in_pieces, *arguments)).cut()
+            spent = [
+                {name: each for name, each in now.items() if name not in then}
+                for now, then in zip(runner.seconds, before, strict=True)
+            ]
+            target = rule.target(self.foreground)
+            yield Decimated(mesh, Report(target, len(mesh.vertices), (spent[0], spent[1])), runner)
+
+    def solve(self, mesh: Decimated) -> MeshInPieces:
+        """Solve a mesh for the first time."""
+        assert self.noise is not None
+        assert self.jumps is not None
+        whole, report, runner = mesh
+        run = runner.run()
+        labels = partial(
+            at_points, self.clean, self.grid, stage="labels", task=components_at, name="components", run=run
+        )
+        noises = component_noises(self.noise, whole.screen(), whole.component, lambda points: labels(points) + 1)
+        solver = PieceSolver(self.clean, self.grid, noises[:, 0], self.jumps.placement, self.prior)
+        return MeshInPieces(whole, solver, runner, noises, self.noise.rounding, self.jumps, report)
+
+    def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
+        """Return the stages of another surface of the same map, whose noise and jumps are known."""
+        other = copy(self)
+        other.runner = replace(self.runner, prefix=f"{self.runner.prefix}{rule.vertices}-")
+        return other
+
+    def mean_angle(self, surface: Surface) -> float:
+        """Return the mean angle in degrees between faces and normals; pixels that no face covers count as 90°."""
+        mesh, camera = ScreenMesh(surface.screen, surface.faces), self.normal_map.camera
+        faces, unknown = TileFaces.of(mesh, self.grid), camera.unknown_of_depth(camera.depth(surface.vertices))
+
+        def arguments(tile: int) -> tuple[Any, ...]:
+            own = faces.own(tile)
+            return self.normal_map, part_of(mesh, faces, own), unknown[np.unique(mesh.faces[own])]
+
+        run = self.runner.run(f"{len(surface.vertices)}-")
+        found = run("angles", tile_angles, LazyArguments(faces.tiles, arguments)).values()
+        total, covered = (sum(float(each[name]) for each in found) for name in ("total", "covered"))
+        return mean_of_angles(total, covered, self.foreground)
+
+    def labels(self) -> Int32:
+        """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
+        return self.components.labels(self.normal_map, Window.whole(self.normal_map.shape))
+
+
+def tile_angles(source: WindowedMap, part: TileMesh, unknown: Float) -> Arrays:
+    """Return the sum ``total`` of the angles between faces of a tile and their normals, and ``covered`` pixels."""
+    area = part.window(source.shape)
+    normal_map = filled_window(source, area)
+    surface = Surface.from_unknown(part.screen(area), unknown, normal_map.camera, area.shape)
+    total, covered = sum_of_angles(surface, normal_map)
+    return {"total": np.array(total), "covered": np.array(covered)}

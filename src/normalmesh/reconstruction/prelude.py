@@ -1,0 +1,124 @@
+"""The prelude of all reconstructions: checks, limits and progress, and what runs the stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.decimation.mask_counts import MaskCounts
+from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.errors import NormalMeshError
+from normalmesh.integration.integration_options import IntegrationKeywords
+from normalmesh.mesh.jumps import Jumps
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
+from normalmesh.reconstruction.driver import GivenJumps, Stages
+from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.reconstruction.in_memory import InMemory, Kept, make_anew
+from normalmesh.reconstruction.presets import Preset, check_in_tiles, checked_options, checked_repeats
+from normalmesh.runtime.memory_budget import limited_memory
+from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
+from normalmesh.runtime.progress_bar import progress_shown
+from normalmesh.runtime.threads import limited_threads
+
+if TYPE_CHECKING:
+    from normalmesh.maps.maps_on_disk import MapOnDisk
+    from normalmesh.reconstruction.tiling import Tiling
+
+#: Estimates work from the counts of a mask, the start mesh, and whether jumps are searched.
+Estimated = Callable[..., Estimate]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, beside the numbers of vertices: the arguments that all reconstructions have in common.
+
+    Attributes
+    ----------
+    normal_map
+        The map, which stays on disk if it is given by its path and reconstructed in tiles.
+    options : Preset
+    jumps
+    tiling : Tiling or None
+    """
+
+    normal_map: NormalMap | MapOnDisk
+    options: Preset
+    jumps: GivenJumps
+    tiling: Tiling | None
+
+    @classmethod
+    def of(
+        cls,
+        normal_map: NormalMapLike,
+        preset: str,
+        decimation: DecimationOptions | DecimationKeywords | None,
+        integration: IntegrationKeywords,
+        tileable: bool | str,
+        jumps: GivenJumps,
+        tiles: int | Tiling | None = None,
+    ) -> Request:
+        """Return the request of a caller, or raise an error before work begins."""
+        opened: NormalMap | MapOnDisk
+        tiling = None
+        if tiles is None:
+            opened = as_normal_map(normal_map)
+        else:
+            from normalmesh.reconstruction.tiling import Tiling, opened_map
+
+            tiling, opened = tiles if isinstance(tiles, Tiling) else Tiling(tiles), opened_map(normal_map)
+        integration = {"units": getattr(opened, "units", "px"), **integration}
+        options = checked_options(opened, preset, decimation, integration, tileable)
+        if tiling is not None and not tiling.holds(opened.shape):
+            check_in_tiles(options)
+        if jumps is not None and not options.integration.cuts:
+            raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
+        return cls(opened, options, jumps, tiling)
+
+    @property
+    def foreground(self) -> int:
+        """Number of pixels of the foreground."""
+        return self.normal_map.foreground
+
+    @contextmanager
+    def stages(
+        self,
+        rules: Sequence[StoppingRule],
+        estimated: Estimated,
+        threads: int | None,
+        memory_limit: float | None,
+        progress: Progress,
+    ) -> Iterator[Stages]:
+        """Limit threads and memory, show progress, and yield the stages."""
+        with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
+            if self.tiling is None:
+                yield from self._finished(self._in_memory(estimated, on_progress))
+                return
+            monitor = Monitor(on_progress)
+            arguments = self.normal_map, rules, self.options, self.jumps, monitor, threads
+            with self.tiling.started(*arguments) as runner:
+                if self.tiling.holds(self.normal_map.shape):
+                    yield from self._finished(self._in_memory(estimated, on_progress, runner.kept))
+                    return
+                from normalmesh.reconstruction.in_tiles import InTiles
+
+                yield from self._finished(InTiles.of(self.normal_map, self.options, runner, self.tiling.side))
+
+    @staticmethod
+    def _finished(stages: Stages) -> Iterator[Stages]:
+        """Yield the stages, and report the end."""
+        yield stages
+        stages.monitor.finish()
+
+    def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, kept: Kept = make_anew) -> InMemory:
+        """Return the stages of the whole map, whose work has begun."""
+        normal_map, options = as_normal_map(self.normal_map), self.options
+        repeats = checked_repeats(normal_map, options, stacklevel=9)
+        searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
+        estimate = estimated(MaskCounts.of(normal_map.mask), start=options.decimation.start, cuts=searched)
+        stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, kept)
+        stages.begin()
+        return stages

@@ -1,0 +1,81 @@
+"""Presets: options of all stages under one name, and their checks before work begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from normalmesh.arguments import checked_choice, replaced_options
+from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
+from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.integration.cotangent import PAPER_CLAMP
+from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
+from normalmesh.integration.levelling import check_repeating, check_repeating_map
+from normalmesh.integration.prior import check_prior
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.repeats import Repeats, checked_tileable
+from normalmesh.normals.normal_map import NormalMap
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Options of both stages under one name."""
+
+    decimation: DecimationOptions
+    integration: IntegrationOptions
+
+
+#: The presets; ``"paper"`` is the method as published.
+PRESETS = {
+    "default": Preset(DecimationOptions(), IntegrationOptions()),
+    "paper": Preset(
+        DecimationOptions(start="pixels", rounds=5, passes=10, align="each", keep_thin=False),
+        IntegrationOptions(
+            formulation="vertices", parameters="tight", metric="surface", clamp=PAPER_CLAMP, noise=0.0, refine=0
+        ),
+    ),
+}
+
+
+def checked_options(
+    normal_map: NormalMap | MapOnDisk,
+    preset: str,
+    decimation: DecimationOptions | DecimationKeywords | None,
+    integration: IntegrationKeywords,
+    tileable: bool | str = False,
+) -> Preset:
+    """Return the options of a preset with some of them replaced, or raise an error before work begins."""
+    base = PRESETS[checked_choice(preset, PRESETS, "preset")]
+    options = Preset(
+        replaced_options(base.decimation, decimation, "decimation"),
+        replaced_options(base.integration, integration, "integration"),
+    )
+    if checked_tileable(tileable):
+        options = replace(options, decimation=replace(options.decimation, tileable=tileable))
+    if checked_tileable(options.decimation.tileable):
+        check_repeating(options.integration)
+    if options.integration.prior is not None:
+        check_prior(options.integration.prior, options.integration.prior_weight, normal_map)
+    return options
+
+
+def checked_repeats(normal_map: NormalMap, options: Preset, stacklevel: int) -> Repeats | None:
+    """Return the directions in which a map should repeat, if any, after it was checked for that."""
+    repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
+    if repeats is not None:
+        check_repeating_map(normal_map, repeats, stacklevel)
+    return repeats
+
+
+def check_in_tiles(options: Preset) -> None:
+    """Raise an error for options that are not possible in several tiles."""
+    whole = {
+        "start": (options.decimation.start, "adaptive"),
+        "locked": (options.decimation.locked, None),
+        "tileable": (options.decimation.tileable, False),
+        "formulation": (options.integration.formulation, "facets"),
+    }
+    for name, (value, needed) in whole.items():
+        if (value is not None) if needed is None else (value != needed):
+            raise NormalMeshError(
+                f"{name}={repr_for_error(value)} is not possible in several tiles; reconstruct without them"
+            )
