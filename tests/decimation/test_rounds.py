@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from decimation_checks import assert_valid, bumpy, masks
@@ -17,6 +17,7 @@ from thread_counts import on_one_and_on_several
 
 @settings(max_examples=40)
 @given(masks, st.integers(0, 3), st.sampled_from([3, 8, 25]))
+@example(np.ones((1, 1), bool), 3, 3)
 def test_any_mask(mask, seed, target):
     normal_map = bumpy(mask, seed)
     mesh = decimate(normal_map, vertices=target)

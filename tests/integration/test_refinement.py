@@ -18,8 +18,8 @@ from normalmesh.integration._patch import (
     V,
     fill_slopes,
     gather_face,
-    new_table,
     pad_block,
+    table_size,
 )
 from normalmesh.integration._refinement import (
     RING,
@@ -27,6 +27,7 @@ from normalmesh.integration._refinement import (
     fill_ring,
     find_enclosed,
     gather_star,
+    most_pixels,
     star_angle,
     star_optimum,
     stays_upright,
@@ -77,7 +78,8 @@ class GatheredStar:
         self.star = Star(self.here, 1.0, 1.0, valence, ring)
         self.faces = faces_around(vertex, closed)
         assert valence == len(self.faces)
-        self.gathered = gather_star(self.star, stride, normal_map.normals, new_table(64))
+        pixels = np.empty(table_size(most_pixels(self.star)), np.float32)
+        self.gathered = pixels, gather_star(self.star, stride, normal_map.normals, pixels)
         fill_slopes(self.here, self.normal_map.camera, *self.gathered)
 
     def optimum(self, move):
@@ -425,7 +427,7 @@ def test_faces_may_lie_outside_the_map(side):
     """The boundary of a mesh may lie outside by fractions of a pixel."""
     normals = np.ones((12, 12, 3), np.float32)
     a, b, c = ((side[0] + u, side[1] + v) for u, v in ((0.2, 0.1), (0.3, 3.2), (3.0, 1.4)))
-    pixels = new_table(64)
+    pixels = np.empty(table_size(64), np.float32)
     count = gather_face(a, b, c, (0.0, 0.0), 1, normals, pixels, 0)
     for row in (U, V):
         assert (row_of(row, pixels, count) > 0).all()

@@ -47,6 +47,13 @@ def alone_and_among(part, other):
     return NormalMap(normals, here), NormalMap(normals, both), here
 
 
+def mesh_on(mesh, here):
+    """Return the vertices and the corners of the faces of a mesh on part of its map, in order."""
+    columns = np.flatnonzero(here.any(axis=0))
+    faces = (mesh.vertices[mesh.faces, 0] < columns[-1] + 2).all(axis=1)
+    return mesh.vertices[mesh.faces[faces]]
+
+
 def difference(one, other, here):
     """Return the largest difference of two depth maps on pixels, without a constant."""
     apart = (one - other)[here & np.isfinite(one)]
@@ -85,6 +92,46 @@ def test_heights_of_a_given_mesh(part, other):
     surface = integrate(ScreenMesh(first.vertices, first.faces), alone)
     assert bool(surface.discontinuities.lines) == ("torn" in part)
     assert difference(surface.depth_map(), integrate(joined, among).depth_map(), here) < 1e-4
+
+
+@every_pair
+@pytest.mark.parametrize("align", ["last", "each"])
+def test_meshes_by_a_threshold(part, other, align):
+    alone, among, here = alone_and_among(part, other)
+    for jumps in (False, "torn" in part):
+        first, second = (
+            decimate(each, threshold=8.0, align=align, jumps=find_jumps(each) if jumps else None)
+            for each in (alone, among)
+        )
+        assert np.array_equal(mesh_on(first, here), mesh_on(second, here))
+        assert first.report.rounds[0].collapses < second.report.rounds[0].collapses
+
+
+def test_a_coarse_start_by_a_threshold():
+    mask = np.zeros((330, 700), bool)
+    mask[7:307, 13:313] = True
+    normals = waves(mask.shape)[0].normals
+    among = mask.copy()
+    among[:, 330:] = True
+    first, second = (decimate(NormalMap(normals, each), threshold=64.0) for each in (mask, among))
+    assert np.array_equal(mesh_on(first, mask), mesh_on(second, mask))
+
+
+@pytest.mark.parametrize("align", ["last", "each"])
+def test_specks_by_a_threshold(align):
+    """Components so small that many of them are decimated together."""
+    v, u = np.abs(np.indices((160, 160)) % 20 - 9.5)
+    mask = (u + v / (1 + np.arange(160)[:, None] // 20) < 8) & (v < 8)
+    normals = noisy(waves(mask.shape)[0], 10, 3).normals
+    options = {"threshold": 0.5, "align": align, "keep_thin": False, "rounds": 5}
+    mesh = decimate(NormalMap(normals, mask), **options)
+    corners = mesh.vertices[mesh.faces]
+    for top in range(0, 160, 20):
+        here = np.zeros_like(mask)
+        here[top : top + 20, 60:80] = mask[top : top + 20, 60:80]
+        alone = decimate(NormalMap(normals, here), **options)
+        among = (corners.mean(axis=1) // 20 == [3, top // 20]).all(axis=1)
+        assert np.allclose(corners[among], alone.vertices[alone.faces], rtol=0, atol=1e-9)
 
 
 def test_components_that_touch_at_a_corner_are_filtered_apart():

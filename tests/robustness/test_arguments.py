@@ -125,11 +125,13 @@ def calls(surface, mesh, tmp_path_factory):
     corners = {"vertices": mesh.vertices, "faces": mesh.faces}
     decimating = {
         "vertices": 12, "rounds": 2, "passes": 1, "align": "last", "flips": True, "moves": True, "step": 0.5,
-        "regularisation": 0.1, "in_plane": False, "start": "pixels", "locked": None, "progress": None,
+        "regularisation": 0.1, "in_plane": False, "start": "pixels", "locked": None, "threads": None,
+        "progress": None,
     }  # fmt: skip
     integrating = {
         "formulation": "facets", "parameters": "gradient", "metric": "screen", "clamp": None, "discontinuities": "auto",
-        "noise": 0.0, "refine": 1, "prior": None, "distance": 1.0, "units": "px", "progress": None,
+        "noise": 0.0, "refine": 1, "prior": None, "distance": 1.0, "units": "px", "threads": None,
+        "progress": None,
     }  # fmt: skip
     rise = np.indices((SIDE, SIDE))[1] * -0.2
     seen = {"normal": -NORMALS, "mask": NORMAL_MAP.mask, "intrinsics": np.eye(3), "depth": 5 - rise, "points": None}
@@ -268,12 +270,12 @@ def calls(surface, mesh, tmp_path_factory):
         ],
         "integrate_pixels": [
             (nm.integrate_pixels, {**on_map, "distance": 1.0, "discontinuities": False, "jumps": None,
-                                   "memory_limit": None}),
+                                   "threads": None, "memory_limit": None}),
         ],
         "JumpLine": [],
         "Jumps": [],
         "find_jumps": [
-            (nm.find_jumps, {**on_map, "lines": None, "discontinuities": "auto", "noise": None}),
+            (nm.find_jumps, {**on_map, "lines": None, "discontinuities": "auto", "noise": None, "threads": None}),
         ],
         "measure_looks": [
             (nm.measure_looks, {"surface": surface, **on_map, "pixels": np.zeros((SIDE, SIDE))}),
@@ -317,7 +319,7 @@ def calls(surface, mesh, tmp_path_factory):
             (nm.reconstruct_within, {**on_map, "max_angle": 9.0, "max_error": None, "threads": None, "progress": None}),
         ],
         "remesh_isotropic": [
-            (nm.remesh_isotropic, {**on_map, "error": 1.0, "rounds": 1, "progress": None}),
+            (nm.remesh_isotropic, {**on_map, "error": 1.0, "rounds": 1, "threads": None, "progress": None}),
             (nm.remesh_isotropic, {**on_map, "vertices": 12, "rounds": 1}),
         ],
         "render_normal_map": [

@@ -2,8 +2,10 @@
 
 import gc
 import importlib
+import os
 import pkgutil
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -235,3 +237,28 @@ def test_compilations_are_reported():
     twice(2.0)
     assert [number for number, _ in reports] == [1]
     assert reports[0][1] >= 1
+
+
+#: Reconstructs and integrates a small map, and saves the heights of its pixels.
+PLAIN = """
+import sys, numpy as np, normalmesh as nm
+v, u = np.indices((12, 12)) - 5.5
+camera = nm.Perspective(40.0, 40.0, 6.0, 6.0) if sys.argv[2] == "perspective" else nm.Orthographic()
+slopes = np.where(u > 0, 0.1, -0.1) * u, -0.05 * v
+given = nm.NormalMap(np.stack([*slopes, np.ones_like(u)], axis=-1), np.hypot(u, v) < 6.5, camera)
+mesh = nm.reconstruct(given, vertices=25, discontinuities=True)
+np.save(sys.argv[1], [mesh.depth_map((12, 12)), nm.integrate_pixels(given, discontinuities=True)])
+"""
+
+
+@pytest.mark.parametrize("camera", ["orthographic", "perspective"])
+def test_kernels_run_as_plain_python(camera, tmp_path):
+    heights = []
+    for disabled in "01":
+        path = tmp_path / f"{disabled}.npy"
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-W", "error::RuntimeWarning", "-c", PLAIN, str(path), camera]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+        heights.append(np.load(path))
+    assert np.isfinite(heights[0]).sum() > 200
+    assert np.allclose(*heights, atol=1e-4, equal_nan=True)

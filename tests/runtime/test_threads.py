@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from numba import njit
 
-from normalmesh import NormalMeshError
-from normalmesh.runtime.threads import MAX_THREADS, in_parallel, limited_threads
+from normalmesh import NormalMeshError, decimate, find_jumps, integrate, integrate_pixels, remesh_isotropic
+from normalmesh.evaluation.synthetic.medallion import Medallion
+from normalmesh.runtime import threads
+from normalmesh.runtime.threads import MAX_THREADS, allowed_threads, in_parallel, limited_threads
 
 
 @njit(nogil=True)
@@ -112,3 +114,23 @@ def test_a_forked_process_has_threads_of_its_own(four_threads):
 def test_more_threads_than_available_are_refused():
     with pytest.raises(NormalMeshError, match="at most"), limited_threads(MAX_THREADS + 1):
         pass
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda given, **options: decimate(given, vertices=60, **options).vertices,
+        lambda given, **options: integrate(decimate(given, vertices=60), given, **options).vertices,
+        integrate_pixels,
+        lambda given, **options: remesh_isotropic(given, error=1.0, rounds=1, **options).vertices,
+        lambda given, **options: len(find_jumps(given, **options).lines),
+    ],
+    ids=["decimate", "integrate", "integrate_pixels", "remesh_isotropic", "find_jumps"],
+)
+def test_stages_limit_their_threads(compute, monkeypatch):
+    given = Medallion(32).normal_map
+    expected, division, seen = compute(given), threads._division, []
+    monkeypatch.setattr(threads, "_division", lambda *loop: seen.append(allowed_threads()) or division(*loop))
+    assert np.array_equal(compute(given, threads=1), expected, equal_nan=True)
+    assert seen[-1] == 1
+    assert allowed_threads() == MAX_THREADS

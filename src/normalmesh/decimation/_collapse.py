@@ -17,6 +17,7 @@ from normalmesh.array_types import Float, Int, Int32
 from normalmesh.decimation._edge_collapse import best_position, collapse_to, edge_on_boundary, may_collapse
 from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours, turn, vertex_at
 from normalmesh.mesh._topology import next_corner
+from normalmesh.runtime._heap import sift_down
 from normalmesh.runtime.kernels import inner, kernel
 
 
@@ -281,26 +282,3 @@ def fill_members(first, last, length, tiles, places):
             if tile_of[vertex] >= 0:
                 tiles.members[places[chunk, tile_of[vertex]]] = vertex
                 places[chunk, tile_of[vertex]] += 1
-
-
-@inner(forceinline=True)
-def sift_down(keys, items, place, size):
-    """Restore the order of a binary heap, by key and then by item, below one place."""
-    key, item = keys[place], items[place]
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and _comes_first(keys[child + 1], items[child + 1], keys[child], items[child]):
-            child += 1
-        if not _comes_first(keys[child], items[child], key, item):
-            break
-        keys[place], items[place] = keys[child], items[child]
-        place = child
-    keys[place], items[place] = key, item
-
-
-@inner
-def _comes_first(key, item, other_key, other_item):
-    """Compare two entries of the heap, by key and then by item."""
-    return key < other_key or (key == other_key and item < other_item)

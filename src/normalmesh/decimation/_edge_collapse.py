@@ -159,7 +159,7 @@ def boundary_order(corner, mesh):
     return vertex, other
 
 
-@inner(allocates=True)
+@inner
 def outline_follows(first, second, u, v, mesh, coverage, commit):
     """Check whether the boundary edge from first to second may become the vertex (u, v).
 
@@ -168,11 +168,13 @@ def outline_follows(first, second, u, v, mesh, coverage, commit):
     vertices = mesh.vertices
     before, _ = boundary_neighbours(first, mesh)
     _, after = boundary_neighbours(second, mesh)
-    polygon = np.empty((5, 2))
-    for k in range(2):
-        polygon[0, k], polygon[2, k] = vertices[before, k], vertices[after, k]
-        polygon[3, k], polygon[4, k] = vertices[second, k], vertices[first, k]
-    polygon[1, 0], polygon[1, 1] = u, v
+    polygon = (
+        (vertices[before, 0], vertices[before, 1]),
+        (u, v),
+        (vertices[after, 0], vertices[after, 1]),
+        (vertices[second, 0], vertices[second, 1]),
+        (vertices[first, 0], vertices[first, 1]),
+    )
     return change_outline(polygon, coverage, commit)
 
 

@@ -1,7 +1,5 @@
 """Kernels of :mod:`normalmesh.decimation.move`: steps to the least of the quadrics, shortened to keep faces valid."""
 
-import numpy as np
-
 from normalmesh.decimation._quadrics import BU, BV, UU, UV, VV
 from normalmesh.mesh._closed_mesh import BOUNDARY, boundary_neighbours, turn
 from normalmesh.mesh._outline import change_outline, near_outline
@@ -55,7 +53,7 @@ def take_steps(steps, mesh, mask, coverage, changed):
     return moves
 
 
-@inner(forceinline=True, allocates=True)
+@inner(forceinline=True)
 def may_move(vertex, u, v, mesh, mask, coverage):
     """Check that the mesh stays valid if a vertex moves to (u, v); if so, let ``coverage`` follow a boundary vertex."""
     if not keeps_faces_upright(vertex, -1, u, v, mesh):
@@ -65,9 +63,7 @@ def may_move(vertex, u, v, mesh, mask, coverage):
             return False
         vertices = mesh.vertices
         before, after = boundary_neighbours(vertex, mesh)
-        polygon = np.empty((4, 2))
-        for k in range(2):
-            polygon[0, k], polygon[2, k], polygon[3, k] = vertices[before, k], vertices[after, k], vertices[vertex, k]
-        polygon[1, 0], polygon[1, 1] = u, v
-        return change_outline(polygon, coverage, True)
+        here = vertices[vertex, 0], vertices[vertex, 1]
+        behind, ahead = (vertices[before, 0], vertices[before, 1]), (vertices[after, 0], vertices[after, 1])
+        return change_outline((behind, (u, v), ahead, here, here), coverage, True)
     return True

@@ -86,7 +86,7 @@ def change_beside(points, k, left, normals):
             du, dv = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
             # The middle of the side, and half a pixel to its left or right.
             side = 1.0 if left else -1.0
-            column, row = math.floor((u + side * dv) / 2.0), math.floor((v - side * du) / 2.0)
+            column, row = int(math.floor((u + side * dv) / 2.0)), int(math.floor((v - side * du) / 2.0))
             if row < 0 or column < 0 or row >= normals.shape[0] or column >= normals.shape[1]:
                 return 0.0
             if step == 0:

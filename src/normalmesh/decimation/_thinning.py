@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from normalmesh.array_types import Float, Int32
-from normalmesh.decimation._collapse import sift_down
 from normalmesh.decimation._edge_collapse import edge_on_boundary
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, collapse_edge, turn, vertex_at
 from normalmesh.mesh._surface import cross, face_cross, unit_vector
 from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.mesh._validity import keeps_faces_upright, link_is_simple
+from normalmesh.runtime._heap import sift_down
 from normalmesh.runtime.kernels import inner, kernel
 
 XX, XY, XZ, YY, YZ, ZZ, BX, BY, BZ, CONSTANT, WEIGHT = range(11)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,6 +47,19 @@ class DecimatedMesh(ScreenMesh):
             )
         object.__setattr__(self, "locked", locked)
         checked_instance(self.report, Decimation, "report")
+
+    @classmethod
+    def joined(cls, parts: Sequence[DecimatedMesh]) -> DecimatedMesh:
+        """Join meshes of different components."""
+        if len(parts) == 1:
+            return parts[0]
+        first = np.cumsum([0, *(len(each.vertices) for each in parts[:-1])], dtype=np.int32)
+        faces, seams = (
+            np.concatenate([getattr(each, name) + start for each, start in zip(parts, first, strict=True)])
+            for name in ("faces", "seams")
+        )
+        vertices, locked = (np.concatenate([getattr(each, name) for each in parts]) for name in ("vertices", "locked"))
+        return cls(vertices, faces, locked, Decimation.joined([each.report for each in parts]), seams)
 
     @classmethod
     def from_closed(cls, mesh: ClosedMesh, report: Decimation, seams: Int32) -> DecimatedMesh:

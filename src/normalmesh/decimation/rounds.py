@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance, checked_int
-from normalmesh.array_types import Int32
+from normalmesh.array_types import Int32, UInt8
 from normalmesh.decimation.collapse import Collapsed, collapse
+from normalmesh.decimation.component_groups import ComponentGroup, FinishedComponents, component_groups
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.flip import flip
@@ -27,7 +28,7 @@ from normalmesh.decimation.stopping import MAX_VERTICES, Goal, StoppingRule, fal
 from normalmesh.decimation.thin_parts import thin_pixels
 from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.mesh._closed_mesh import BOUNDARY
-from normalmesh.mesh._outline import FIXED
+from normalmesh.mesh._outline import COVERED, FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine, Jumps
 from normalmesh.mesh.origin import Decimation, Round
@@ -38,6 +39,7 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
+from normalmesh.runtime.threads import limited_threads
 
 #: Vertices after the first round as a multiple of the result, by the start mesh.
 FIRST_TARGET = {"adaptive": 4, "pixels": 10}
@@ -77,6 +79,7 @@ def decimate(
     keep_thin: bool = DecimationOptions.keep_thin,
     tileable: bool | str = DecimationOptions.tileable,
     jumps: Jumps | None = None,
+    threads: int | None = None,
     progress: Progress = None,
 ) -> DecimatedMesh:
     """Replace the pixel grid by a sparse triangle mesh whose edges follow the features of the normals.
@@ -129,6 +132,8 @@ def decimate(
         Lines along which the depth jumps, from :func:`find_jumps`. They become polylines of few vertices,
         ``DecimatedMesh.seams``, along which :func:`integrate` cuts the mesh. The vertices that it adds are part of the
         number that was asked for.
+    threads
+        As for :func:`reconstruct`; the mesh does not depend on it.
     progress
         True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
         :class:`Step`; an exception that it raises ends the work.
@@ -138,7 +143,7 @@ def decimate(
     DecimatedMesh
         A manifold mesh without inverted faces. Every pixel centre lies in at most one face; boundary vertices lie
         within a pixel of the outline of the mask. ``report`` tells whether the number of vertices asked for was met,
-        and why not. The mesh does not depend on the number of threads.
+        and why not.
     """
     options = DecimationOptions(
         rounds, passes, align, flips, moves, step, regularisation, in_plane, start, locked, keep_thin, tileable
@@ -146,7 +151,7 @@ def decimate(
     rule = StoppingRule(vertices, threshold, compression)
     normal_map = as_normal_map(normal_map)
     lines = () if jumps is None else checked_instance(jumps, Jumps, "jumps").lines
-    with progress_shown(progress) as on_progress:
+    with limited_threads(threads), progress_shown(progress) as on_progress:
         (mesh,) = decimate_levels(normal_map, [rule], options, on_progress, lines)
     return mesh
 
@@ -168,12 +173,23 @@ def decimate_levels(
     DecimatedMesh
         The seconds of a report count from the beginning.
     """
-    decimator = _begun(normal_map, rules[0], options, on_progress, lines, hierarchy, len(rules))
-    for rule in rules:
-        mesh = decimator.run(rule)
-        logger.info("mesh of %d vertices: %.2f s", len(mesh.vertices), decimator.monitor.elapsed)
+    # A number of vertices is shared by all components, and what repeats may be connected across its sides.
+    apart = rules[0].threshold is not None and not options.tileable
+    groups = component_groups(normal_map.mask, lines) if apart else [ComponentGroup(lines)]
+    monitor = _new_monitor(on_progress, options, len(groups), len(groups) * len(rules))
+    with monitor.timed("start"):
+        kept, coverage = _kept_and_coverage(normal_map, options)
+    parts: list[list[DecimatedMesh]] = [[] for _ in rules]
+    for group in groups:
+        decimator = _begun(normal_map, rules[0], options, monitor, group, kept, coverage, hierarchy)
+        for meshes, rule in zip(parts, rules, strict=True):
+            meshes.append(decimator.run(rule))
+        group.cover(decimator.mesh.coverage, coverage)
+    monitor.finish()
+    for meshes in parts:
+        mesh = DecimatedMesh.joined(meshes)
+        logger.info("mesh of %d vertices: %.2f s", len(mesh.vertices), monitor.elapsed)
         yield mesh
-    decimator.monitor.finish()
 
 
 def checked_levels(vertices: Sequence[int]) -> list[int]:
@@ -187,26 +203,41 @@ def checked_levels(vertices: Sequence[int]) -> list[int]:
     return targets
 
 
+def _new_monitor(on_progress: OnProgress | None, options: DecimationOptions, starts: int, levels: int) -> Monitor:
+    """Return a monitor for a number of start meshes, and of decimations in all."""
+    work = starts * _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
+    return Monitor(on_progress, work, STAGES)
+
+
+def _kept_and_coverage(normal_map: NormalMap, options: DecimationOptions) -> tuple[KeptCorners, UInt8]:
+    """Return the corners that are locked, and the ``COVERED`` and ``FIXED`` pixels (H, W), of a start mesh."""
+    kept = KeptCorners.of(options.locked, (), normal_map, Repeats.of(options.tileable, normal_map.shape))
+    coverage = normal_map.mask * np.uint8(COVERED)
+    if options.keep_thin:
+        coverage[thin_pixels(normal_map.mask)] |= FIXED
+    return kept, coverage
+
+
 def _begun(
     normal_map: NormalMap,
     rule: StoppingRule,
     options: DecimationOptions,
-    on_progress: OnProgress | None,
-    lines: tuple[JumpLine, ...] = (),
+    monitor: Monitor,
+    group: ComponentGroup,
+    kept: KeptCorners,
+    coverage: UInt8,
     hierarchy: Hierarchy | None = None,
-    levels: int = 1,
 ) -> Decimator:
-    """Make the start mesh for a rule; the hierarchy is used if it is known, and there will be so many levels."""
-    work = _START + levels * (options.rounds * _COLLAPSE + options.total_passes * _PASS)
-    monitor = Monitor(on_progress, work, STAGES)
+    """Make the start mesh of a group for a rule; the hierarchy of the map is used if it is known."""
+    normal_map = group.map_of(normal_map)
     target = rule.target(normal_map.foreground) or 0
     pixels = Pixels(normal_map, options.regularisation_for(target > 0))
     with monitor.stage("start", _START):
-        kept = KeptCorners.of(options.locked, lines, normal_map, Repeats.of(options.tileable, normal_map.shape))
-        fixed = thin_pixels(normal_map.mask) if options.keep_thin else None
-        mesh, coarse = start_mesh(pixels, options.start, target, rule.max_cost, kept, hierarchy, fixed)
+        kept = replace(kept, lines=KeptCorners.of(None, group.lines, normal_map).lines)
+        own = group.coverage_of(coverage)
+        mesh, coarse = start_mesh(pixels, options.start, target, rule.max_cost, kept, hierarchy, own, group.window)
     monitor.advance(0.0, len(mesh.vertices))
-    decimator = Decimator(mesh, pixels, options, Segments.of(lines) if lines else None, monitor)
+    decimator = Decimator(mesh, pixels, options, Segments.of(group.lines) if group.lines else None, monitor)
     # Only the order of costs matters for a target: new quadrics then give slightly better meshes.
     if coarse and target:
         decimator.renew_records()
@@ -263,12 +294,18 @@ class Decimator:
             room = ROOM_FOR_LINES * len(self.segments.places)
             self.make_room_for_lines(Goal(max(goal.target, room)) if goal.target else goal)
         rounds: list[Round] = []
+        is_aligned = asked is None and self.segments is None and self.options.align == "each"
+        finished = FinishedComponents(self.mesh) if is_aligned else None
         for number in range(self.options.rounds):
             target = self._straighten(rule, may_drop=number == 0)
             goal = self._goals(target, rule.max_cost)[number]
             rounds.append(self.round(goal, last=number == self.options.rounds - 1))
             if target is None and rounds[-1].collapses == 0:
                 break
+            if finished is not None:
+                finished.lock(self.mesh)
+        if finished is not None:
+            finished.unlock(self.mesh)
         if target is None:
             rounds += self._collapse_rest(goal)
         met = target in (None, len(self.mesh.vertices))

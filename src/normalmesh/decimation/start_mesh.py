@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.array_types import Bool
+from normalmesh.array_types import Bool, UInt8
 from normalmesh.decimation.hierarchy import Hierarchy, rectangle_pixels
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
-from normalmesh.mesh._outline import COVERED, FIXED
+from normalmesh.mesh._outline import COVERED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.repeats import Repeats
@@ -91,12 +91,13 @@ def start_mesh(
     limit: float,
     kept: KeptCorners,
     hierarchy: Hierarchy | None,
-    fixed: Bool | None = None,
+    coverage: UInt8 | None = None,
+    window: tuple[slice, slice] = (slice(0, None), slice(0, None)),
 ) -> tuple[ClosedMesh, bool]:
     """Make the start mesh for a result of ``target`` vertices, or with all edges above a cost of ``limit``.
 
-    ``start`` is that of :func:`normalmesh.decimate`; the hierarchy of the map is used if it is given. The outline must
-    not cross the centres of ``fixed`` (H, W) pixels.
+    ``start`` is that of :func:`normalmesh.decimate`; the hierarchy of the map is used if it is given. ``coverage``
+    (H, W) are the ``COVERED`` and ``FIXED`` pixels, by default the foreground and none. All pixels lie in the window.
 
     Returns
     -------
@@ -108,11 +109,12 @@ def start_mesh(
     mesh = _coarse_mesh(pixels, target, limit, kept, hierarchy) if start == "adaptive" else None
     coarse = mesh is not None
     if mesh is None:
-        mesh = ScreenMesh.from_mask(normal_map.mask)
+        mesh = ScreenMesh.from_mask(normal_map.mask[window])
+        rows, columns = window
+        if rows.start or columns.start:
+            mesh = ScreenMesh(mesh.vertices + np.array([columns.start, rows.start]), mesh.faces)
     require_memory(START_BYTES * len(mesh.vertices), f"the start mesh of {len(mesh.vertices)} vertices", REMEDY)
-    coverage = normal_map.mask * np.uint8(COVERED)
-    if fixed is not None:
-        coverage[fixed] |= FIXED
+    coverage = normal_map.mask * np.uint8(COVERED) if coverage is None else coverage
     closed = ClosedMesh.from_screen(mesh, normal_map.shape, coverage=coverage)
     kept.flag(closed)
     return closed, coarse

@@ -147,7 +147,9 @@ def add_projections(planes, matrices, faces, values, total, diagonal):
 def count_edges(first, last, face_edges, counts):
     """Fill the numbers of inner edges (M,) of faces."""
     for f in range(first, last):
-        counts[f] = (face_edges[f, 0] >= 0) + (face_edges[f, 1] >= 0) + (face_edges[f, 2] >= 0)
+        counts[f] = 0
+        for k in range(3):
+            counts[f] += face_edges[f, k] >= 0
 
 
 @kernel

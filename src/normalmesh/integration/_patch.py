@@ -62,23 +62,29 @@ def max_pixels(a, b, c):
 
 
 @inner(forceinline=True)
+def face_places(face, vertices):
+    """Return the positions on the screen of the three vertices of a face."""
+    a, b, c = face[0], face[1], face[2]
+    return (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
+
+
+@inner(forceinline=True)
+def max_face_pixels(f, mesh):
+    """Return an upper bound of the pixels of face f."""
+    a, b, c = face_places(mesh.faces[f], mesh.vertices)
+    return max_pixels(a, b, c)
+
+
+@inner(forceinline=True)
 def table_size(count):
     """Return the numbers in a table for ``count`` pixels, and one more block for the sums over all of them."""
     return (count // LANES + 2) * BLOCK
 
 
-@inner(allocates=True)
-def new_table(count):
-    """Return a table for ``count`` pixels. The partial sums before the first block are zero, and stay so."""
-    pixels = np.empty(table_size(count), np.float32)
-    pixels[:SUMS] = ZERO
-    return pixels
-
-
-@inner(allocates=True)
-def reserve(pixels, count):
-    """Return the table if it can hold ``count`` pixels, else a new and larger one."""
-    return pixels if pixels.size >= table_size(count) else new_table(count + count // 2)
+@inner(forceinline=True)
+def larger_size(pixels, count):
+    """Return 0 if the table can hold ``count`` pixels, else the size of one that a kernel should replace it by."""
+    return 0 if pixels.size >= table_size(count) else table_size(count + count // 2)
 
 
 @inner(forceinline=True)
@@ -136,9 +142,9 @@ def _gather_rows(rows, side, other_side, origin, stride, normals, pixels, count)
         height = row + 0.5
         one = top[0] + (height - top[1]) * slope - 0.5
         other = other_top[0] + (height - other_top[1]) * other_slope - 0.5
-        start = math.ceil(max(min(one, other), 0.0))
+        start = int(math.ceil(max(min(one, other), 0.0)))
         start += (start + (row >> 1)) & (across - 1)
-        end = math.ceil(min(max(one, other), float(columns)))
+        end = int(math.ceil(min(max(one, other), float(columns))))
         u, v = np.float32(start + 0.5 - origin_u), np.float32(height - origin_v)
         # The boundary of the mesh may lie outside the map, so that a row ends before it begins.
         at, column, stop = np.uint64(row), np.uint64(start), np.uint64(max(end, 0))
@@ -157,8 +163,13 @@ def _gather_rows(rows, side, other_side, origin, stride, normals, pixels, count)
 
 @inner
 def pad_block(pixels, count):
-    """Pad the last block with pixels whose SHARE is zero, and return the padded number of pixels."""
+    """Pad the last block with pixels whose SHARE is zero, and return the padded number of pixels.
+
+    The partial sums before the first block become zero, and stay so.
+    """
     end = -(-count // LANES) * LANES
+    for k in range(SUMS):
+        pixels[k] = ZERO
     for at in blocks(end):
         block = pixels[at : at + BLOCK]
         for k in range(LANES):

@@ -19,13 +19,13 @@ from normalmesh.integration._patch import (
     gather_face,
     goal,
     is_fit,
+    larger_size,
     mark_sector,
     max_pixels,
-    new_table,
     pad_block,
-    reserve,
     sector_sums,
     sum_of_chords,
+    table_size,
     unit_normal,
     vertex_point,
 )
@@ -161,18 +161,20 @@ def sides_of(k, u, v, ring):
     return ring[k, RING_U] - u, ring[k, RING_V] - v, ring[k + 1, RING_U] - u, ring[k + 1, RING_V] - v
 
 
-@inner(forceinline=True, allocates=True)
-def gather_star(star, stride, normals, pixels):
-    """Fill the table with the pixels around a vertex, relative to it, and their sectors; return the table and its size.
-
-    The table is a new one if ``pixels`` is too small.
-    """
-    here, ring = star.here, star.ring
+@inner(forceinline=True)
+def most_pixels(star):
+    """Return an upper bound of the pixels around a vertex."""
     most = 1
     for k in range(star.valence):
-        bu, bv, cu, cv = sides_of(k, 0.0, 0.0, ring)
+        bu, bv, cu, cv = sides_of(k, 0.0, 0.0, star.ring)
         most += max_pixels((0.0, 0.0), (bu, bv), (cu, cv))
-    pixels = reserve(pixels, most)
+    return most
+
+
+@inner(forceinline=True)
+def gather_star(star, stride, normals, pixels):
+    """Fill the table with the pixels around a vertex, relative to it, and their sectors; return their padded number."""
+    here, ring = star.here, star.ring
     count = 0
     for k in range(star.valence):
         bu, bv, cu, cv = sides_of(k, 0.0, 0.0, ring)
@@ -183,7 +185,7 @@ def gather_star(star, stride, normals, pixels):
         ring[k, RING_PIXELS] = count - begin
     end = pad_block(pixels, count)
     mark_sector(0, pixels, count, end)
-    return pixels, end
+    return end
 
 
 @inner(forceinline=True)
@@ -295,7 +297,7 @@ def move_batches(first, last, batches, search, mesh, unknown, normal_map, moves)
     """
     vertices = mesh.vertices
     ring = np.empty((MAX_FACES + 1, RING))
-    pixels = new_table(1024)
+    pixels = np.empty(table_size(1024), np.float32)
     for i in range(batches.starts[first], batches.starts[last]):
         vertex = batches.vertices[i]
         valence, length, area = fill_ring(vertex, mesh, unknown, normal_map.camera, ring)
@@ -304,7 +306,10 @@ def move_batches(first, last, batches, search, mesh, unknown, normal_map, moves)
         here, step = (vertices[vertex, 0], vertices[vertex, 1]), search.reach * length
         stride = 1 if area < MANY_PIXELS else (2 if area < VERY_MANY_PIXELS else 4)
         star = Star(here, step, area / stride, valence, ring)
-        pixels, count = gather_star(star, stride, normal_map.normals, pixels)
+        size = larger_size(pixels, most_pixels(star))
+        if size > 0:
+            pixels = np.empty(size, np.float32)
+        count = gather_star(star, stride, normal_map.normals, pixels)
         fill_slopes(here, normal_map.camera, pixels, count)
         u, v, own = best_place(star, unknown[vertex], search.rotation, search.noise[vertex], normal_map, pixels, count)
         if u != 0.0 or v != 0.0:

@@ -9,14 +9,15 @@ import numpy as np
 
 from normalmesh.array_types import Float
 from normalmesh.integration._patch import (
+    face_places,
     gather_face,
     goal,
     is_fit,
-    max_pixels,
-    new_table,
+    larger_size,
+    max_face_pixels,
     pad_block,
-    reserve,
     sum_of_angles,
+    table_size,
     unit_normal,
     vertex_point,
 )
@@ -47,14 +48,11 @@ class JudgedFaces(NamedTuple):
     left: Float
 
 
-@inner(allocates=True)
+@inner
 def gather_pixels(f, mesh, normals, pixels):
-    """Fill the table with the pixels of face f, relative to its first vertex; return the table and its size."""
-    vertices = mesh.vertices
-    i, j, k = mesh.faces[f, 0], mesh.faces[f, 1], mesh.faces[f, 2]
-    a, b, c = (vertices[i, 0], vertices[i, 1]), (vertices[j, 0], vertices[j, 1]), (vertices[k, 0], vertices[k, 1])
-    pixels = reserve(pixels, max_pixels(a, b, c))
-    return pixels, pad_block(pixels, gather_face(a, b, c, a, 1, normals, pixels, 0))
+    """Fill the table with the pixels of face f, relative to its first vertex; return their padded number."""
+    a, b, c = face_places(mesh.faces[f], mesh.vertices)
+    return pad_block(pixels, gather_face(a, b, c, a, 1, normals, pixels, 0))
 
 
 @inner(forceinline=True)
@@ -114,9 +112,12 @@ def is_fit_face(a, b, c, vertices):
 def judge_faces(first, last, mesh, unknown, normal_map, judged):
     """Fill the :class:`JudgedFaces` ``judged``."""
     camera = normal_map.camera
-    pixels = new_table(128)
+    pixels = np.empty(table_size(128), np.float32)
     for f in range(first, last):
-        pixels, count = gather_pixels(f, mesh, normal_map.normals, pixels)
+        size = larger_size(pixels, max_face_pixels(f, mesh))
+        if size > 0:
+            pixels = np.empty(size, np.float32)
+        count = gather_pixels(f, mesh, normal_map.normals, pixels)
         judged.angles[f], judged.numbers[f] = angle_now(f, mesh, unknown, camera, pixels, count)
         for corner in range(3 * f, 3 * f + 3):
             judged.flipped[corner] = judged.left[corner] = 0.0
@@ -153,12 +154,12 @@ def angle_gain(one, two, area, noise):
     pixels on the left of the new edge.
     """
     now, then = one[0] + two[0], one[2] + two[2]
-    bare = (one[1] == 0.0) + (two[1] == 0.0)
-    bare_then = (one[3] + two[1] - two[3] == 0.0) + (two[3] + one[1] - one[3] == 0.0)
+    bare = int(one[1] == 0.0) + int(two[1] == 0.0)
+    bare_then = int(one[3] + two[1] - two[3] == 0.0) + int(two[3] + one[1] - one[3] == 0.0)
     return now - then if then < goal(now, area, noise) and bare_then <= bare else 0.0
 
 
-@inner(forceinline=True, allocates=True)
+@inner(forceinline=True)
 def still_lowers_angle(corner, mesh, unknown, normal_map, noise, pixels):
     """Return whether flipping the edge across from a corner lowers the summed angle."""
     area = area_to_flip(corner, mesh)
@@ -169,11 +170,11 @@ def still_lowers_angle(corner, mesh, unknown, normal_map, noise, pixels):
     return angle_gain(one, two, area, noise[vertex_at(corner, mesh.faces)]) > 0.0
 
 
-@inner(allocates=True)
+@inner
 def judged_corner(corner, mesh, unknown, normal_map, pixels):
     """Return what :func:`angle_gain` takes for the face of a corner if the edge across from it is flipped."""
     camera = normal_map.camera
-    pixels, count = gather_pixels(corner // 3, mesh, normal_map.normals, pixels)
+    count = gather_pixels(corner // 3, mesh, normal_map.normals, pixels)
     angle, number = angle_now(corner // 3, mesh, unknown, camera, pixels, count)
     flipped, left = angle_flipped(corner, mesh, unknown, camera, pixels, count)
     return angle, number, flipped, left
@@ -188,9 +189,12 @@ def flip_to_lower_angles(order, mesh, unknown, normal_map, noise, flips):
     """
     faces, opposite = mesh.faces, mesh.opposite
     changed = np.zeros(mesh.real_faces, np.bool_)
-    pixels = new_table(1024)
+    pixels = np.empty(table_size(1024), np.float32)
     for corner in order:
         one, two = corner // 3, opposite[corner] // 3
+        size = larger_size(pixels, max(max_face_pixels(one, mesh), max_face_pixels(two, mesh)))
+        if size > 0:
+            pixels = np.empty(size, np.float32)
         if (changed[one] or changed[two]) and not still_lowers_angle(corner, mesh, unknown, normal_map, noise, pixels):
             continue
         if are_neighbours(vertex_at(corner, faces), vertex_at(opposite[corner], faces), mesh):

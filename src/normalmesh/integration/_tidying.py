@@ -11,13 +11,15 @@ import numpy as np
 from normalmesh.array_types import Float
 from normalmesh.integration._patch import (
     MAX_ASPECT,
+    face_places,
     gather_face,
+    larger_size,
+    max_face_pixels,
     max_pixels,
-    new_table,
     pad_block,
-    reserve,
     sum_of_angles,
     sum_of_normals,
+    table_size,
     unit_normal,
     vertex_point,
 )
@@ -109,7 +111,32 @@ def area_in_pixels(a, b, c, state):
     return 0.5 * scale * scale * math.sqrt(x * x + y * y + z * z)
 
 
-@inner(allocates=True)
+@inner
+def most_around(vertex, mesh):
+    """Return an upper bound of the pixels of any face between a vertex and its neighbours."""
+    vertices = mesh.vertices
+    left, top = vertices[vertex, 0], vertices[vertex, 1]
+    right, bottom = left, top
+    start = mesh.corner_of[vertex]
+    corner = start
+    while True:
+        other = vertex_at(next_corner(corner), mesh.faces)
+        if other != mesh.ghost:
+            left, right = min(left, vertices[other, 0]), max(right, vertices[other, 0])
+            top, bottom = min(top, vertices[other, 1]), max(bottom, vertices[other, 1])
+        corner = turn(corner, mesh.opposite)
+        if corner == start:
+            return max_pixels((left, top), (right, top), (left, bottom))
+
+
+@inner
+def most_beside(f, mesh):
+    """Return an upper bound of the pixels of any face that a change of face f makes."""
+    faces = mesh.faces
+    return max(most_around(faces[f, 0], mesh), most_around(faces[f, 1], mesh), most_around(faces[f, 2], mesh))
+
+
+@inner
 def judged_face(a, b, c, state, pixels):
     """Return the cost of the face abc, and its bad area.
 
@@ -117,8 +144,7 @@ def judged_face(a, b, c, state, pixels):
     does not count if these scatter just as far around their mean, as across a crease: no face would fit them.
     """
     vertices, camera = state.mesh.vertices, state.normal_map.camera
-    p, q, r = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1]), (vertices[c, 0], vertices[c, 1])
-    pixels = reserve(pixels, max_pixels(p, q, r))
+    p, q, r = face_places((a, b, c), vertices)
     count = pad_block(pixels, gather_face(p, q, r, p, 1, state.normal_map.normals, pixels, 0))
     if count == 0:
         area = area_in_pixels(a, b, c, state)
@@ -138,7 +164,7 @@ def judged_face(a, b, c, state, pixels):
     return angle + BAD_ANGLE * area, area
 
 
-@inner(allocates=True)
+@inner
 def judge_again(f, state, pixels):
     """Write cost and bad area of face f."""
     a, b, c = state.mesh.faces[f, 0], state.mesh.faces[f, 1], state.mesh.faces[f, 2]
@@ -148,8 +174,11 @@ def judge_again(f, state, pixels):
 @kernel
 def fill_costs(first, last, state):
     """Fill costs and bad areas of the faces first … last − 1."""
-    pixels = new_table(1024)
+    pixels = np.empty(table_size(1024), np.float32)
     for f in range(first, last):
+        size = larger_size(pixels, max_face_pixels(f, state.mesh))
+        if size > 0:
+            pixels = np.empty(size, np.float32)
         judge_again(f, state, pixels)
 
 
@@ -169,7 +198,7 @@ def may_be_flipped(corner, mesh):
     return not are_neighbours(c, d, mesh)
 
 
-@inner(allocates=True)
+@inner
 def flip_bad_face(f, state, pixels):
     """Flip the edge of face f that lowers the cost most; return whether there is one."""
     mesh = state.mesh
@@ -209,7 +238,7 @@ def star_cost(vertex, state):
             return total
 
 
-@inner(allocates=True)
+@inner
 def collapse_gain(vertex, other, before, least, state, pixels):
     """Return by how much the cost falls if an inner vertex collapses into a neighbour.
 
@@ -233,7 +262,7 @@ def collapse_gain(vertex, other, before, least, state, pixels):
             return gain
 
 
-@inner(allocates=True)
+@inner
 def best_collapse(vertex, least, state, mark, pixels):
     """Find the neighbour into which an inner vertex should collapse.
 
@@ -257,9 +286,12 @@ def best_collapse(vertex, least, state, mark, pixels):
             return best, chosen
 
 
-@inner(allocates=True)
+@inner
 def collapse_bad_face(f, state, mark, pixels):
-    """Collapse the inner vertex of face f that lowers the cost most into a neighbour; return whether there is one."""
+    """Collapse the inner vertex of face f that lowers the cost most into a neighbour; return this, −1 if there is none.
+
+    The faces around the neighbour must then be judged again.
+    """
     mesh = state.mesh
     best, chosen = MIN_GAIN, -1
     for k in range(3):
@@ -269,15 +301,14 @@ def collapse_bad_face(f, state, mark, pixels):
             if corner >= 0:
                 best, chosen = gain, corner
     if chosen < 0:
-        return False
+        return -1
     keep = vertex_at(next_corner(chosen), mesh.faces)
     state.bad[chosen // 3] = state.bad[mesh.opposite[chosen] // 3] = 0.0
     collapse_edge(chosen, mesh)
-    judge_around(keep, state, pixels)
-    return True
+    return keep
 
 
-@inner(allocates=True)
+@inner
 def judge_around(vertex, state, pixels):
     """Write cost and bad area of the real faces around a vertex."""
     mesh = state.mesh
@@ -297,15 +328,25 @@ def tidy_bad_faces(order, state):
 
     Return the numbers of flips and collapses.
     """
-    pixels = new_table(1024)
+    pixels = np.empty(table_size(1024), np.float32)
     mark = np.zeros(state.unknown.size + 1, np.int64)
     flips = collapses = 0
     for f in order:
-        if state.bad[f] > MIN_BAD:
-            if flip_bad_face(f, state, pixels):
-                flips += 1
-            elif collapse_bad_face(f, state, mark, pixels):
-                collapses += 1
+        if not state.bad[f] > MIN_BAD:
+            continue
+        size = larger_size(pixels, most_beside(f, state.mesh))
+        if size > 0:
+            pixels = np.empty(size, np.float32)
+        if flip_bad_face(f, state, pixels):
+            flips += 1
+            continue
+        keep = collapse_bad_face(f, state, mark, pixels)
+        if keep >= 0:
+            collapses += 1
+            size = larger_size(pixels, most_around(keep, state.mesh))
+            if size > 0:
+                pixels = np.empty(size, np.float32)
+            judge_around(keep, state, pixels)
     return flips, collapses
 
 
@@ -351,7 +392,7 @@ def touch_ring(vertex, mesh, touched):
             break
 
 
-@inner(allocates=True)
+@inner
 def squeeze_gain(corner, state, pixels):
     """Return by how much the cost falls if the face of a corner is squeezed flat: the corner's vertex has been moved.
 
@@ -369,7 +410,7 @@ def squeeze_gain(corner, state, pixels):
     return gain
 
 
-@inner(allocates=True)
+@inner
 def squeeze(corner, state, touched, pixels):
     """Move a corner's inner vertex onto the border edge across from it if the cost falls; return whether it did.
 
@@ -441,7 +482,7 @@ def tidy_border(order, state, touched, dead):
     """
     mesh = state.mesh
     faces, end = mesh.faces, 3 * mesh.real_faces
-    pixels = new_table(1024)
+    pixels = np.empty(table_size(1024), np.float32)
     squeezed = dropped = 0
     for f in order:
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -450,7 +491,12 @@ def tidy_border(order, state, touched, dead):
         if width > SQUEEZED or is_beside_slit(f, mesh):
             continue
         for corner in range(3 * f, 3 * f + 3):
-            if not dead[f] and mesh.opposite[corner] >= end and squeeze(corner, state, touched, pixels):
+            if dead[f] or mesh.opposite[corner] < end:
+                continue
+            size = larger_size(pixels, most_around(vertex_at(corner, faces), mesh))
+            if size > 0:
+                pixels = np.empty(size, np.float32)
+            if squeeze(corner, state, touched, pixels):
                 dead[f] = True
                 squeezed += 1
         if not dead[f] and width <= DROPPED and may_be_dropped(f, state, touched):

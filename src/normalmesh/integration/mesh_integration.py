@@ -22,6 +22,7 @@ from normalmesh.normals.noise import MapNoise, Noise, noise_of, without_noise
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
+from normalmesh.runtime.threads import limited_threads
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ def integrate(
     prior_weight: float | None = None,
     distance: float = IntegrationOptions.distance,
     units: str = IntegrationOptions.units,
+    threads: int | None = None,
     progress: Progress = None,
 ) -> Surface:
     """Compute the depth of a mesh so that its faces fit the normals of the pixels that they cover.
@@ -82,6 +84,8 @@ def integrate(
         Mean distance along the optical axis of each component without prior; perspective cameras only.
     units
         Name of the unit of the surface.
+    threads
+        As for :func:`reconstruct`; the surface does not depend on it.
     progress
         True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
         :class:`Step`; an exception that it raises ends the work.
@@ -103,7 +107,7 @@ def integrate(
         check_repeating_map(normal_map, mesh.repeats)
     if jumps is not None:
         checked_instance(jumps, Jumps, "jumps")
-    with progress_shown(progress) as on_progress:
+    with limited_threads(threads), progress_shown(progress) as on_progress:
         monitor = integration_monitor(on_progress, options.refine, len(mesh.vertices))
         with monitor.stage("noise", NOISE_WORK):
             known = noise_of(normal_map, options.noise)

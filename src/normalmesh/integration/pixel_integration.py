@@ -19,6 +19,7 @@ from normalmesh.normals.camera import checked_distance
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import limited_memory, require_memory
+from normalmesh.runtime.threads import limited_threads
 
 #: Root of the energy of the error, in px, that is small enough in each component.
 MAX_ERROR = 1e-4
@@ -35,6 +36,7 @@ def integrate_pixels(
     discontinuities: bool | str = False,
     jumps: Jumps | None = None,
     tileable: bool | str = False,
+    threads: int | None = None,
     memory_limit: float | None = None,
 ) -> Float:
     """Integrate a normal map on the pixel grid: find the heights or distances whose gradients fit the normals best.
@@ -60,6 +62,8 @@ def integrate_pixels(
         Whether the map repeats: True, or ``"x"`` or ``"y"`` for one direction only. The heights then repeat, too: edges
         also connect the pixels of opposite sides, and a mean slope is left out. For orthographic maps without
         background or jumps.
+    threads
+        As for :func:`reconstruct`; the result does not depend on it.
     memory_limit
         Maximal number of bytes to use beside the normal map; by default what is available.
 
@@ -81,7 +85,7 @@ def integrate_pixels(
         checked_instance(jumps, Jumps, "jumps")
     chosen = checked_discontinuities(discontinuities)
     repeats = Repeats.of(tileable, normal_map.shape)
-    with limited_memory(memory_limit):
+    with limited_memory(memory_limit), limited_threads(threads):
         rectangle = rectangle_pixels(normal_map.mask)
         task = f"the integration on the pixel grid, of {rectangle} pixels with the background between them,"
         require_memory(RECTANGLE_BYTES * rectangle + IMAGE_BYTES * normal_map.mask.size, task, REMEDY)

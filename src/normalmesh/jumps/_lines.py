@@ -1,12 +1,12 @@
 """Kernels of :mod:`normalmesh.jumps.lines`: centre lines of bands of strained edges."""
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int
-from normalmesh.mesh._chains import adjacency_of
+from normalmesh.mesh._chains import Adjacency, fill_adjacency
+from normalmesh.runtime._heap import drop_first, push
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Edges at most that an end is continued by, and vertices of its own line that it does not join.
@@ -70,20 +70,43 @@ class Paths(NamedTuple):
     """Shortest paths to the centre lines found so far.
 
     ``distance`` (N,) is in costs, ``length`` (N,) in px; ``parent`` (N,) is the next vertex on the path and ``via``
-    (N,) the edge to it, −1 on a line.
+    (N,) the edge to it, −1 on a line. ``distances`` and ``waiting`` (2E + N + 1,) are the heap of vertices from which
+    paths are continued.
     """
 
     distance: Float
     length: Float
     parent: Int
     via: Int
+    distances: Float
+    waiting: Int
 
 
-@inner(allocates=True)
-def spread_paths(queue, adjacency, band, paths):
-    """Continue shortest paths from the vertices in a queue of (distance, vertex)."""
-    while len(queue) > 0:
-        distance, v = heapq.heappop(queue)
+class Search(NamedTuple):
+    """Work arrays of the search for ways from free ends of lines.
+
+    ``degree`` (N,) is the number of chosen edges at each vertex, ``own`` (N,) whether it is on the end's own line, and
+    ``walked`` (MAX_OWN,) lists these vertices. Entry i of the search (MAX_SEARCH,) is at ``vertex[i]``, which the edge
+    ``via[i]`` leads to from entry ``origin[i]``. ``distances`` and ``waiting`` are a heap of entries to continue from.
+    """
+
+    degree: Int
+    own: Bool
+    walked: Int
+    vertex: Int
+    origin: Int
+    via: Int
+    distances: Float
+    waiting: Int
+
+
+@inner
+def spread_paths(size, adjacency, band, paths):
+    """Continue shortest paths from the ``size`` vertices that wait."""
+    distances, waiting = paths.distances, paths.waiting
+    while size > 0:
+        distance, v = distances[0], waiting[0]
+        size = drop_first(distances, waiting, size)
         if distance > paths.distance[v]:
             continue
         for k in range(adjacency.first[v], adjacency.first[v + 1]):
@@ -92,16 +115,16 @@ def spread_paths(queue, adjacency, band, paths):
             if further < paths.distance[u] - 1e-12:
                 paths.distance[u], paths.parent[u], paths.via[u] = further, v, e
                 paths.length[u] = paths.length[v] + band.lengths[e]
-                heapq.heappush(queue, (further, u))
+                size = push(distances, waiting, size, further, u)
 
 
-@inner(allocates=True)
+@inner
 def farthest_from(start, members, adjacency, band, paths):
     """Find shortest paths from one vertex to all ``members`` of its component; return the one with the longest path."""
     for v in members:
         paths.distance[v] = np.inf
     paths.distance[start], paths.length[start], paths.parent[start] = 0.0, 0.0, -1
-    spread_paths([(0.0, start)], adjacency, band, paths)
+    spread_paths(push(paths.distances, paths.waiting, 0, 0.0, start), adjacency, band, paths)
     far = start
     for v in members:
         if paths.length[v] > paths.length[far]:
@@ -122,15 +145,15 @@ def is_worth(tip, band, rule, paths):
     return release >= rule.release * length and strain >= rule.low * length
 
 
-@inner(allocates=True)
+@inner
 def add_branch(tip, is_first, members, adjacency, band, paths, chosen, on_line):
     """Make the path from a tip part of the lines, and shorten the paths of the other vertices."""
-    queue = [(0.0, tip)]
+    size = 0
     v = tip
     while True:
         on_line[v] = True
         paths.distance[v], paths.length[v] = 0.0, 0.0
-        heapq.heappush(queue, (0.0, v))
+        size = push(paths.distances, paths.waiting, size, 0.0, v)
         parent = paths.parent[v]
         if parent < 0:
             break
@@ -141,10 +164,10 @@ def add_branch(tip, is_first, members, adjacency, band, paths, chosen, on_line):
         for v in members:
             if not on_line[v]:
                 paths.distance[v] = np.inf
-    spread_paths(queue, adjacency, band, paths)
+    spread_paths(size, adjacency, band, paths)
 
 
-@inner(allocates=True)
+@inner
 def trace_component(members, adjacency, band, rule, paths, chosen, on_line, barred):
     """Choose the longest shortest path of a component, then again and again the farthest branch that is worth it."""
     start = farthest_from(members[0], members, adjacency, band, paths)
@@ -171,9 +194,19 @@ def trace_component(members, adjacency, band, rule, paths, chosen, on_line, barr
 @kernel
 def centre_lines(band, rule, chosen):
     """Set ``chosen`` (E,), False before, for the edges of centre lines of the components of a band."""
-    count = band.fixed.size
-    adjacency = adjacency_of(band.ends, count)
-    paths = Paths(np.full(count, np.inf), np.zeros(count), np.full(count, -1), np.full(count, -1))
+    count, sides = band.fixed.size, band.ends.size
+    adjacency = Adjacency(np.zeros(count + 1, np.int64), np.empty(sides, np.int64), np.empty(sides, np.int64))
+    fill_adjacency(band.ends, adjacency)
+    # A path is continued from each vertex once, and so enters the heap once over each side of an edge.
+    most = sides + count + 1
+    paths = Paths(
+        np.full(count, np.inf),
+        np.zeros(count),
+        np.full(count, -1),
+        np.full(count, -1),
+        np.empty(most),
+        np.empty(most, np.int64),
+    )
     on_line, barred, known = np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     members = np.empty(count, np.int64)
     for root in range(count):
@@ -191,24 +224,34 @@ def centre_lines(band, rule, chosen):
                     size += 1
         if size > 1:
             trace_component(members[:size], adjacency, band, rule, paths, chosen, on_line, barred)
-    join_ends(adjacency, band, rule, chosen)
+    search = Search(
+        np.zeros(count, np.int64),
+        np.zeros(count, np.bool_),
+        np.empty(MAX_OWN, np.int64),
+        np.empty(MAX_SEARCH, np.int64),
+        np.empty(MAX_SEARCH, np.int64),
+        np.empty(MAX_SEARCH, np.int64),
+        np.empty(MAX_SEARCH),
+        np.empty(MAX_SEARCH, np.int64),
+    )
+    join_ends(adjacency, band, rule, chosen, search)
 
 
-@inner(allocates=True)
-def join_ends(adjacency, band, rule, chosen):
-    """Continue free ends of lines to another line or to the outline, if one is near."""
-    count = band.fixed.size
-    degree = np.zeros(count, np.int64)
+@inner
+def join_ends(adjacency, band, rule, chosen, search):
+    """Continue free ends of lines to another line or to the outline, if one is near.
+
+    ``degree`` and ``own`` of the search are zero before.
+    """
+    degree, own, walked = search.degree, search.own, search.walked
     for e in range(chosen.size):
         if chosen[e]:
             degree[band.ends[e, 0]] += 1
             degree[band.ends[e, 1]] += 1
-    own = np.zeros(count, np.bool_)
-    walked = np.empty(MAX_OWN, np.int64)
-    for tip in range(count):
+    for tip in range(band.fixed.size):
         if degree[tip] == 1 and not band.fixed[tip]:
             steps = mark_own(tip, adjacency, band, rule.own, chosen, own, walked)
-            join_end(tip, adjacency, band, rule, chosen, degree, own)
+            join_end(tip, adjacency, band, rule, chosen, search)
             for k in range(steps):
                 own[walked[k]] = False
 
@@ -233,15 +276,16 @@ def mark_own(tip, adjacency, band, length, chosen, own, walked):
     return steps
 
 
-@inner(allocates=True)
-def join_end(tip, adjacency, band, rule, chosen, degree, own):
+@inner
+def join_end(tip, adjacency, band, rule, chosen, search):
     """Choose the edges of the shortest way from a tip to another line or to the outline within reach."""
-    vertex, origin, via = np.empty(MAX_SEARCH, np.int64), np.empty(MAX_SEARCH, np.int64), np.empty(MAX_SEARCH, np.int64)
+    degree, own, vertex, origin, via = search.degree, search.own, search.vertex, search.origin, search.via
     vertex[0], origin[0], via[0] = tip, -1, -1
     size, goal = 1, -1
-    queue = [(0.0, 0)]
-    while len(queue) > 0 and size < MAX_SEARCH:
-        distance, i = heapq.heappop(queue)
+    left = push(search.distances, search.waiting, 0, 0.0, 0)
+    while left > 0 and size < MAX_SEARCH:
+        distance, i = search.distances[0], search.waiting[0]
+        left = drop_first(search.distances, search.waiting, left)
         v = vertex[i]
         if v != tip and ((degree[v] > 0 and not own[v]) or band.fixed[v]):
             goal = i
@@ -253,7 +297,7 @@ def join_end(tip, adjacency, band, rule, chosen, degree, own):
             further = distance + band.lengths[e] * (rule.cheap if band.strain[e] >= rule.strong else 1.0)
             if further <= rule.reach and size < MAX_SEARCH:
                 vertex[size], origin[size], via[size] = u, i, e
-                heapq.heappush(queue, (further, size))
+                left = push(search.distances, search.waiting, left, further, size)
                 size += 1
     while goal > 0:
         e = via[goal]

@@ -1,6 +1,5 @@
 """Kernels of :mod:`normalmesh.jumps.snapping`: ways over pixel sides, near a line, across which normals differ."""
 
-import heapq
 import math
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Float32, Int32
+from normalmesh.runtime._heap import drop_first, push
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Cost of a pixel side: its length, plus a share of its distance from the line, over the contrast plus a small number.
@@ -89,12 +89,11 @@ def contrast_across(u, v, step, apart, cells):
     return math.sqrt(squared)
 
 
-@inner(allocates=True)
-def mark_band(points, width, cells, grid):
-    """Mark the pixel corners within ``width`` px of points (K, 2); return them as a list of (u, v)."""
+@inner
+def mark_band(points, width, cells, grid, marked):
+    """Mark the pixel corners within ``width`` px of points (K, 2); list them in ``marked``, and return their number."""
     rows, columns = cells.shape[0] + 1, cells.shape[1] + 1
-    marked = [(np.int64(0), np.int64(0))]
-    marked.pop()
+    count = 0
     for k in range(points.shape[0]):
         for dv in range(-width, width + 1):
             for du in range(-width, width + 1):
@@ -104,22 +103,27 @@ def mark_band(points, width, cells, grid):
                 away = max(abs(du), abs(dv))
                 place = in_cell(v, u, cells)
                 if grid.offset[place] < 0:
-                    marked.append((u, v))
+                    marked[count, 0], marked[count, 1] = u, v
+                    count += 1
                     grid.cost[place], grid.step[place] = np.inf, -1
                     grid.offset[place] = away
                 elif away < grid.offset[place]:
                     grid.offset[place] = away
-    return marked
+    return count
 
 
-@inner(allocates=True)
-def route(start, end, cells, grid):
-    """Find the cheapest way over pixel sides in the marked band from one corner to another."""
+@inner
+def route(start, end, cells, grid, costs, waiting):
+    """Find the cheapest way over pixel sides in the marked band from one corner to another.
+
+    ``costs`` and ``waiting`` are the heap of corners to continue from, with room for four ways to each of the band.
+    """
     rows, columns = cells.shape[0] + 1, cells.shape[1] + 1
     grid.cost[in_cell(start[1], start[0], cells)] = 0.0
-    queue = [(0.0, start[0], start[1])]
-    while len(queue) > 0:
-        cost, u, v = heapq.heappop(queue)
+    size = push(costs, waiting, 0, 0.0, start[0] * rows + start[1])
+    while size > 0:
+        cost, u, v = costs[0], waiting[0] // rows, waiting[0] % rows
+        size = drop_first(costs, waiting, size)
         if cost > grid.cost[in_cell(v, u, cells)]:
             continue
         if u == end[0] and v == end[1]:
@@ -137,7 +141,7 @@ def route(start, end, cells, grid):
             further = cost + (1.0 + OFFSET_COST * grid.offset[place]) / (MIN_CONTRAST + contrast)
             if further < grid.cost[place] - 1e-9:
                 grid.cost[place], grid.step[place] = further, step
-                heapq.heappush(queue, (further, x, y))
+                size = push(costs, waiting, size, further, x * rows + y)
 
 
 @kernel
@@ -147,11 +151,12 @@ def snap_line(points, width, cells, grid):
     It has at most ``width`` px from the line; it is empty if background bars the way. The arrays of the grid are −1
     before, and again afterwards; its costs are arbitrary.
     """
-    marked = mark_band(points, width, cells, grid)
+    marked = np.empty((len(points) * (2 * width + 1) ** 2, 2), np.int64)
+    band = mark_band(points, width, cells, grid, marked)
     last = len(points) - 1
     start, end = (points[0, 0], points[0, 1]), (points[last, 0], points[last, 1])
-    route(start, end, cells, grid)
-    path = np.empty((len(marked), 2), np.int64)
+    route(start, end, cells, grid, np.empty(4 * band + 1), np.empty(4 * band + 1, np.int64))
+    path = np.empty((band, 2), np.int64)
     count = 0
     if grid.cost[in_cell(end[1], end[0], cells)] < np.inf:
         u, v = end
@@ -163,8 +168,8 @@ def snap_line(points, width, cells, grid):
                 break
             x, y = corner_after(0, 0, step)
             u, v = u - x, v - y
-    for u, v in marked:
-        place = in_cell(v, u, cells)
+    for k in range(band):
+        place = in_cell(marked[k, 1], marked[k, 0], cells)
         grid.offset[place] = grid.step[place] = -1
     return path[:count][::-1].copy()
 

@@ -34,6 +34,7 @@ from normalmesh.normals.noise import noise_of, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.memory_budget import require_memory
+from normalmesh.runtime.threads import limited_threads
 from normalmesh.runtime.workspace import Workspace
 
 #: Pixels of a component from which on it is looked at.
@@ -67,6 +68,7 @@ def find_jumps(
     *,
     discontinuities: bool | str = "auto",
     noise: float | None = None,
+    threads: int | None = None,
 ) -> Jumps:
     """Find the lines along which the depth of a normal map jumps, and where they place the parts of its surface.
 
@@ -82,6 +84,8 @@ def find_jumps(
         ``"auto"`` leaves early if a first look finds no sign of a jump, ``True`` always looks closely.
     noise
         Standard deviation of the noise of the normals in degrees; estimated by default.
+    threads
+        As for :func:`reconstruct`; the result does not depend on it.
 
     Returns
     -------
@@ -92,8 +96,9 @@ def find_jumps(
     chosen = checked_discontinuities(discontinuities)
     if chosen is False:
         raise NormalMeshError('discontinuities must be "auto" or True, not False')
-    smooth = without_noise(normal_map, noise_of(normal_map, noise))
-    return jumps_of(smooth, chosen) if lines is None else jumps_along(lines, PixelsInMemory(smooth))
+    with limited_threads(threads):
+        smooth = without_noise(normal_map, noise_of(normal_map, noise))
+        return jumps_of(smooth, chosen) if lines is None else jumps_along(lines, PixelsInMemory(smooth))
 
 
 def checked_discontinuities(value: object) -> bool | str:

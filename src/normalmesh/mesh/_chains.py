@@ -19,23 +19,21 @@ class Adjacency(NamedTuple):
     others: Int
 
 
-@inner(allocates=True)
-def adjacency_of(ends, count):
-    """Return the :class:`Adjacency` of edges (E, 2) between ``count`` vertices."""
-    first = np.zeros(count + 1, np.int64)
-    for e in range(ends.shape[0]):
-        first[ends[e, 0] + 1] += 1
-        first[ends[e, 1] + 1] += 1
-    for v in range(count):
-        first[v + 1] += first[v]
-    edges, others = np.empty(2 * ends.shape[0], np.int64), np.empty(2 * ends.shape[0], np.int64)
-    free = first[:-1].copy()
-    for e in range(ends.shape[0]):
-        for side in range(2):
-            v = ends[e, side]
-            edges[free[v]], others[free[v]] = e, ends[e, 1 - side]
-            free[v] += 1
-    return Adjacency(first, edges, others)
+@inner
+def fill_adjacency(ends, adjacency):
+    """Fill the :class:`Adjacency` of edges (E, 2); ``first`` is zero before."""
+    first, count = adjacency.first, ends.shape[0]
+    for e in range(count):
+        first[ends[e, 0]] += 1
+        first[ends[e, 1]] += 1
+    for v in range(1, first.size):
+        first[v] += first[v - 1]
+    # Filled from behind: the end of a vertex's places becomes their beginning.
+    for k in range(2 * count - 1, -1, -1):
+        e, side = k // 2, k % 2
+        v = ends[e, side]
+        first[v] -= 1
+        adjacency.edges[first[v]], adjacency.others[first[v]] = e, ends[e, 1 - side]
 
 
 @inner
@@ -68,7 +66,8 @@ def trace_chains(ends, fixed):
     smallest vertex.
     """
     count = fixed.size
-    adjacency = adjacency_of(ends, count)
+    adjacency = Adjacency(np.zeros(count + 1, np.int64), np.empty(ends.size, np.int64), np.empty(ends.size, np.int64))
+    fill_adjacency(ends, adjacency)
     stops = fixed.copy()
     for v in range(count):
         stops[v] |= adjacency.first[v + 1] - adjacency.first[v] != 2

@@ -11,11 +11,12 @@ from normalmesh.mesh._topology import next_corner, previous_corner
 from normalmesh.runtime.kernels import inner, kernel
 
 #: Bits of a vertex's flags. Vertices of lines are locked, too, but may be moved and collapsed along their line, except
-#: that needed ones are not collapsed.
+#: that needed ones are not collapsed. Those of finished components are locked for a while.
 BOUNDARY = 1
 LOCKED = 2
 LINE = 4
 NEEDED = 8
+FINISHED = 16
 
 
 class MeshArrays(NamedTuple):

@@ -49,7 +49,7 @@ class OutlineArrays(NamedTuple):
 @inner
 def near_outline(u, v, mask):
     """Check whether the outline of the mask passes within one pixel of (u, v)."""
-    row, column = math.floor(v), math.floor(u)
+    row, column = int(math.floor(v)), int(math.floor(u))
     here = 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]
     for i in range(row - 1, row + 2):
         for j in range(column - 1, column + 2):
@@ -175,44 +175,64 @@ def deviation_squared(start, end, au, av, bu, bv, next_point, points):
         point = next_point[point]
 
 
-@inner(allocates=True)
+@inner
 def change_outline(polygon, coverage, commit):
     """Check whether a piece of the boundary can be replaced so that no pixel then lies in two faces.
 
     Fixed pixels must stay covered, or uncovered. With ``commit``, also update the ``coverage`` (H, W) of pixels.
 
-    The polygon (k, 2) runs along the new piece and back along the old one, with the foreground on the left of the new
-    piece: it winds once around pixels that become covered, and once backwards around those that become uncovered.
+    The polygon, five points (u, v), runs along the new piece and back along the old one, with the foreground on the
+    left of the new piece: it winds once around pixels that become covered, and once backwards around those that become
+    uncovered. Points may be repeated.
     """
-    rows, columns = coverage.shape
-    least_u, most_u, least_v, most_v = np.inf, -np.inf, np.inf, -np.inf
-    for k in range(polygon.shape[0]):
-        least_u, most_u = min(least_u, polygon[k, 0]), max(most_u, polygon[k, 0])
-        least_v, most_v = min(least_v, polygon[k, 1]), max(most_v, polygon[k, 1])
-    first, last = first_row(least_v, rows), first_row(most_v, rows)
-    left = int(min(max(math.floor(least_u), 0), columns))
-    width = int(min(max(math.ceil(most_u), 0), columns)) - left
-    if last <= first or width <= 0:
-        return True
-    windings = np.zeros((last - first, width + 1), np.int8)
-    for k in range(polygon.shape[0]):
-        end = (k + 1) % polygon.shape[0]
-        top, bottom = (polygon[k, 0], polygon[k, 1]), (polygon[end, 0], polygon[end, 1])
-        turns = 1
-        if bottom[1] < top[1]:
-            top, bottom, turns = bottom, top, -1
-        line = edge(top, bottom)
-        for row in range(first_row(top[1], rows), first_row(bottom[1], rows)):
-            windings[row - first, min(max(first_column(line, row, columns) - left, 0), width)] += turns
-    for row in range(last - first):
-        for column in range(1, width):
-            windings[row, column] += windings[row, column - 1]
-        for column in range(width):
-            winding, here = windings[row, column], coverage[first + row, left + column]
-            if winding > 1 or (winding > 0 and here & COVERED) or (winding != 0 and here & FIXED):
-                return False
-    for row in range(last - first):
-        for column in range(width):
-            if commit and windings[row, column] != 0:
-                coverage[first + row, left + column] = COVERED if windings[row, column] > 0 else 0
+    a, b, c, d, e = polygon
+    rows = coverage.shape[0]
+    sides = _side(a, b, rows), _side(b, c, rows), _side(c, d, rows), _side(d, e, rows), _side(e, a, rows)
+    return _winds_well(sides, coverage, False) and (not commit or _winds_well(sides, coverage, True))
+
+
+@inner(forceinline=True)
+def _side(start, end, rows):
+    """Return the :func:`edge` of a side of a polygon, its first row, the row after its last, and 1 if it runs down."""
+    top, bottom, turns = (end, start, -1) if end[1] < start[1] else (start, end, 1)
+    return edge(top, bottom), first_row(top[1], rows), first_row(bottom[1], rows), turns
+
+
+@inner(forceinline=True)
+def _crossing(side, row, columns):
+    """Return the first column of a row on the right of a side, ``columns`` for none, and what it adds to windings."""
+    line, first, last, turns = side
+    return first_column(line, row, columns) if first <= row < last else columns, turns
+
+
+@inner
+def _winds_well(sides, coverage, commit):
+    """Return whether the winding numbers of a polygon suit the coverage of pixels; with ``commit``, only update it."""
+    columns = coverage.shape[1]
+    one, two, three, four, five = sides
+    first, last = coverage.shape[0], 0
+    for side in sides:
+        first, last = min(first, side[1]), max(last, side[2])
+    for row in range(first, last):
+        crossings = (
+            _crossing(one, row, columns),
+            _crossing(two, row, columns),
+            _crossing(three, row, columns),
+            _crossing(four, row, columns),
+            _crossing(five, row, columns),
+        )
+        column = 0
+        while column < columns:
+            winding, end = 0, columns
+            for place, turns in crossings:
+                if place <= column:
+                    winding += turns
+                else:
+                    end = min(end, place)
+            for j in range(column, end if winding != 0 else column):
+                if commit:
+                    coverage[row, j] = COVERED if winding > 0 else 0
+                elif winding > 1 or (winding > 0 and coverage[row, j] & COVERED) or coverage[row, j] & FIXED:
+                    return False
+            column = end
     return True

@@ -1,7 +1,5 @@
 """Exact orientation of three points (Shewchuk 1997, expansions), unless products of coordinates underflow."""
 
-import numpy as np
-
 from normalmesh.runtime.kernels import inner
 
 
@@ -17,7 +15,7 @@ def orientation(ax, ay, bx, by, cx, cy):
     return _exact_orientation(ax, ay, bx, by, cx, cy)
 
 
-@inner(allocates=True)
+@inner
 def _exact_orientation(ax, ay, bx, by, cx, cy):
     """Return the same sign in exact arithmetic."""
     factors = (
@@ -31,22 +29,47 @@ def _exact_orientation(ax, ay, bx, by, cx, cy):
         total = left + right if left != -right else left_rest + right_rest
         return 0 if total == 0.0 else (1 if total > 0.0 else -1)
     # In general the area is a sum of eight products, each of them exactly two doubles.
-    expansion = np.zeros(16)
-    size = 0
+    zero = (0.0, 0.0, 0.0, 0.0)
+    expansion = zero, zero, zero, zero
     for first, second in factors:
         for x in first:
             for y in second:
                 product, rest = _two_product(x, y)
-                for term in (rest, product):
-                    # Adding a term to an expansion keeps it exact and sorted by magnitude.
-                    for k in range(size):
-                        term, expansion[k] = _two_sum(term, expansion[k])
-                    expansion[size] = term
-                    size += 1
-    for k in range(size - 1, -1, -1):
-        if expansion[k] != 0.0:
-            return 1 if expansion[k] > 0.0 else -1
+                expansion = _grown(_grown(expansion, rest), product)
+    for four in expansion[::-1]:
+        for part in four[::-1]:
+            if part != 0.0:
+                return 1 if part > 0.0 else -1
     return 0
+
+
+@inner
+def _grown(expansion, term):
+    """Return the sum of a term and an expansion of sixteen parts, sorted by magnitude; this keeps it exact and sorted.
+
+    The first part must be zero; it makes room for the new last one.
+    """
+    a, b, c, d = expansion
+    term, a = _grown_part(a, term)
+    term, b = _grown_part(b, term)
+    term, c = _grown_part(c, term)
+    term, d = _grown_part(d, term)
+    return (
+        (a[1], a[2], a[3], b[0]),
+        (b[1], b[2], b[3], c[0]),
+        (c[1], c[2], c[3], d[0]),
+        (d[1], d[2], d[3], term),
+    )
+
+
+@inner
+def _grown_part(parts, term):
+    """Add a term to four parts of an expansion; return what is left for the next ones, and the four."""
+    term, a = _two_sum(term, parts[0])
+    term, b = _two_sum(term, parts[1])
+    term, c = _two_sum(term, parts[2])
+    term, d = _two_sum(term, parts[3])
+    return term, (a, b, c, d)
 
 
 @inner

@@ -51,7 +51,7 @@ def first_column(edge, row, columns):
     u, v, end_u, end_v, slope, rounding = edge
     height = row + 0.5
     column = u + (height - v) * slope - 0.5
-    first, nearest = math.ceil(column), math.floor(column + 0.5)
+    first, nearest = int(math.ceil(column)), int(math.floor(column + 0.5))
     # Within rounding errors of a pixel centre the side is decided exactly.
     if abs(column - nearest) <= rounding:
         first = nearest + (orientation(u, v, end_u, end_v, nearest + 0.5, height) < 0)

@@ -140,9 +140,9 @@ def box_sum(normals, u, v, width, height):
     rows, columns, _ = normals.shape
     left, right, top, bottom = u - 0.5 * width, u + 0.5 * width, v - 0.5 * height, v + 0.5 * height
     x = y = z = 0.0
-    for i in range(max(math.floor(top), 0), min(math.ceil(bottom), rows)):
+    for i in range(max(int(math.floor(top)), 0), min(int(math.ceil(bottom)), rows)):
         tall = min(bottom, i + 1.0) - max(top, float(i))
-        for j in range(max(math.floor(left), 0), min(math.ceil(right), columns)):
+        for j in range(max(int(math.floor(left)), 0), min(int(math.ceil(right)), columns)):
             weight = tall * (min(right, j + 1.0) - max(left, float(j)))
             x += weight * normals[i, j, 0]
             y += weight * normals[i, j, 1]

@@ -5,7 +5,8 @@ The stages that fill these records are in packages above this one; a :class:`Sur
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -126,6 +127,24 @@ class Decimation(_Totals):
     dropped_lines: int = 0
     reason: str = ""
     tolerance: Tolerance | None = None
+
+    @classmethod
+    def joined(cls, reports: Sequence[Decimation]) -> Decimation:
+        """Join reports without targets on parts of a map, whose seconds have been counted together."""
+        rounds = []
+        for number in range(max(len(each.rounds) for each in reports)):
+            there = [each.rounds[number] for each in reports if number < len(each.rounds)]
+            ended = [each.rounds[-1].vertices for each in reports if number >= len(each.rounds)]
+            rounds.append(
+                Round(
+                    sum(ended) + sum(each.vertices for each in there),
+                    sum(each.collapses for each in there),
+                    sum(each.flips for each in there),
+                    sum(each.moves for each in there),
+                    max(each.largest_cost for each in there),
+                )
+            )
+        return replace(reports[-1], rounds=tuple(rounds), dropped_lines=sum(each.dropped_lines for each in reports))
 
     @property
     def largest_cost(self) -> float:

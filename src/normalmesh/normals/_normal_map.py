@@ -53,7 +53,7 @@ def nearest_pixel(mask, u, v):
 
     Only the 5 × 5 pixels around the one under (u, v) are considered; (−1, −1) if none of them is foreground.
     """
-    row, column = math.floor(v), math.floor(u)
+    row, column = int(math.floor(v)), int(math.floor(u))
     if 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1] and mask[row, column]:
         return row, column
     nearest_row, nearest_column, least = -1, -1, np.inf

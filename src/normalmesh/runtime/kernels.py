@@ -1,7 +1,7 @@
 """``kernel`` and ``inner``: the decorators of all kernels, thin wrappers of :func:`numba.njit`.
 
 Python calls *kernels*; their machine code is kept on disk for later runs. Kernels call *inner kernels*, whose code
-becomes part of theirs.
+becomes part of theirs. With ``NUMBA_DISABLE_JIT=1`` both are plain Python functions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial, update_wrapper
 from typing import Any
 
+import numpy as np
 from numba import njit, types
+from numba.core.config import DISABLE_JIT  # type: ignore[attr-defined]  # set when Numba is imported
 from numba.extending import models, register_model, typeof_impl
 
 from normalmesh.runtime.compilation import kernels
@@ -26,6 +28,8 @@ def kernel(function: Callable[..., Any] | None = None, *, cache: bool = True, **
     if function is None:
         return partial(kernel, cache=cache, **options)
     compiled = njit(**{**OPTIONS, "_nrt": True, **options})(function)
+    if DISABLE_JIT:
+        return np.errstate(all="ignore")(compiled)
     if cache:
         compiled._cache = cache_of(compiled)
     kernels.add(compiled)
@@ -45,7 +49,8 @@ def inner(function: Callable[..., Any] | None = None, *, allocates: bool = False
     """
     if function is None:
         return partial(inner, allocates=allocates, **options)
-    return InnerKernel(njit(**{**OPTIONS, "no_cpython_wrapper": True, "_nrt": allocates, **options})(function))
+    compiled = njit(**{**OPTIONS, "no_cpython_wrapper": True, "_nrt": allocates, **options})(function)
+    return compiled if DISABLE_JIT else InnerKernel(compiled)
 
 
 class InnerKernel:

@@ -40,9 +40,8 @@ def split_in_order(order, mesh, outline, mask, lengths, firsts):
         u, v = 0.5 * (vertices[a, 0] + vertices[b, 0]), 0.5 * (vertices[a, 1] + vertices[b, 1])
         if on_boundary:
             # Rounding may put the midpoint on the other side of a pixel centre that lies on the edge.
-            polygon = np.empty((3, 2))
-            polygon[0], polygon[2] = vertices[a], vertices[b]
-            polygon[1, 0], polygon[1, 1] = u, v
+            start, end = (vertices[a, 0], vertices[a, 1]), (vertices[b, 0], vertices[b, 1])
+            polygon = start, (u, v), end, end, end
             if not near_outline(u, v, mask) or not change_outline(polygon, outline.coverage, True):
                 continue
             mesh.flags[vertex] = BOUNDARY

@@ -28,6 +28,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
 from normalmesh.runtime.progress_bar import progress_shown
+from normalmesh.runtime.threads import limited_threads
 
 #: Regularisation λ so large that the normals no longer matter: flips are then Delaunay on the surface, and moves lead
 #: to the centroid of the faces.
@@ -69,6 +70,7 @@ def remesh_isotropic(
     error: float | None = None,
     vertices: int | None = None,
     rounds: int = 10,
+    threads: int | None = None,
     progress: Progress = None,
 ) -> IsotropicMesh:
     """Replace the pixel grid by triangles that are nearly equilateral on the surface, and smaller if it is curved.
@@ -89,6 +91,8 @@ def remesh_isotropic(
         outline prevent it, which a warning reports.
     rounds
         Number of rounds, ten in the paper.
+    threads
+        As for :func:`reconstruct`; the mesh does not depend on it.
     progress
         True: show a progress bar, in a terminal or a notebook. A function: it is called repeatedly with a
         :class:`Step`; an exception that it raises ends the work.
@@ -97,7 +101,7 @@ def remesh_isotropic(
     -------
     IsotropicMesh
         The mesh is manifold and has no inverted face. Every pixel centre lies in at most one face. Boundary vertices
-        lie within a pixel of the mask's outline. The mesh does not depend on the number of threads.
+        lie within a pixel of the mask's outline.
 
     Notes
     -----
@@ -112,7 +116,7 @@ def remesh_isotropic(
         raise NormalMeshError(f"give exactly one of error and vertices, not {'none' if error is None else 'both'}")
     target = None if vertices is None else checked_int(vertices, 3, "vertices", MAX_VERTICES)
     error = None if error is None else checked_positive(error, "error")
-    with progress_shown(progress) as on_progress:
+    with limited_threads(threads), progress_shown(progress) as on_progress:
         remesher = _Remesher(normal_map, checked_int(rounds, 1, "rounds", MAX_ROUNDS), on_progress)
         meshes = [remesher.remesh(error)] if error is not None else remesher.search(target or 0)
         best = min(meshes, key=lambda each: abs(each.count - (target or 0)))
