@@ -70,7 +70,7 @@ class _Engine:
         self.bytes = 0
 
     def __call__(
-        self, stage: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]
+        self, stage: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]], *, work: float = 0.0
     ) -> Mapping[int, Arrays]:
         name, results = stage.split("-")[0], {}
         for key in arguments:

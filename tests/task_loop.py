@@ -18,7 +18,7 @@ class Loop:
 
     stages: dict[str, int] = field(default_factory=dict)
 
-    def __call__(self, stage, function, arguments):
+    def __call__(self, stage, function, arguments, *, work=0.0):
         assert stage not in self.stages, f"two stages have the name {stage}"
         self.stages[stage] = len(arguments)
         return {key: function(*pickle.loads(pickle.dumps(each))) for key, each in arguments.items()}

@@ -17,7 +17,7 @@ def squares(number):
 
 
 def total(results):
-    return {"total": sum(result.load("squares")["squares"].sum() for result in results)[None]}
+    return {"total": sum(result["squares"].sum() for result in results)[None]}
 
 
 def difference(common, own):

@@ -39,7 +39,7 @@ def test_other_options_with_the_same_folder_are_refused(source, tmp_path):
     succeed(*tiled(source, *work, "--keep-work"))
     result = invoke(*tiled(source, *work, "--vertices", 500))
     assert result.exit_code == 1
-    assert "holds work of another reconstruction (rule.vertices was None, now 500" in result.output
+    assert "holds work of another reconstruction (rules.0.vertices was None, now 500" in result.output
     assert list((tmp_path / "work").rglob("*.arrays"))
 
 

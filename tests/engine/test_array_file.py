@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normalmesh import NormalMeshError
-from normalmesh.engine.array_file import ALIGNED, ArrayFile
+from normalmesh.engine.array_file import ArrayFile
 
 ARRAYS = {
     "floats": np.random.default_rng(0).normal(size=(5, 3)),
@@ -26,24 +26,16 @@ def same(found, expected):
         np.testing.assert_array_equal(found[name], array)
 
 
-@pytest.mark.parametrize("mapped", [False, True])
-def test_arrays_come_back(tmp_path, mapped):
+def test_arrays_come_back(tmp_path):
     file = ArrayFile(tmp_path / "a.arrays")
-    assert not file.exists
+    assert not file.is_whole
     file.save(ARRAYS)
-    assert file.exists
-    same(file.load(mapped=mapped), ARRAYS)
-    same(file.load("flags", "none", mapped=mapped), {name: ARRAYS[name] for name in ("flags", "none")})
+    assert file.is_whole
+    same(dict(file), ARRAYS)
+    assert len(file) == len(ARRAYS)
+    with pytest.raises(KeyError, match="other"):
+        file["other"]
     assert [path.name for path in tmp_path.iterdir()] == ["a.arrays"]
-
-
-def test_mapped_arrays_are_aligned_and_read_only(tmp_path):
-    file = ArrayFile(tmp_path / "a.arrays")
-    file.save(ARRAYS)
-    found = file.load(mapped=True)
-    assert all(array.ctypes.data % ALIGNED == 0 for array in found.values() if array.size)
-    with pytest.raises(ValueError, match="read-only"):
-        found["floats"][0] = 0
 
 
 def test_the_same_arrays_give_the_same_bytes(tmp_path):
@@ -58,9 +50,23 @@ def test_other_and_short_files_do_not_count(tmp_path, content):
     file = ArrayFile(tmp_path / "a.arrays")
     file.save(ARRAYS)
     file.path.write_bytes(file.path.read_bytes()[:-1] if content is None else content)
-    assert not file.exists
-    with pytest.raises(NormalMeshError, match="remove it"):
-        file.load()
+    assert not file.is_whole
+    with pytest.raises(NormalMeshError, match="is damaged: start again"):
+        dict(file)
+
+
+def test_each_flipped_bit_is_found(tmp_path):
+    file = ArrayFile(tmp_path / "a.arrays")
+    file.save(ARRAYS)
+    content = file.path.read_bytes()
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 8
+        file.path.write_bytes(changed)
+        assert not file.is_whole
+    same({"floats": file["floats"]}, {"floats": ARRAYS["floats"]})
+    with pytest.raises(NormalMeshError, match="is damaged"):
+        file["number"]
 
 
 #: Ends in the middle of writing, as a process that is killed.
@@ -81,7 +87,7 @@ def test_a_process_that_ends_while_writing_leaves_no_result(tmp_path):
         if before:
             ArrayFile(path).save(ARRAYS)
         assert subprocess.run([sys.executable, "-c", PROGRAM, path], check=False).returncode == 9
-        assert ArrayFile(path).exists == before
-    same(ArrayFile(path).load(), ARRAYS)
-    leftovers = [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+        assert ArrayFile(path).is_whole == before
+    same(dict(ArrayFile(path)), ARRAYS)
+    leftovers = [name for name in os.listdir(tmp_path) if name.startswith(".normalmesh-")]
     assert len(leftovers) == 2

@@ -10,6 +10,8 @@ import tile_tasks
 from normalmesh import NormalMeshError, NormalMeshWarning
 from normalmesh.engine import workers as workers_module
 from normalmesh.engine.engine import Engine
+from normalmesh.engine.runner import Runner
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.engine.work_folder import WorkFolder
 from normalmesh.engine.workers import DaskWorkers, ThisProcess, started_workers
 from normalmesh.runtime.monitor import Monitor
@@ -21,7 +23,7 @@ NUMBERS = range(5)
 @pytest.fixture(scope="module")
 def started():
     pytest.importorskip("distributed")
-    with started_workers(2, None, None, 8, None) as found:
+    with started_workers(2, None, None, 8) as found:
         assert isinstance(found, DaskWorkers)
         yield found
 
@@ -55,23 +57,29 @@ def contents(folder):
     return {path.relative_to(folder.path): path.read_bytes() for path in folder.path.rglob("*.arrays")}
 
 
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[-9] ^= 4
+    path.write_bytes(content)
+
+
 def test_results_of_one_stage_are_arguments_of_the_next(folder, workers):
     engine = Engine(folder, workers)
     made = engine.run("squares", tile_tasks.squares, {(n, 0): (n,) for n in NUMBERS})
     assert list(made) == [(n, 0) for n in NUMBERS]
-    np.testing.assert_array_equal(made[3, 0].load()["squares"], [0, 1, 4])
+    np.testing.assert_array_equal(made[3, 0]["squares"], [0, 1, 4])
     assert made[3, 0].path.name == "3_0.arrays"
-    assert (int(made[3, 0].load()["process"]) == os.getpid()) == isinstance(workers, ThisProcess)
-    total = engine.run("total", tile_tasks.total, {"all": lambda: (list(made.values()),)})
-    assert total["all"].load()["total"] == sum(n**2 for n in NUMBERS for n in range(n))
+    assert (int(made[3, 0]["process"]) == os.getpid()) == isinstance(workers, ThisProcess)
+    total = engine.run("total", tile_tasks.total, {"all": (list(made.values()),)})
+    assert total["all"]["total"] == sum(n**2 for n in NUMBERS for n in range(n))
     assert set(engine.seconds) == {"squares", "total"}
 
 
 def test_large_arguments_go_through_the_folder(folder, workers, recwarn):
     common = np.ones(2_000_000)
-    arguments = {n: (lambda n=n: (common, {"x": np.full(1_000_000, n)})) for n in NUMBERS}
+    arguments = LazyArguments(NUMBERS, lambda n: (common, {"x": np.full(1_000_000, n)}))
     made = Engine(folder, workers).run("difference", tile_tasks.difference, arguments)
-    assert [made[n].load()["difference"][0] for n in NUMBERS] == [2e6 - n * 1e6 for n in NUMBERS]
+    assert [made[n]["difference"][0] for n in NUMBERS] == [2e6 - n * 1e6 for n in NUMBERS]
     assert not list(folder.path.glob("shared/*"))
     assert not [str(each.message) for each in recwarn]
 
@@ -81,11 +89,12 @@ def test_what_is_there_is_not_done_again(folder, workers, notes):
     Engine(folder, workers).run("count", tile_tasks.counted, arguments)
     before = contents(folder)
     folder.result("count", 3).path.unlink()
-    short = folder.result("count", 1).path
+    short, damaged = (folder.result("count", n).path for n in (1, 4))
     short.write_bytes(short.read_bytes()[:-1])
+    flip_a_bit(damaged)
     Engine(folder, workers).run("count", tile_tasks.counted, arguments)
     assert contents(folder) == before
-    assert sorted(path.name[0] for path in notes.iterdir()) == ["0", "1", "1", "2", "3", "3", "4"]
+    assert sorted(path.name[0] for path in notes.iterdir()) == ["0", "1", "1", "2", "3", "3", "4", "4"]
 
 
 def test_errors_keep_their_message_and_leave_what_is_done(folder, workers):
@@ -98,8 +107,8 @@ def test_errors_keep_their_message_and_leave_what_is_done(folder, workers):
     assert len(issued) == 1
     assert str(error.value) == "two is refused: give another number"
     assert "in refused 2" in error.value.__notes__[0]
-    assert folder.result("refused", 0).exists
-    assert not folder.result("refused", 2).exists
+    assert folder.result("refused", 0).is_whole
+    assert not folder.result("refused", 2).is_whole
     with pytest.raises(KeyError, match="0"):
         engine.run("broken", tile_tasks.broken, {0: (0,)})
 
@@ -125,30 +134,23 @@ def test_a_task_that_kills_all_workers_ends_the_work(folder, cluster, notes, mon
     monkeypatch.setattr(cluster._client.cluster.scheduler, "allowed_failures", 1)
     with pytest.raises(NormalMeshError, match=r"every worker that tried deadly 2 died.*fewer workers"):
         Engine(folder, cluster).run("deadly", tile_tasks.deadly, {2: (2, str(notes), 99)})
-    assert Engine(folder, cluster).run("squares", tile_tasks.squares, {1: (1,)})[1].exists
+    assert Engine(folder, cluster).run("squares", tile_tasks.squares, {1: (1,)})[1].is_whole
 
 
 def test_cores_are_shared(folder, cluster):
     one = Engine(folder, cluster).run("one", tile_tasks.threads, {0: ()})
-    assert int(one[0].load()["threads"]) == MAX_THREADS
+    assert int(one[0]["threads"]) == MAX_THREADS
     several = Engine(folder, cluster).run("several", tile_tasks.threads, dict.fromkeys(NUMBERS, ()))
-    assert {int(each.load()["threads"]) for each in several.values()} == {max(MAX_THREADS // 2, 1)}
+    assert {int(each["threads"]) for each in several.values()} == {max(MAX_THREADS // 2, 1)}
     limited = Engine(folder, cluster, cores=1).run("limited", tile_tasks.threads, {0: ()})
-    assert int(limited[0].load()["threads"]) == 1
-
-
-def test_as_many_tasks_at_the_same_time_as_fit(cluster):
-    few = DaskWorkers(cluster._client, memory=3e9)
-    assert [few.together(memory) for memory in (0, 1e9, 2e9, 9e9)] == [2, 2, 1, 1]
-    own = DaskWorkers(cluster._client)
-    assert own.together(1e12) == 2  # workers without a limit
+    assert int(limited[0]["threads"]) == 1
 
 
 def test_threads_of_a_worker_must_fit_into_its_memory(cluster, monkeypatch):
     small = {"name": "w", "host": "far", "nthreads": 4, "memory_limit": 4e9}
     monkeypatch.setattr(DaskWorkers, "_workers", lambda self: [small])
     with pytest.raises(NormalMeshError, match=r"4 threads and 4\.0 GB .* start it with --nthreads 2"):
-        DaskWorkers(cluster._client).together(1.5e9)
+        DaskWorkers(cluster._client, memory=1.5e9).sharing(1)
 
 
 def test_progress_covers_all_tasks(folder, workers, notes):
@@ -159,6 +161,48 @@ def test_progress_covers_all_tasks(folder, workers, notes):
     engine.run("count", tile_tasks.counted, arguments, work=1.0)
     assert [step.stage for step in steps] == [f"count {n}/5" for n in range(1, 6)]
     np.testing.assert_allclose([step.share for step in steps], np.arange(1, 6) / 10)
+
+
+def sum_of(runner, notes):
+    """Return the sum of numbers, kept as such, with a runner."""
+
+    def make():
+        found = runner.run("count", tile_tasks.counted, {n: (n, str(notes)) for n in NUMBERS})
+        return sum(int(each["number"][0]) for each in found.values())
+
+    runner.run("before", tile_tasks.counted, {9: (9, str(notes))})
+    return runner.kept("sum", make)
+
+
+def test_what_is_kept_stands_for_the_stages_that_led_to_it(folder, notes):
+    assert sum_of(Engine(folder), notes) == sum(NUMBERS)
+    assert sum_of(Engine(folder), notes) == sum(NUMBERS)
+    assert len(list(notes.iterdir())) == 1 + len(NUMBERS)
+    assert sorted(path.as_posix() for path in contents(folder)) == [
+        "before/9.arrays",
+        "kept/sum.arrays",
+    ]
+
+
+def test_what_is_kept_is_made_again_if_it_is_damaged(folder, notes):
+    sum_of(Engine(folder), notes)
+    before = contents(folder)
+    flip_a_bit(folder.path / "kept" / "sum.arrays")
+    assert sum_of(Engine(folder), notes) == sum(NUMBERS)
+    assert contents(folder) == before
+
+
+def test_in_memory_results_are_what_tasks_return(notes):
+    steps = []
+    runner = Runner(Monitor(steps.append))
+    returned = {"x": np.arange(3)}
+    found = runner.run("stage", lambda: returned, LazyArguments([0], lambda _: ()), work=0.25)
+    assert found[0]["x"] is returned["x"]
+    assert runner.is_here
+    assert sum_of(runner, notes) == sum(NUMBERS)
+    assert set(runner.seconds) == set(runner.cpu_seconds) == {"stage", "before", "count"}
+    assert [(step.stage, step.share) for step in steps[:2]] == [("stage", 0.0), ("stage", 0.25)]
+    assert steps[-1].stage == "count 5/5"
 
 
 def test_an_error_of_the_callback_cancels_the_rest(folder, workers, notes):
@@ -180,9 +224,9 @@ def test_a_worker_with_other_code_is_refused(folder, cluster, monkeypatch):
 def test_clusters_that_exist(folder, cluster):
     client = cluster._client
     for given in (client, client.scheduler.address):
-        with started_workers(None, given, None, 1, None) as found:
+        with started_workers(None, given, None, 1) as found:
             assert isinstance(found, DaskWorkers)
-            assert Engine(folder, found).run("squares", tile_tasks.squares, {2: (2,)})[2].exists
+            assert Engine(folder, found).run("squares", tile_tasks.squares, {2: (2,)})[2].is_whole
     assert client.status == "running"
 
 
@@ -191,19 +235,19 @@ def test_clusters_that_do_not(given, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(workers_module, "CONNECTING", 0.3)
     with pytest.raises(NormalMeshError, match=r"cannot reach a Dask scheduler|client must be a distributed\.Client"):
-        started_workers(None, given, None, 1, None).__enter__()
+        started_workers(None, given, None, 1).__enter__()
 
 
 def test_without_dask_this_process_does_the_work(monkeypatch):
     monkeypatch.setattr(workers_module, "_has_dask", lambda: False)
-    with started_workers(None, None, None, 8, None) as found:
+    with started_workers(None, None, None, 8) as found:
         assert isinstance(found, ThisProcess)
     for count, cluster in ((1, None), (None, "tcp://127.0.0.1:1")):
         with pytest.raises(NormalMeshError, match=r"requires Dask: pip install 'normalmesh\[cluster\]'"):
-            started_workers(count, cluster, None, 8, None).__enter__()
+            started_workers(count, cluster, None, 8).__enter__()
 
 
 @pytest.mark.parametrize(("count", "fitting"), [(0, 8), (None, 1)])
 def test_few_tiles_need_no_processes(count, fitting):
-    with started_workers(count, None, None, fitting, None) as found:
+    with started_workers(count, None, None, fitting) as found:
         assert isinstance(found, ThisProcess)

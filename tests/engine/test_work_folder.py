@@ -2,17 +2,17 @@
 
 import errno
 import os
-import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
-from normalmesh import NormalMeshError, NormalMeshWarning
+from normal_map_files import encode
+from normalmesh import NormalMap, NormalMeshError, NormalMeshWarning
 from normalmesh.engine.description import code_description, description_of
-from normalmesh.engine.work_folder import ABANDONED, WorkFolder, holds_results, remove_work
+from normalmesh.engine.work_folder import WorkFolder, holds_results, remove_work
+from surfaces import waves
 
 ABOUT = {"input": "huge.tif", "tiles": 4096, "prior": None}
 
@@ -29,13 +29,12 @@ def test_results_stay(tmp_path):
     with WorkFolder(tmp_path / "work", ABOUT) as folder:
         made = folder.save("decimate", (3, 4), {"x": np.arange(3)})
         assert made == folder.result("decimate", (3, 4))
-        assert folder.size > 24
     with WorkFolder(tmp_path / "work", ABOUT) as folder:
-        again = folder.save("decimate", (3, 4), {"x": np.zeros(3)})
-        np.testing.assert_array_equal(again.load()["x"], np.arange(3))
-        assert not folder.result("decimate", (4, 3)).exists
+        again = folder.result("decimate", (3, 4))
+        np.testing.assert_array_equal(again["x"], np.arange(3))
+        assert not folder.result("decimate", (4, 3)).is_whole
         folder.remove_stage("decimate")
-        assert not made.exists
+        assert not made.is_whole
 
 
 def test_another_input_or_other_options_are_refused(tmp_path):
@@ -103,30 +102,31 @@ def test_a_disk_without_locks(tmp_path, monkeypatch):
 
     monkeypatch.setattr("normalmesh.runtime.file_lock._lock", refused)
     with pytest.warns(NormalMeshWarning, match="knows no locks"), WorkFolder(tmp_path, ABOUT) as folder:
-        assert folder.save("stage", 0, {"x": np.arange(3)}).exists
+        assert folder.save("stage", 0, {"x": np.arange(3)}).is_whole
 
 
-def test_only_abandoned_files_are_removed(tmp_path):
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    (tmp_path / "stage").mkdir()
-    (tmp_path / "lock").touch()
-    host = socket.gethostname()
-    # Windows does not tell whether a process has ended without harming it.
-    names = {
-        f"{host}.{ended.pid}": int(os.name == "nt"),
-        f"{host}.{os.getpid()}": 1,
-        "a.far.host.1": 1,
-        "b.far.host.1": 0,
-    }
-    for name in names:
-        path = tmp_path / "stage" / f".normalmesh-0123456789abcdef.{name}.part"
-        path.touch()
-        if name.startswith("b."):
-            os.utime(path, (0, time.time() - ABANDONED - 60))
-    with WorkFolder(tmp_path, {}):
-        left = {path.name.split(".", 2)[2].removesuffix(".part") for path in (tmp_path / "stage").iterdir()}
-    assert left == {name for name, stays in names.items() if stays}
+#: Is killed while it writes a result.
+WRITER = """
+import os, sys
+import numpy as np
+from pathlib import Path
+from normalmesh.engine import array_file
+from normalmesh.engine.work_folder import WorkFolder
+
+with WorkFolder(Path(sys.argv[1]), {}) as folder:
+    folder.save("stage", "first", {"x": np.arange(3)})
+    array_file.os.fsync = lambda _: os._exit(9)
+    folder.save("stage", "second", {"x": np.arange(3)})
+"""
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path):
+    path = tmp_path / "work"
+    assert subprocess.run([sys.executable, "-c", WRITER, path], check=False).returncode == 9
+    assert len(list((path / "stage").iterdir())) == 2
+    with WorkFolder(path, {}) as folder:
+        assert [each.name for each in (path / "stage").iterdir()] == ["first.arrays"]
+        assert folder.result("stage", "first").is_whole
 
 
 def test_removal(tmp_path):
@@ -183,3 +183,64 @@ def test_descriptions():
     assert first["a.x"] != other["a.x"]
     assert description_of("n", np.float32(2)) == {"n": 2.0}
     assert "0.1" in code_description()
+
+
+def write_later(path, content):
+    """Write a file of the same length, a second later than it was."""
+    after = path.stat().st_mtime_ns + 10**9
+    path.write_bytes(content)
+    os.utime(path, ns=(after, after))
+
+
+def test_a_folder_is_described_by_all_that_is_in_it(tmp_path):
+    (tmp_path / "c" / "0").mkdir(parents=True)
+    for name in ("zarr.json", "c/0/0", "c/0/1"):
+        (tmp_path / name).write_bytes(b"123")
+    (tmp_path / "broken").symlink_to(tmp_path / "nothing")
+    found = [description_of("map", tmp_path)]
+    assert found[0]["map.files"].startswith("3 files, hash ")
+    assert description_of("map", tmp_path) == found[0]
+    write_later(tmp_path / "c" / "0" / "1", b"124")
+    found.append(description_of("map", tmp_path))
+    (tmp_path / "c" / "0" / "1").rename(tmp_path / "c" / "0" / "2")
+    found.append(description_of("map", tmp_path))
+    (tmp_path / "c" / "0" / "2").unlink()
+    found.append(description_of("map", tmp_path))
+    assert len({each["map.files"] for each in found}) == 4
+
+
+@pytest.mark.parametrize("shards", [None, (64, 64, 3)])
+def test_a_zarr_map_that_was_rewritten_in_place_is_another_map(tmp_path, shards):
+    zarr = pytest.importorskip("zarr")
+    values = waves((90, 130))[0].normals
+    array = zarr.create_array(
+        str(tmp_path / "map.zarr"), shape=values.shape, chunks=(32, 32, 3), shards=shards, dtype=values.dtype
+    )
+    array[...] = values
+
+    def described():
+        return description_of("map", NormalMap.open(tmp_path / "map.zarr"))
+
+    status = (tmp_path / "map.zarr").stat()
+    before = described()
+    assert described() == before
+    array[...] = values[::-1, ::-1] * [-1, -1, 1]
+    assert (tmp_path / "map.zarr").stat().st_mtime_ns == status.st_mtime_ns
+    assert described() != before
+
+
+def test_masks_and_arrays_of_a_zarr_group_are_described(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    values = encode(waves((90, 130))[0].normals, np.uint16)
+    group = zarr.open_group(str(tmp_path / "maps.zarr"), mode="w")
+    for name in "ab":
+        group.create_array(name, shape=values.shape, chunks=(32, 32, 3), dtype=values.dtype)[...] = values
+    mask = zarr.create_array(str(tmp_path / "mask.zarr"), shape=(90, 130), chunks=(32, 32), dtype="u1")
+
+    def described(variable, first):
+        mask[...] = np.repeat(np.arange(90)[:, None] >= first, 130, axis=1)
+        return description_of("map", NormalMap.open(tmp_path / "maps.zarr", tmp_path / "mask.zarr", variable=variable))
+
+    assert described("a", 20) == described("a", 20)
+    assert described("a", 20) != described("a", 21)
+    assert described("a", 20) != described("b", 20)

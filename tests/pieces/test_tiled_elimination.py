@@ -9,7 +9,8 @@ from scipy.sparse import csr_matrix, diags
 from scipy.spatial import Delaunay
 
 from normalmesh import NormalMeshError
-from normalmesh.pieces.elimination import TiledSystem, run_here
+from normalmesh.engine.runner import Runner
+from normalmesh.pieces.elimination import TiledSystem
 from normalmesh.pieces.merge_tree import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.solvers.sparse_system import PreparedSystem
@@ -54,8 +55,9 @@ class Scene:
         weights, values = self.rng.random(count), self.rng.normal(size=count)
         self.elements = replace(self.elements, rows=rows, row_weights=weights, row_values=values)
 
-    def system(self, run=run_here):
-        return TiledSystem(Partition(self.elements, self.tile, self.places), MergeTree.of(*self.grid), run)
+    def system(self, run=None):
+        partition = Partition(self.elements, self.tile, self.places)
+        return TiledSystem(partition, MergeTree.of(*self.grid), run or Runner().run)
 
     def expected(self, right=None):
         """Return the solution of the whole, and its matrix."""
@@ -137,9 +139,9 @@ def test_tiles_without_separators_are_solved_once():
     weights, steps = scene.elements.weights[~apart], scene.elements.steps[~apart]
     scene.elements = replace(scene.elements, pairs=pairs[~apart], weights=weights, steps=steps)
 
-    def run(stage, function, arguments):
+    def run(stage, function, arguments, *, work):
         done.extend((stage, key) for key in arguments)
-        return run_here(stage, function, arguments)
+        return Runner().run(stage, function, arguments)
 
     found, expected = scene.system(run).solve(max_error=1e-9), scene.expected()
     np.testing.assert_allclose(found.x, expected.x, atol=1e-10)
@@ -162,10 +164,10 @@ class Handle:
 def test_tasks_elsewhere_whose_results_are_handles():
     scene, stages = Scene(300, (2, 2), 5), []
 
-    def run(stage, function, arguments):
+    def run(stage, function, arguments, *, work):
         stages.append(stage)
         function, arguments = pickle.loads(pickle.dumps((function, dict(arguments.items()))))
-        return {key: Handle(result) for key, result in run_here(stage, function, arguments).items()}
+        return {key: Handle(result) for key, result in Runner().run(stage, function, arguments).items()}
 
     system = scene.system(run)
     assert np.array_equal(system.solve().x, scene.system().solve().x)
@@ -177,8 +179,8 @@ def test_errors_are_found_and_corrected():
     """A worker whose condensed matrices are wrong by a thousandth."""
     scene = Scene(500, (2, 2), 6)
 
-    def run(stage, function, arguments):
-        results = run_here(stage, function, arguments)
+    def run(stage, function, arguments, *, work):
+        results = Runner().run(stage, function, arguments)
         if stage.startswith("condense"):
             for result in results.values():
                 result["triangle"] *= 1.001

@@ -17,13 +17,13 @@ from normalmesh import (
     reconstruct,
     reconstruct_tiled,
 )
+from normalmesh.engine.runner import Runner
 from normalmesh.integration.depth_levels import mean_levels, with_prior_levels
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.jumps.finding import jumps_along
 from normalmesh.jumps.jump_pixels import PixelsInMemory
 from normalmesh.jumps.seams import seams_of
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.elimination import run_here
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.tiled_integration import PieceSolver
@@ -40,15 +40,15 @@ PLACES = np.array([[20.5, 30.5], [255.9, 128.2], [256.1, 255.7], [400.3, 290.9],
 
 def solved(mesh, normal_map, prior, weight=None, jumps=None):
     """Return the unknown (N,) and the solved mesh, of a solve in tiles of a mesh made in memory."""
-    jumps = jumps or Jumps()
-    components = find_components(normal_map, run_here, SIDE)
+    jumps, run = jumps or Jumps(), Runner().run
+    components = find_components(normal_map, run, SIDE)
     clean, grid = CleanMap(normal_map, components), TileGrid(components.rectangle, SIDE)
     seams = seams_of(mesh, jumps, normal_map)
     waiting, none = np.zeros(len(mesh.vertices), bool), np.empty(0, np.int64)
     whole = WholeMesh(mesh.vertices, mesh.faces, waiting, seams, none).cut()
-    given = TiledPrior.of(IntegrationOptions(prior=prior, prior_weight=weight), clean, grid, jumps, run_here)
-    PieceSolver(clean, grid, np.zeros(1), jumps.placement, given).solve(whole, run_here)
-    fixed = whole.component[whole.faces[given.on_faces(whole.screen(), run_here).touched, 0]]
+    given = TiledPrior.of(IntegrationOptions(prior=prior, prior_weight=weight), clean, grid, jumps, run)
+    PieceSolver(clean, grid, np.zeros(1), jumps.placement, given).solve(whole, run)
+    fixed = whole.component[whole.faces[given.on_faces(whole.screen(), run).touched, 0]]
     shift = mean_levels(whole.unknown, whole.component, whole.screen(), normal_map.camera, 1.0)
     return whole.unknown - with_prior_levels(shift, whole.levels, fixed)[whole.component], whole
 

@@ -82,6 +82,40 @@ def test_work_is_kept_after_an_error_and_used_by_the_same_call(normal_map, surfa
     assert (work / "folder.json").is_file()
 
 
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_damaged_results_are_made_again(normal_map, surface, tmp_path):
+    work = tmp_path / "work"
+    nm.reconstruct_tiled(normal_map, workers=0, work=work, keep_work=True, **OPTIONS)
+    results = {path: path.read_bytes() for path in work.rglob("*.arrays")}
+    kept = {path for path in results if path.parent.name == "kept"}
+    assert len(kept) > 3
+    assert len(results) > len(kept) + 4
+    for damaged in (set(results) - kept, set(results), *({path} for path in kept)):
+        for path in damaged:
+            flip_a_bit(path)
+        again = nm.reconstruct_tiled(normal_map, workers=0, work=work, keep_work=True, **OPTIONS)
+        assert_array_equal(again.vertices, surface.vertices)
+        assert_array_equal(again.faces, surface.faces)
+        assert all(path.read_bytes() == results[path] for path in set(results) - kept)
+
+
+def test_a_zarr_map_rewritten_in_place_is_refused(normal_map, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    work, values = tmp_path / "work", normal_map.normals
+    array = zarr.create_array(str(tmp_path / "map.zarr"), shape=values.shape, chunks=(64, 64, 3), dtype="f4")
+    array[...] = values
+    options = {"workers": 0, "work": work, "keep_work": True, **OPTIONS}
+    nm.reconstruct_tiled(tmp_path / "map.zarr", **options)
+    array[...] = values[::-1, ::-1] * [-1, -1, 1]
+    with pytest.raises(nm.NormalMeshError, match="holds work of another reconstruction"):
+        nm.reconstruct_tiled(tmp_path / "map.zarr", **options)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

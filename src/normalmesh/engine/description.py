@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import normalmesh
 from normalmesh.errors import shape_text
@@ -27,7 +28,7 @@ FEW = 8
 def description_of(name: str, value: object) -> dict[str, object]:
     """Describe a value under a name; the parts of records and dictionaries under names with dots.
 
-    Arrays and long lists are described by a hash, files by path, size and time.
+    Arrays and long lists are described by a hash, files by path, size and time, folders by those of all files in them.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -36,7 +37,8 @@ def description_of(name: str, value: object) -> dict[str, object]:
     if value is None or isinstance(value, bool | int | float | str):
         return {name: value}
     if isinstance(value, np.ndarray):
-        content = "objects" if value.dtype.hasobject else f"hash {array_hash(value)}"
+        values = np.ascontiguousarray(value).reshape(-1)
+        content = "objects" if value.dtype.hasobject else f"hash {_hash(values.view(np.uint8).data)}"
         return {name: f"{value.dtype} {shape_text(value.shape)}, {content}"}
     if isinstance(value, bytes):
         return {name: f"hash {_hash(value)}"}
@@ -50,6 +52,8 @@ def description_of(name: str, value: object) -> dict[str, object]:
     if isinstance(value, list | tuple):
         items = _described(name, dict(enumerate(value)))
         return items if len(value) <= FEW else {name: f"{len(value)} items, hash {_hash(json.dumps(items).encode())}"}
+    if type(value).__reduce__ is not object.__reduce__:  # such as an array on disk, which pickles as what defines it
+        return {name: type(value).__name__} | _described(name, dict(enumerate(value.__reduce__()[1])))
     text = str(value)
     return {name: type(value).__name__ if " at 0x" in text else text}  # addresses differ each time
 
@@ -62,15 +66,24 @@ def _described(name: str, parts: Mapping[Any, object]) -> dict[str, object]:
 
 
 def _file(name: str, path: Path) -> dict[str, object]:
-    """Describe a file, or a folder, by what is read quickly."""
+    """Describe a file, or all that a folder holds, by what is read quickly."""
+    if path.is_dir():
+        return {name: str(path.absolute()), f"{name}.files": _files_hash(path)}
     status = path.stat() if path.exists() else None
     known = {} if status is None else {f"{name}.bytes": status.st_size, f"{name}.changed": status.st_mtime_ns}
     return {name: str(path.absolute()), **known}
 
 
-def array_hash(array: NDArray[Any]) -> str:
-    """Return a hash of the values of an array."""
-    return _hash(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+def _files_hash(root: Path) -> str:
+    """Return the number of files below a folder, and a hash of their names, sizes and times."""
+    files = []
+    for folder, _, names in os.walk(root.absolute(), followlinks=True):
+        for name in names:
+            path = os.path.join(folder, name)
+            with suppress(FileNotFoundError):  # a link that leads nowhere
+                status = os.stat(path)
+                files.append((path, status.st_size, status.st_mtime_ns))
+    return f"{len(files)} files, hash {_hash(json.dumps(sorted(files)).encode())}"
 
 
 def _hash(content: bytes | memoryview) -> str:

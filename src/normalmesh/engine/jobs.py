@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 import traceback
 import warnings
@@ -11,11 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 from normalmesh.engine.array_file import ArrayFile, Arrays
 from normalmesh.engine.description import code_description
-from normalmesh.engine.shared_value import given
+from normalmesh.engine.task_arguments import received
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 from normalmesh.runtime.threads import MAX_THREADS, limited_threads
 
@@ -29,7 +28,7 @@ class Job:
 
     Attributes
     ----------
-    stage, key
+    name
         Names of the stage and of the task.
     result
         The file to write.
@@ -39,17 +38,13 @@ class Job:
         The code of the process that made the job.
     """
 
-    stage: str
-    key: object
+    name: str
     function: Callable[..., Arrays]
     arguments: tuple[Any, ...]
     result: ArrayFile
     cores: int | None
     sharing: int
     code: str
-
-    def __str__(self) -> str:
-        return f"{self.stage} {self.key}"
 
 
 @dataclass(frozen=True)
@@ -71,11 +66,11 @@ def done(job: Job) -> Outcome:
         _check_worker(job)
         threads = max(min(job.cores or MAX_THREADS, MAX_THREADS) // job.sharing, 1)
         with limited_threads(threads), _warnings_collected(collected):
-            job.result.save(job.function(*map(given, job.arguments)))
+            job.result.save(job.function(*map(received, job.arguments)))
     except PASSING:
         raise
     except Exception as raised:
-        raised.add_note(f"in {job}\n{traceback.format_exc()}")
+        raised.add_note(f"in {job.name}\n{traceback.format_exc()}")
         error = raised
     unique = tuple(dict.fromkeys(collected))
     return Outcome(unique, time.perf_counter() - wall, time.process_time() - cpu, error)
@@ -95,40 +90,31 @@ def _check_worker(job: Job) -> None:
         )
 
 
-_collecting: ContextVar[list[tuple[type[Warning], str]] | None] = ContextVar("collecting", default=None)
-_installing = threading.Lock()
+_collected: ContextVar[list[tuple[type[Warning], str]] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
 def _warnings_collected(collected: list[tuple[type[Warning], str]]) -> Iterator[None]:
     """Collect warnings of normalmesh, of this thread only: others of the same process may do other jobs."""
-    with _installing:
-        if getattr(warnings.showwarning, "collects", False) is False:
-            _install_collector()
-    token = _collecting.set(collected)
+    if not isinstance(warnings.showwarning, _Collector):
+        warnings.showwarning = _Collector(warnings.showwarning)
+        warnings.simplefilter("always", NormalMeshWarning)
+    token = _collected.set(collected)
     try:
         yield
     finally:
-        _collecting.reset(token)
+        _collected.reset(token)
 
 
-def _install_collector() -> None:
-    show_other = warnings.showwarning
+@dataclass(frozen=True)
+class _Collector:
+    """Shows warnings but those that are collected."""
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        collected = _collecting.get()
+    show_other: Callable[..., None]
+
+    def __call__(self, message: Warning | str, category: type[Warning], *place: Any, **further: Any) -> None:
+        collected = _collected.get()
         if collected is None or not issubclass(category, NormalMeshWarning):
-            show_other(message, category, filename, lineno, file, line)
+            self.show_other(message, category, *place, **further)
         else:
             collected.append((category, str(message)))
-
-    show.collects = True  # type: ignore[attr-defined]
-    warnings.showwarning = show
-    warnings.simplefilter("always", NormalMeshWarning)

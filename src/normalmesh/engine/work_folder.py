@@ -11,17 +11,15 @@ import json
 import os
 import shutil
 import socket
-import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from numpy.typing import NDArray
 
-from normalmesh.engine.array_file import PARTIAL, ArrayFile
+from normalmesh.engine.array_file import ArrayFile
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text, repr_for_error
 from normalmesh.runtime.file_lock import FileLock
 from normalmesh.runtime.temporary_files import replace_content
@@ -34,8 +32,6 @@ SHARED = "shared"
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 #: Suffix of results.
 SUFFIX = ".arrays"
-#: Seconds after which a file that a process of another machine was writing is taken to be abandoned.
-ABANDONED = 24 * 3600.0
 #: Number of differences that an error names.
 NAMED = 3
 
@@ -63,8 +59,8 @@ class WorkFolder:
 
     def __enter__(self) -> WorkFolder:
         try:
-            is_new = _make(self.path)
-            if not is_new and not (self.path / ABOUT).exists() and not (self.path / LOCK).exists():
+            self.path.mkdir(exist_ok=True)
+            if any(self.path.iterdir()) and not _is_work_folder(self.path):
                 raise NormalMeshError(
                     f"{path_text(self.path)} is not a folder of normalmesh's work, and not empty: give another one"
                 )
@@ -79,9 +75,7 @@ class WorkFolder:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
 
     def result(self, stage: str, key: object) -> ArrayFile:
@@ -90,17 +84,11 @@ class WorkFolder:
         return ArrayFile(self.path / stage / f"{name}{SUFFIX}")
 
     def save(self, stage: str, key: object, arrays: Mapping[str, NDArray[Any]]) -> ArrayFile:
-        """Write a result of this process, unless it is there, and return its file."""
+        """Write a result of this process, and return its file."""
         result = self.result(stage, key)
-        if not result.exists:
-            result.path.parent.mkdir(exist_ok=True)
-            result.save(arrays)
+        result.path.parent.mkdir(exist_ok=True)
+        result.save(arrays)
         return result
-
-    @property
-    def size(self) -> int:
-        """Number of bytes of all files."""
-        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
 
     def remove_stage(self, stage: str) -> None:
         """Remove the results of a stage, to which no later one refers."""
@@ -119,11 +107,9 @@ class WorkFolder:
             )
             return
         if not taken:
-            holder = ""
-            with suppress(OSError):
-                holder = f" ({self._lock.path.read_text()})"
             raise NormalMeshError(
-                f"another process{holder} uses the folder {path_text(self.path)}: wait for it, or give another folder"
+                f"another process ({self._lock.path.read_text()}) uses the folder {path_text(self.path)}: "
+                "wait for it, or give another folder"
             )
         self._lock.path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
 
@@ -139,27 +125,23 @@ class WorkFolder:
             known = None
         if not isinstance(known, dict):
             raise NormalMeshError(f"{path_text(about)} is damaged: remove the folder, or give another one")
-        names = [*self._description, *(name for name in known if name not in self._description)]
-        differing = [name for name in names if known.get(name) != self._description.get(name)]
-        if differing:
-            changes = [
-                f"{name} was {repr_for_error(known.get(name))}, now {repr_for_error(self._description.get(name))}"
-                for name in differing[:NAMED]
-            ]
+        changes = [
+            f"{name} was {repr_for_error(known.get(name))}, now {repr_for_error(self._description.get(name))}"
+            for name in dict.fromkeys([*self._description, *known])
+            if known.get(name) != self._description.get(name)
+        ]
+        if changes:
             raise NormalMeshError(
-                f"the folder {path_text(self.path)} holds work of another reconstruction ({'; '.join(changes)}): "
-                "give the same input and options, another folder, or remove it"
+                f"the folder {path_text(self.path)} holds work of another reconstruction "
+                f"({'; '.join(changes[:NAMED])}): give the same input and options, another folder, or remove it"
             )
 
     def _remove_abandoned(self) -> None:
-        """Remove what processes that are dead were writing, and what they gave to each other."""
+        """Remove what other processes were writing, and gave to each other: those that still run work for nobody."""
         self.remove_stage(SHARED)
-        for path in self.path.glob(f"*/.*{PARTIAL}"):
-            _, _, writer = path.name[1:].removesuffix(PARTIAL).partition(".")
-            host, _, process = writer.rpartition(".")
-            with suppress(OSError):
-                if _is_dead(host, process) or time.time() - path.stat().st_mtime > ABANDONED:
-                    path.unlink()
+        for path in self.path.rglob(".normalmesh-*"):
+            with suppress(OSError):  # Windows keeps files that are open
+                path.unlink()
 
 
 def holds_results(path: Path) -> bool:
@@ -169,7 +151,7 @@ def holds_results(path: Path) -> bool:
 
 def remove_work(path: Path) -> None:
     """Remove a work folder that no process uses, and all that is in it."""
-    if not any((path / name).exists() for name in (ABOUT, LOCK)):
+    if not _is_work_folder(path):
         return
     # What tells that it is a work folder goes last, so that one whose removal was interrupted can be used again.
     for found in path.iterdir():
@@ -182,18 +164,5 @@ def remove_work(path: Path) -> None:
         path.rmdir()
 
 
-def _make(path: Path) -> bool:
-    """Make a folder if it is missing, and return whether it is empty."""
-    path.mkdir(exist_ok=True)
-    return not any(path.iterdir())
-
-
-def _is_dead(host: str, process: str) -> bool:
-    """Return whether a process of this machine has ended; False if that is unknown."""
-    if host != socket.gethostname() or not process.isdigit() or os.name == "nt":
-        return False
-    try:
-        os.kill(int(process), 0)
-    except OSError as error:
-        return isinstance(error, ProcessLookupError)
-    return False
+def _is_work_folder(path: Path) -> bool:
+    return (path / ABOUT).exists() or (path / LOCK).exists()

@@ -8,14 +8,16 @@ import signal
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from normalmesh.engine.jobs import Job, Outcome, done
-from normalmesh.engine.shared_arguments import SharedArguments
+from normalmesh.engine.task_arguments import SharedArguments
 from normalmesh.errors import NormalMeshError, count_text, repr_for_error
 from normalmesh.runtime.memory import bytes_text
 from normalmesh.runtime.threads import MAX_THREADS
@@ -37,92 +39,60 @@ RECOUNTING = 5.0
 CONNECTING = 10.0
 
 
-class Workers(Protocol):
-    """Who does jobs.
-
-    Attributes
-    ----------
-    is_here
-        Whether it is this process, so that arguments need not travel.
-    """
-
-    is_here: bool
-
-    def together(self, memory: float) -> int:
-        """Return the number of jobs, of so many bytes of memory each, that are done at the same time."""
-
-    def sharing(self, jobs: int) -> int:
-        """Return how many of so many jobs that are done at the same time share the cores of a machine."""
-
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
-        """Do jobs, of so many bytes of memory each, and yield each when it is done.
-
-        Large arguments reach other processes through files in a folder.
-        """
-
-
 class ThisProcess:
-    """Does one job after another, each on all cores."""
+    """Does one job after another, each on all cores. Arguments need not travel."""
 
     is_here = True
 
-    def together(self, memory: float) -> int:
-        return 1
-
     def sharing(self, jobs: int) -> int:
+        """Return how many of so many jobs share the cores of a machine."""
         return 1
 
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Iterator[Job], folder: Path) -> Generator[Outcome]:
+        """Do jobs, and yield the outcome of each when it is done."""
         for job in jobs:
             with warnings.catch_warnings():
                 outcome = done(job)
-            yield job, outcome
+            yield outcome
 
 
 class DaskWorkers:
-    """The workers of a Dask cluster.
+    """The workers of a Dask cluster. Large arguments travel through files in a folder.
 
     Parameters
     ----------
     client
         Its client.
-    memory
-        Bytes that all jobs may use at the same time; None if each worker has a memory of its own.
     count
         Number of workers, if each has one thread, and is started again when it dies; else they are counted.
+    memory
+        Bytes that a job needs, for which workers that are counted must have the memory.
     """
 
     is_here = False
 
-    def __init__(self, client: Client, memory: float | None = None, count: int | None = None) -> None:
-        self._client, self._memory, self._count = client, memory, count
-
-    def together(self, memory: float) -> int:
-        if self._memory is None:
-            self._check_memory(memory)
-        threads = self._count or sum(map(int, self._client.nthreads().values()))
-        fitting = threads if self._memory is None or not memory else self._memory / memory
-        return max(int(min(threads, fitting)), 1)
+    def __init__(self, client: Client, count: int | None = None, memory: float = 0.0) -> None:
+        self._client, self._count, self._memory = client, count, memory
 
     def sharing(self, jobs: int) -> int:
+        if self._count is not None:
+            return min(jobs, self._count)
         by_host: Counter[str] = Counter()
-        for worker in self._workers() if self._count is None else ():
+        for worker in self._workers():
+            self._check_memory(worker)
             by_host[worker["host"]] += worker["nthreads"]
-        return max(min(jobs, max(by_host.values(), default=jobs)), 1)
+        return min(jobs, max(by_host.values(), default=1))
 
-    def outcomes(self, jobs: Iterator[Job], memory: float, folder: Path) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Iterator[Job], folder: Path) -> Generator[Outcome]:
         from distributed import KilledWorker, as_completed
 
         given: dict[Future[Any], Job] = {}
-        shared = SharedArguments(folder)
-        anew: Counter[object] = Counter()
+        shared, anew, completed = SharedArguments(folder), Counter[str](), as_completed()
         most, counted = 0, -math.inf
-        completed: Any = as_completed()
 
         def give(job: Job) -> None:
-            job = shared.without(job)
             # A scheduler takes two jobs of one name for the same.
-            name = f"normalmesh_{job.stage}-{job.key}-{os.urandom(8).hex()}"
+            name = f"normalmesh_{job.name}-{os.urandom(8).hex()}".replace(" ", "-")
             future = self._client.submit(done, job, key=name, pure=False, retries=RETRIES)
             given[future] = job
             completed.add(future)
@@ -130,44 +100,43 @@ class DaskWorkers:
         def give_some() -> None:
             nonlocal most, counted
             if time.monotonic() - counted > RECOUNTING:
-                together, all_together = (self.together(each) for each in (memory, 0.0))
-                # Jobs that wait at a worker must not begin at another one that is idle for want of memory.
-                most = AHEAD * together if together == all_together else together
+                most = AHEAD * max(self._count or sum(self._client.nthreads().values()), 1)
                 counted = time.monotonic()
             for job in islice(jobs, max(most - len(given), 0)):
-                give(job)
+                give(replace(job, arguments=shared.handed(job.arguments)))
 
         try:
             give_some()
             for future in completed:
                 job = given.pop(future)
                 error = future.exception() if future.status != "cancelled" else None
-                if isinstance(error, KilledWorker) and anew[job.key] < ANEW:
-                    anew[job.key] += 1
+                if isinstance(error, KilledWorker) and anew[job.name] < ANEW:
+                    anew[job.name] += 1
                     give(job)
                     continue
-                yield job, _outcome(future, job, error)
-                shared.remove(job)
+                yield _outcome(future, job, error)
                 give_some()
         finally:
             if given:
                 self._client.cancel(list(given), force=True)
-            shared.remove_all()
+            shared.remove()
 
-    def _check_memory(self, memory: float) -> None:
+    def _check_memory(self, worker: Mapping[str, Any]) -> None:
         """Raise an error if the threads of a worker need more than its memory."""
-        for worker in self._workers():
-            threads, limit = worker["nthreads"], worker["memory_limit"]
-            if limit and threads * memory > limit:
-                fitting = int(limit // memory)
-                remedy = f"start it with --nthreads {fitting}" if fitting else "give it more, or ask for smaller tiles"
-                raise NormalMeshError(
-                    f"the worker {worker['name']} on {worker['host']} has {count_text(threads, 'thread')} and "
-                    f"{bytes_text(limit)} of memory, but a tile needs about {bytes_text(memory)}: {remedy}"
-                )
+        threads, limit = worker["nthreads"], worker["memory_limit"]
+        if limit and threads * self._memory > limit:
+            fitting = int(limit // self._memory)
+            remedy = f"start it with --nthreads {fitting}" if fitting else "give it more, or ask for smaller tiles"
+            raise NormalMeshError(
+                f"the worker {worker['name']} on {worker['host']} has {count_text(threads, 'thread')} and "
+                f"{bytes_text(limit)} of memory, but a tile needs about {bytes_text(self._memory)}: {remedy}"
+            )
 
     def _workers(self) -> list[dict[str, Any]]:
         return list(self._client.scheduler_info(n_workers=-1)["workers"].values())
+
+
+Workers = ThisProcess | DaskWorkers
 
 
 def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outcome:
@@ -178,7 +147,7 @@ def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outc
         raise NormalMeshError("the cluster was closed, or cannot be reached any more; start again to go on from here")
     if isinstance(error, KilledWorker):
         raise NormalMeshError(
-            f"every worker that tried {job} died, probably for want of memory: use fewer workers or smaller tiles"
+            f"every worker that tried {job.name} died, probably for want of memory: use fewer workers or smaller tiles"
         )
     if error is not None:
         raise error
@@ -188,7 +157,7 @@ def _outcome(future: Future[Any], job: Job, error: BaseException | None) -> Outc
 
 @contextmanager
 def started_workers(
-    count: int | None, cluster: Client | str | None, cores: int | None, fitting: int, memory: float | None
+    count: int | None, cluster: Client | str | None, cores: int | None, fitting: int, memory: float = 0.0
 ) -> Iterator[Workers]:
     """Yield workers for as long as the block lasts.
 
@@ -204,23 +173,21 @@ def started_workers(
     fitting
         Number of processes that there is work and memory for.
     memory
-        Bytes that jobs on this machine may use together, None if there is no limit.
+        Bytes that a job needs.
     """
     if cluster is not None:
         with _connected(cluster) as client:
-            yield DaskWorkers(client)
+            yield DaskWorkers(client, memory=memory)
         return
     wanted = min(cores or MAX_THREADS, fitting) if count is None else count
     if wanted < (1 if count else 2) or (count is None and not _has_dask()):
         yield ThisProcess()
         return
     with _local_cluster(wanted) as client:
-        yield DaskWorkers(client, math.inf if memory is None else memory, wanted)
+        yield DaskWorkers(client, wanted)
 
 
 def _has_dask() -> bool:
-    from importlib.util import find_spec
-
     return find_spec("distributed") is not None
 
 
@@ -235,29 +202,21 @@ def _connected(cluster: Client | str) -> Iterator[Client]:
     _require_dask("a cluster")
     from distributed import Client
 
-    if isinstance(cluster, Client):
-        if cluster.asynchronous:
-            raise NormalMeshError("client must be a distributed.Client that is not asynchronous")
-        _check_workers(cluster)
-        yield cluster
-        return
-    if not isinstance(cluster, str):
-        raise NormalMeshError(
-            f"client must be a distributed.Client, or the address of a scheduler, not {repr_for_error(cluster)}"
-        )
     with ExitStack() as stack:
-        try:
-            client: Client = stack.enter_context(Client(cluster, timeout=CONNECTING))
-        except (OSError, ValueError, TypeError) as error:
-            raise NormalMeshError(f"cannot reach a Dask scheduler at {cluster!r}: {error}") from error
-        _check_workers(client)
-        yield client
-
-
-def _check_workers(client: Client) -> None:
-    if not client.nthreads():
-        address = client.scheduler.address if client.scheduler else ""
-        raise NormalMeshError(f"the cluster has no workers: start some, such as by 'dask worker {address}'")
+        if isinstance(cluster, str):
+            try:
+                cluster = stack.enter_context(Client(cluster, timeout=CONNECTING))
+            except (OSError, ValueError, TypeError) as error:
+                raise NormalMeshError(f"cannot reach a Dask scheduler at {cluster!r}: {error}") from error
+        if not isinstance(cluster, Client) or cluster.asynchronous:
+            raise NormalMeshError(
+                "client must be a distributed.Client that is not asynchronous, or the address of a scheduler, not "
+                f"{repr_for_error(cluster)}"
+            )
+        if not cluster.nthreads():
+            address = cluster.scheduler.address if cluster.scheduler else ""
+            raise NormalMeshError(f"the cluster has no workers: start some, such as by 'dask worker {address}'")
+        yield cluster
 
 
 @contextmanager
@@ -298,14 +257,12 @@ def _start_tracker() -> None:
     """Start the process that removes what processes share, such that it is silent if this one ends suddenly."""
     from multiprocessing import resource_tracker
 
-    before = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker"]))
+    before = os.environ.get("PYTHONWARNINGS", "")
+    os.environ["PYTHONWARNINGS"] = f"{before},ignore:resource_tracker"
     try:
         resource_tracker.ensure_running()
     finally:
-        del os.environ["PYTHONWARNINGS"]
-        if before is not None:
-            os.environ["PYTHONWARNINGS"] = before
+        os.environ["PYTHONWARNINGS"] = before
 
 
 def _ignore_interrupts() -> None:

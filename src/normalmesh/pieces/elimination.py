@@ -12,12 +12,12 @@ all borders. Only if these are too large, tiles are expanded again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from normalmesh.array_types import Float
-from normalmesh.engine.lazy_arguments import LazyArguments
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.errors import NormalMeshError
 from normalmesh.pieces.elimination_tasks import (
     Arrays,
@@ -27,29 +27,12 @@ from normalmesh.pieces.elimination_tasks import (
     substitute_back,
     substitute_forward,
 )
+from normalmesh.pieces.map_windows import Run
 from normalmesh.pieces.merge_plan import MergeNode, plan_merges
 from normalmesh.pieces.merge_tree import MergeTree
 from normalmesh.pieces.tile_elements import Partition
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import ROUNDING, TOLERANCE, Solution
-
-
-class Run(Protocol):
-    """Engine: runs one task for each key, and returns their results.
-
-    The name of a stage is unique among those of one :class:`TiledSystem`. Arguments are arrays, numbers, systems of
-    tiles and results of earlier stages, which are only handed on. A result may therefore be anything picklable that
-    loads an array when it is asked for its name.
-    """
-
-    def __call__(
-        self, stage: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]
-    ) -> Mapping[int, Arrays]: ...
-
-
-def run_here(stage: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Arrays]:
-    """Run the tasks of a stage one after the other in this process."""
-    return {key: function(*arguments[key]) for key in arguments}
 
 
 class TiledSystem:
@@ -65,7 +48,7 @@ class TiledSystem:
     tree
         Order of merging; tiles without faces are left out.
     run
-        Engine. By default, tasks run one after the other in this process.
+        Engine. Arguments are arrays, numbers, systems of tiles and results of earlier stages, which are only handed on.
     systems
         The system of each tile as tasks get it, if they are to load it themselves: what ``partition`` has.
     """
@@ -74,7 +57,7 @@ class TiledSystem:
         self,
         partition: Partition,
         tree: MergeTree,
-        run: Run = run_here,
+        run: Run,
         systems: Mapping[int, Arrays] | None = None,
     ) -> None:
         self._partition, self._run, self._systems = partition, run, systems or partition
@@ -118,7 +101,7 @@ class TiledSystem:
         first = not self._passes
         shared = {tile: border for tile, border in self._partition.borders.items() if len(border)}
         tiles = LazyArguments(shared, lambda tile: (self._systems[tile], rights[tile], first))
-        results = dict(self._staged("condense", condense_tile, tiles))
+        results = dict(self._staged("condense", condense_tile, tiles, work=0.01 if first else 0.0))
         if not first:
             return self._forward(self._summed(results, "right"))
         missing = self._summed(results, "right")
@@ -158,12 +141,12 @@ class TiledSystem:
         tiles = LazyArguments(
             rights, lambda tile: (self._systems[tile], border[borders[tile]], rights[tile], max_error)
         )
-        return self._staged("expand", expand_tile, tiles)
+        return self._staged("expand", expand_tile, tiles, work=0.01 if self._passes == 1 else 0.0)
 
     def _staged(
-        self, name: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]]
+        self, name: str, function: Callable[..., Any], arguments: Mapping[int, tuple[Any, ...]], work: float = 0.0
     ) -> Mapping[int, Arrays]:
-        return self._run(f"{name}-{self._passes}", function, arguments) if arguments else {}
+        return self._run(f"{name}-{self._passes}", function, arguments, work=work) if arguments else {}
 
     def _summed(self, results: Mapping[int, Arrays], name: str) -> Float:
         """Return the sums (S,) or (3, S) over all tiles of what they have for their borders."""

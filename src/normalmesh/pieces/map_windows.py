@@ -40,10 +40,18 @@ class WindowedMap(Protocol):
 
 
 class Run(Protocol):
-    """Does tasks, each a function of some arguments; results are kept by the name of their stage and their key."""
+    """Does the tasks of a stage, as :meth:`.Runner.run`.
+
+    Names of stages differ. ``work`` is the share of the time of a reconstruction that the stage usually takes.
+    """
 
     def __call__(
-        self, stage: str, function: Callable[..., Arrays], arguments: Mapping[Any, tuple[Any, ...]]
+        self,
+        stage: str,
+        function: Callable[..., Arrays],
+        arguments: Mapping[Any, tuple[Any, ...]],
+        *,
+        work: float = 0.0,
     ) -> Mapping[Any, Mapping[str, NDArray[Any]]]:
         """Call a function with all arguments; return the results by the same keys."""
         ...
@@ -53,9 +61,13 @@ def renamed(run: Run, prefix: str) -> Run:
     """Return what does tasks in stages whose names begin with a prefix."""
 
     def renamed_run(
-        stage: str, function: Callable[..., Arrays], arguments: Mapping[Any, tuple[Any, ...]]
+        stage: str,
+        function: Callable[..., Arrays],
+        arguments: Mapping[Any, tuple[Any, ...]],
+        *,
+        work: float = 0.0,
     ) -> Mapping[Any, Mapping[str, NDArray[Any]]]:
-        return run(f"{prefix}-{stage}", function, arguments)
+        return run(f"{prefix}-{stage}", function, arguments, work=work)
 
     return renamed_run
 

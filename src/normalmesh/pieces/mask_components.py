@@ -154,7 +154,8 @@ def find_components(
     tiles = tiles_of(Window.whole(normal_map.shape), side)
     sides = [np.stack([line.path[:-1], line.path[1:]], axis=1) for line in lines]
     cut = np.concatenate([np.empty((0, 2, 2), np.int64), *sides])
-    found = run(stage, label_tile, {key: (normal_map, tile, _in_window(cut, tile)) for key, tile in tiles.items()})
+    arguments = {key: (normal_map, tile, _in_window(cut, tile)) for key, tile in tiles.items()}
+    found = run(stage, label_tile, arguments, work=0.01)
     counts = [len(found[key]["areas"]) for key in tiles]
     first = dict(zip(tiles, np.cumsum([0, *counts[:-1]]).tolist(), strict=True))
     pairs = _seam_pairs(tiles, found, first, cut)

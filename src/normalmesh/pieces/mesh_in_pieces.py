@@ -11,7 +11,7 @@ import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.decimation.rounds import RESERVE, needs_of_shape
-from normalmesh.engine.lazy_arguments import LazyArguments
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.height_noise import height_noise_of, noise_of_faces, noises_of_parts
 from normalmesh.integration.refinement_rounds import MIN_CHANGE
 from normalmesh.integration.uncertainty import with_rounding

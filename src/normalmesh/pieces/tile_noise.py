@@ -26,6 +26,8 @@ from normalmesh.pieces.mask_components import MaskComponents, groups_of
 SIDES = (1, CORRELATED_LOOP)
 #: Distance of the rows of the sample up to which all rows between them are read, too.
 CLOSE = 16
+#: Share of the time of a reconstruction that the estimate usually takes.
+SHARE = 0.07
 
 
 def find_noise(normal_map: WindowedMap, components: MaskComponents, run: Run, side: int) -> MapNoise:
@@ -38,7 +40,8 @@ def find_noise(normal_map: WindowedMap, components: MaskComponents, run: Run, si
     found = [Noise(0.0)] * components.count
     groups = groups_of(components, np.flatnonzero(~large & (components.areas >= SMALLEST)), side)
     arguments = {key: (normal_map, components, *group) for key, group in groups.items()}
-    for result in run("noise", noise_in_window, arguments).values():
+    work = SHARE * components.areas[~large].sum() / components.areas.sum()
+    for result in run("noise", noise_in_window, arguments, work=work).values():
         for number, degrees, correlation in zip(*(result[name] for name in _NAMES), strict=True):
             found[number] = Noise(float(degrees), float(correlation))
     for number in np.flatnonzero(large).tolist():
@@ -97,7 +100,8 @@ class _RowSample:
             f"{first}": (*self._pixels, self._window, rows[first : first + many], distance <= CLOSE)
             for first in range(0, len(rows), many)
         }
-        results = self._run(f"noise_{self._pixels[2]}_{self._stages}", loops_of_rows, arguments)
+        work = 0.0 if self._stages else SHARE * self._area / self._pixels[1].areas.sum()
+        results = self._run(f"noise_{self._pixels[2]}_{self._stages}", loops_of_rows, arguments, work=work)
         self._stages += 1
         for first in range(0, len(rows), many):
             own, result = rows[first : first + many].tolist(), results[f"{first}"]

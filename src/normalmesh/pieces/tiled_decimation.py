@@ -61,7 +61,7 @@ def decimate_in_pieces(
     even = 0.0 if target_given else regularisation
     plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines)
     keys = list(grid.tile_keys())
-    found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys})
+    found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys}, work=0.03)
     areas = {key: int(result["foreground"]) for key, result in found.items()}
     foreground = sum(areas.values())
     histogram = np.sum([result["counts"] for result in found.values() if len(result["counts"])], axis=0)
@@ -74,10 +74,10 @@ def decimate_in_pieces(
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
         rungs = np.empty(0)
     filled = [key for key in keys if areas[key]]
-    begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled})
+    begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled}, work=0.25)
     if target_given:
         plan = _with_last_limit(plan, rungs, list(begun.values()), foreground, target)
-    done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled})
+    done = run("finish", finish_tile, {key: (clean, grid, key, plan, begun[key]) for key in filled}, work=0.08)
     mesh = WholeMesh.joined([done[key] for key in filled])
     mesh.done = added_up([done[key]["done"] for key in filled])
     for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
@@ -124,7 +124,7 @@ def _piloted(
     densities = [goal.target / foreground for goal in goals]
     small = replace(grid, side=min(SAMPLE_SIDE, grid.side))
     keys = _samples(clean, grid, small, areas)
-    found = run("pilot", pilot, {0: (clean, small, keys, replace(plan, lines=()), densities)})
+    found = run("pilot", pilot, {0: (clean, small, keys, replace(plan, lines=()), densities)}, work=0.02)
     return replace(plan, limits=tuple(found[0]["limits"].tolist()))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from normalmesh.array_types import Float, Int, Int32
-from normalmesh.engine.lazy_arguments import LazyArguments
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.mesh_solver import MAX_ERROR, STIFF, steep_share
 from normalmesh.integration.prior_correction import corrected
 from normalmesh.mesh.jumps import Placement
@@ -71,6 +71,7 @@ class PieceSolver:
             "means",
             tile_equations,
             LazyArguments(faces.tiles, lambda tile: (self.clean, *self._with_placement(part(tile)))),
+            work=0.04,
         )
         centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
         edges = _edges(faces, equations)
@@ -153,7 +154,8 @@ class PieceSolver:
                 for (key, piece), own in zip(pieces.items(), components.values(), strict=True)
             }
             results: list[tuple[Piece, Arrays]] = []
-            for key, found in run(stage, refine_piece, arguments).items():
+            share = 0.12 if stage == "tiles" else 0.0
+            for key, found in run(stage, refine_piece, arguments, work=share).items():
                 own = components[key]
                 results.append((pieces[key], {**found, "component": own[found["component"]].astype(np.int32)}))
                 changes[..., own] += found["changes"]

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from normalmesh.arguments import checked_array
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
-from normalmesh.engine.lazy_arguments import LazyArguments
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.prior import PIXEL_WEIGHT, POINT_WEIGHT, leave_out
 from normalmesh.integration.prior_faces import elected_labels, on_outline, samples_of_faces, told_apart

@@ -12,8 +12,8 @@ import numpy as np
 
 from normalmesh.array_types import Float, Int32
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.engine.lazy_arguments import LazyArguments
 from normalmesh.engine.stage_runner import StageRunner
+from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.evaluation.metrics import mean_of_angles, sum_of_angles
 from normalmesh.integration.height_noise import component_noises
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -115,7 +115,6 @@ class InTiles:
     def find_jumps(self, given: GivenJumps) -> Jumps:
         """Find the jumps, and where a prior holds the parts between them."""
         if self.jumps is None:
-            self.runner.names.clear()
             self.jumps = self.runner.kept("jumps", partial(self._jumps, given))
             if self.integration.prior is not None:
                 run = self.runner.run("prior-")

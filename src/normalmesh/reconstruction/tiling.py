@@ -28,7 +28,6 @@ from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.pieces.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.driver import GivenJumps
 from normalmesh.reconstruction.presets import Preset
-from normalmesh.runtime.memory_budget import memory_left
 from normalmesh.runtime.monitor import Monitor
 
 if TYPE_CHECKING:
@@ -88,13 +87,12 @@ class Tiling:
             estimate.check(path, count, elsewhere=client is not None)
             monitor.begin("start")
             logger.info("reconstruction of %d foreground pixels in tiles of %d px begins", foreground, self.side)
-            memory = memory_left()
-            left = None if memory is None else memory - estimate.leader_memory
+            fitting, memory = estimate.fitting_workers(), estimate.worker_memory
             with (
                 WorkFolder(path, _description(normal_map, rules, options, jumps, self.side)) as folder,
-                started_workers(count, client, threads, estimate.fitting_workers(), left) as processes,
+                started_workers(count, client, threads, fitting, memory) as processes,
             ):
-                yield StageRunner(Engine(folder, processes, monitor, threads, estimate.worker_memory))
+                yield StageRunner(Engine(folder, processes, monitor, threads))
 
 
 def opened_map(given: NormalMapLike) -> NormalMap | MapOnDisk:
