@@ -72,6 +72,7 @@ class Engine(Runner):
         NormalMeshError
             A task raised it, or workers died repeatedly. Results of other tasks stay, and are not done again.
         """
+        stage = self.prefix + stage
         self._stages.append(stage)
         (self.folder.path / stage).mkdir(exist_ok=True)
         results = {key: self.folder.result(stage, key) for key in arguments}
@@ -98,13 +99,13 @@ class Engine(Runner):
 
     def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
         """Return what is kept by a name, or make it, keep it, and remove the stages that led to it."""
-        file = self.folder.result(KEPT, name)
+        file = self.folder.result(KEPT, self.prefix + name)
         if file.is_whole:
             kept: Kept = pickle.loads(file["pickled"].tobytes())
             return kept
         before = len(self._stages)
         value = make()
-        self.folder.save(KEPT, name, {"pickled": np.frombuffer(pickle.dumps(value), np.uint8)})
+        self.folder.save(KEPT, self.prefix + name, {"pickled": np.frombuffer(pickle.dumps(value), np.uint8)})
         for stage in self._stages[before:]:
             self.folder.remove_stage(stage)
         del self._stages[before:]

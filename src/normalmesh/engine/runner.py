@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from copy import copy
+from typing import Any, Self, TypeVar
 
 from numpy.typing import NDArray
 
@@ -28,14 +29,22 @@ class Runner:
     ----------
     is_here
         Whether this process does all work.
+    prefix
+        What the names of all stages and results begin with.
     seconds, cpu_seconds
         Wall and CPU seconds of the tasks that have been done, in total, by stage.
     """
 
     def __init__(self, monitor: Monitor | None = None) -> None:
-        self.monitor, self.is_here = monitor or Monitor(), True
+        self.monitor, self.is_here, self.prefix = monitor or Monitor(), True, ""
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.cpu_seconds: defaultdict[str, float] = defaultdict(float)
+
+    def under(self, prefix: str) -> Self:
+        """Return the same runner for stages and results whose names begin with a further prefix."""
+        other = copy(self)
+        other.prefix = self.prefix + prefix
+        return other
 
     def run(
         self,
@@ -60,6 +69,7 @@ class Runner:
             The work of the stage, in the unit of the monitor.
         """
         results: dict[Key, Arrays] = {}
+        stage = self.prefix + stage
         self._report(stage, 0, len(arguments), 0.0)
         for key in arguments:
             wall, cpu = time.perf_counter(), time.process_time()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int32
 from normalmesh.decimation.rounds import RESERVE, needs_of_shape
+from normalmesh.engine.runner import Runner
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.integration.height_noise import height_noise_of, noise_of_faces, noises_of_parts
 from normalmesh.integration.refinement_rounds import MIN_CHANGE
@@ -26,27 +27,6 @@ from normalmesh.pieces.map_windows import Run
 from normalmesh.pieces.tile_faces import TileFaces
 from normalmesh.pieces.tiled_integration import PieceSolver, part_of
 from normalmesh.pieces.whole_mesh import WholeMesh
-
-
-class Runner(Protocol):
-    """Runs the tasks of stages, and keeps meshes.
-
-    Attributes
-    ----------
-    seconds, cpu_seconds
-        Wall and CPU seconds by stage.
-    """
-
-    def run(self, prefix: str = "") -> Run:
-        """Return what runs stages whose names begin with a prefix."""
-        ...
-
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what has been kept under a name, or make and keep it."""
-        ...
-
-    @property
-    def seconds(self) -> tuple[dict[str, float], dict[str, float]]: ...
 
 
 @dataclass(frozen=True)
@@ -102,7 +82,7 @@ class MeshInPieces:
         self.mesh = mesh
         mesh.moving = np.ones_like(mesh.torn)
         self._target = max(report.target or 0, report.vertices)
-        self._run: Run = runner.run()
+        self._run: Run = runner.run
         self.then_solve("solve", lambda: None)
 
     @property
@@ -158,7 +138,7 @@ class MeshInPieces:
         """Change the mesh, and solve it, unless the result has been kept."""
 
         def make() -> WholeMesh:
-            self._run = self._runner.run(f"{name}-")
+            self._run = self._runner.under(f"{name}-").run
             change()
             self.pieces.solve(self.mesh, self._run)
             return self.mesh
@@ -180,7 +160,7 @@ class MeshInPieces:
 
     def finish(self, tidies: bool) -> None:
         """Remove bad faces if ``tidies``, and add vertices up to the number asked for."""
-        self._run = self._runner.run("tidy-")
+        self._run = self._runner.under("tidy-").run
         self._fill_up(np.full_like(self.torn, tidies), self._target)
 
     def _fill_up(self, tidied: Bool, target: int) -> None:
@@ -198,7 +178,7 @@ class MeshInPieces:
         prior = self.pieces.prior
         if prior is None:
             return None
-        return prior.on_faces(mesh, self._runner.run("fixed-")).touched.astype(np.int32)
+        return prior.on_faces(mesh, self._runner.under("fixed-").run).touched.astype(np.int32)
 
     def coverage(self, mesh: ScreenMesh) -> Coverage:
         """Return how the mesh agrees with the foreground."""
@@ -209,7 +189,7 @@ class MeshInPieces:
         keys = list(grid.tile_keys())
         own = {int(each): self.mesh.flipped[tile == each] for each in np.unique(tile)}
         arguments = {key: (clean, grid.tile(keys[key]), flipped) for key, flipped in own.items()}
-        found = self._runner.run()("coverage", tile_coverage, arguments)
+        found = self._runner.run("coverage", tile_coverage, arguments)
         uncovered = np.zeros(len(areas), np.int64)
         for each in found.values():
             uncovered += np.bincount(each["components"], minlength=len(areas))
@@ -226,15 +206,16 @@ class MeshInPieces:
             own = faces.own(tile)
             return solver.clean.source, part_of(mesh, faces, own), unknown[np.unique(mesh.faces[own])], of_face[own]
 
-        found = self._runner.run()("deviations", tile_variances, LazyArguments(faces.tiles, arguments))
-        held = None if solver.prior is None else solver.prior.held(mesh, self._runner.run("held-"))
+        found = self._runner.run("deviations", tile_variances, LazyArguments(faces.tiles, arguments))
+        held = None if solver.prior is None else solver.prior.held(mesh, self._runner.under("held-").run)
         return height_noise_of(mesh, noises, tuple(faces.gathered(found, "whole", "curved")), "facets", held)
 
     def seconds(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return wall and CPU seconds of the integration by stage."""
+        seconds = self._runner.seconds, self._runner.cpu_seconds
         wall, cpu = (
             {name: seconds for name, seconds in found.items() if name not in known}
-            for found, known in zip(self._runner.seconds, self._report.seconds, strict=True)
+            for found, known in zip(seconds, self._report.seconds, strict=True)
         )
         return wall, cpu
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from normalmesh.array_types import Int32
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.rounds import decimate_levels
 from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.engine.runner import Runner
 from normalmesh.evaluation.metrics import mean_angle
 from normalmesh.integration.integrated_mesh import IntegratedMesh
 from normalmesh.integration.integration_options import IntegrationOptions
@@ -37,15 +37,6 @@ from normalmesh.runtime.monitor import Monitor, OnProgress
 logger = logging.getLogger(__name__)
 
 
-#: Returns a result by its name if it has been kept, or makes it, and keeps it.
-Kept = Callable[[str, Callable[[], Any]], Any]
-
-
-def make_anew(name: str, make: Callable[[], Any]) -> Any:
-    """Make a result that is not kept."""
-    return make()
-
-
 @dataclass
 class InMemory:
     """The stages of a reconstruction in one piece.
@@ -58,8 +49,8 @@ class InMemory:
         What the work takes, for the progress and for checks of the memory.
     monitor : Monitor
     repeats : Repeats or None
-    kept
-        Where results are kept, so that work can go on after an interruption.
+    runner : Runner
+        Keeps results, if work can go on after an interruption.
     """
 
     normal_map: NormalMap
@@ -67,7 +58,7 @@ class InMemory:
     estimate: Estimate
     monitor: Monitor
     repeats: Repeats | None = None
-    kept: Kept = make_anew
+    runner: Runner = field(default_factory=Runner)
     noise: MapNoise | None = None
     clean: NormalMap | None = None
     jumps: Jumps | None = None
@@ -104,7 +95,7 @@ class InMemory:
         """Find the jumps."""
         if self.jumps is None:
             self.monitor.begin("jumps")
-            self.jumps = self.kept("jumps", partial(self._jumps, given))
+            self.jumps = self.runner.kept("jumps", partial(self._jumps, given))
             self.monitor.advance(self.estimate.jump_seconds)
         return self.jumps
 
@@ -131,7 +122,7 @@ class InMemory:
         part = self.monitor.part(self.estimate.decimation_seconds)
         hierarchy, self.hierarchy = self.hierarchy, None
         decimated = partial(decimate_levels, self.clean, rules, self.options.decimation, part, self.jumps.lines)
-        meshes = self.kept("meshes", lambda: list(decimated(hierarchy)))
+        meshes = self.runner.kept("meshes", lambda: list(decimated(hierarchy)))
         hierarchy = None
         while meshes:
             yield meshes.pop(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from normalmesh.array_types import Float, Int32
 from normalmesh.decimation.stopping import StoppingRule
-from normalmesh.engine.stage_runner import StageRunner
+from normalmesh.engine.engine import Engine
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.evaluation.metrics import mean_of_angles, sum_of_angles
 from normalmesh.integration.height_noise import component_noises
@@ -48,7 +48,7 @@ class Decimated(NamedTuple):
 
     mesh: WholeMesh
     report: Report
-    runner: StageRunner
+    runner: Engine
 
 
 @dataclass
@@ -60,34 +60,33 @@ class InTiles:
     normal_map : WindowedMap
         The map, which all workers can read.
     options : Preset
-    runner : StageRunner
+    runner : Engine
     side
         Side of a tile in px.
     """
 
     normal_map: WindowedMap
     options: Preset
-    runner: StageRunner
+    runner: Engine
     side: int
 
     def __post_init__(self) -> None:
-        self.components = find_components(self.normal_map, self.runner.run(), self.side)
+        self.components = find_components(self.normal_map, self.runner.run, self.side)
         self.noise: MapNoise | None = None
         self.jumps: Jumps | None = None
         self.prior: TiledPrior | None = None
 
     @classmethod
-    def of(cls, normal_map: NormalMap | MapOnDisk, options: Preset, runner: StageRunner, side: int) -> InTiles:
+    def of(cls, normal_map: NormalMap | MapOnDisk, options: Preset, runner: Engine, side: int) -> InTiles:
         """Return the stages for a map: one in memory is copied to the work folder for other processes."""
-        engine = runner.engine
-        if isinstance(normal_map, NormalMap) and not engine.is_here:
-            normal_map = MapOnDisk.of(normal_map, engine.folder.path / "map")
+        if isinstance(normal_map, NormalMap) and not runner.is_here:
+            normal_map = MapOnDisk.of(normal_map, runner.folder.path / "map")
         return cls(normal_map, options, runner, side)
 
     @property
     def monitor(self) -> Monitor:
         """Where progress is reported."""
-        return self.runner.engine.monitor
+        return self.runner.monitor
 
     @property
     def foreground(self) -> int:
@@ -103,7 +102,7 @@ class InTiles:
         """Find the noise of the map, given or estimated."""
         if self.noise is None:
             if self.integration.noise is None:
-                self.noise = find_noise(self.normal_map, self.components, self.runner.run(), self.side)
+                self.noise = find_noise(self.normal_map, self.components, self.runner.run, self.side)
             else:
                 given = checked_noise(self.integration.noise)
                 areas = (self.foreground,)
@@ -117,7 +116,7 @@ class InTiles:
         if self.jumps is None:
             self.jumps = self.runner.kept("jumps", partial(self._jumps, given))
             if self.integration.prior is not None:
-                run = self.runner.run("prior-")
+                run = self.runner.under("prior-").run
                 self.prior = TiledPrior.of(self.integration, self.clean, self.grid, self.jumps, run)
         return self.jumps
 
@@ -127,7 +126,7 @@ class InTiles:
             return Jumps()
         if isinstance(given, Jumps):
             return given
-        run = self.runner.run("search-")
+        run = self.runner.under("search-").run
         if given is not None:
             return tiled_jumps_along(given, self.clean, run, self.side)
         return tiled_jumps(self.clean, self.integration.discontinuities, run, self.side)
@@ -136,13 +135,20 @@ class InTiles:
         """Yield the mesh of each rule, cut along the jumps; each begins with the pixels."""
         assert self.jumps is not None
         for number, rule in enumerate(rules):
-            runner = replace(self.runner, prefix=f"{self.runner.prefix}{number}-") if len(rules) > 1 else self.runner
-            before = runner.seconds
-            arguments = self.clean, self.grid, rule, self.options.decimation, runner.run("decimate-"), self.jumps.lines
+            runner = self.runner.under(f"{number}-") if len(rules) > 1 else self.runner
+            before = dict(runner.seconds), dict(runner.cpu_seconds)
+            arguments = (
+                self.clean,
+                self.grid,
+                rule,
+                self.options.decimation,
+                runner.under("decimate-").run,
+                self.jumps.lines,
+            )
             mesh = runner.kept("decimated", partial(decimate_in_pieces, *arguments)).cut()
             spent = [
                 {name: each for name, each in now.items() if name not in then}
-                for now, then in zip(runner.seconds, before, strict=True)
+                for now, then in zip((runner.seconds, runner.cpu_seconds), before, strict=True)
             ]
             target = rule.target(self.foreground)
             yield Decimated(mesh, Report(target, len(mesh.vertices), (spent[0], spent[1])), runner)
@@ -152,7 +158,7 @@ class InTiles:
         assert self.noise is not None
         assert self.jumps is not None
         whole, report, runner = mesh
-        run = runner.run()
+        run = runner.run
         labels = partial(
             at_points, self.clean, self.grid, stage="labels", task=components_at, name="components", run=run
         )
@@ -163,7 +169,7 @@ class InTiles:
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
         """Return the stages of another surface of the same map, whose noise and jumps are known."""
         other = copy(self)
-        other.runner = replace(self.runner, prefix=f"{self.runner.prefix}{rule.vertices}-")
+        other.runner = self.runner.under(f"{rule.vertices}-")
         return other
 
     def mean_angle(self, surface: Surface) -> float:
@@ -175,7 +181,7 @@ class InTiles:
             own = faces.own(tile)
             return self.normal_map, part_of(mesh, faces, own), unknown[np.unique(mesh.faces[own])]
 
-        run = self.runner.run(f"{len(surface.vertices)}-")
+        run = self.runner.under(f"{len(surface.vertices)}-").run
         found = run("angles", tile_angles, LazyArguments(faces.tiles, arguments)).values()
         total, covered = (sum(float(each[name]) for each in found) for name in ("total", "covered"))
         return mean_of_angles(total, covered, self.foreground)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from normalmesh.decimation.decimation_options import DecimationKeywords, DecimationOptions
 from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.decimation.stopping import StoppingRule
+from normalmesh.engine.runner import Runner
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration.integration_options import IntegrationKeywords
 from normalmesh.mesh.jumps import Jumps
@@ -17,7 +18,7 @@ from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
 from normalmesh.reconstruction.driver import GivenJumps, Stages
 from normalmesh.reconstruction.estimates import Estimate
-from normalmesh.reconstruction.in_memory import InMemory, Kept, make_anew
+from normalmesh.reconstruction.in_memory import InMemory
 from normalmesh.reconstruction.presets import Preset, check_in_tiles, checked_options, checked_repeats
 from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.monitor import Monitor, OnProgress, Progress
@@ -95,13 +96,13 @@ class Request:
         """Limit threads and memory, show progress, and yield the stages."""
         with limited_memory(memory_limit), limited_threads(threads), progress_shown(progress) as on_progress:
             if self.tiling is None:
-                yield from self._finished(self._in_memory(estimated, on_progress))
+                yield from self._finished(self._in_memory(estimated, on_progress, Runner()))
                 return
             monitor = Monitor(on_progress)
             arguments = self.normal_map, rules, self.options, self.jumps, monitor, threads
             with self.tiling.started(*arguments) as runner:
                 if self.tiling.holds(self.normal_map.shape):
-                    yield from self._finished(self._in_memory(estimated, on_progress, runner.kept))
+                    yield from self._finished(self._in_memory(estimated, on_progress, runner))
                     return
                 from normalmesh.reconstruction.in_tiles import InTiles
 
@@ -113,12 +114,12 @@ class Request:
         yield stages
         stages.monitor.finish()
 
-    def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, kept: Kept = make_anew) -> InMemory:
+    def _in_memory(self, estimated: Estimated, on_progress: OnProgress | None, runner: Runner) -> InMemory:
         """Return the stages of the whole map, whose work has begun."""
         normal_map, options = as_normal_map(self.normal_map), self.options
         repeats = checked_repeats(normal_map, options, stacklevel=9)
         searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
         estimate = estimated(MaskCounts.of(normal_map.mask), start=options.decimation.start, cuts=searched)
-        stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, kept)
+        stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, runner)
         stages.begin()
         return stages

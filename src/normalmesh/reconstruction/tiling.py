@@ -18,7 +18,6 @@ from normalmesh.arguments import checked_bool, checked_int, checked_path
 from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.engine.description import code_description, description_of
 from normalmesh.engine.engine import Engine
-from normalmesh.engine.stage_runner import StageRunner
 from normalmesh.engine.work_folder import WorkFolder, holds_results, remove_work
 from normalmesh.engine.workers import started_workers
 from normalmesh.errors import NormalMeshError, path_text
@@ -72,7 +71,7 @@ class Tiling:
         jumps: GivenJumps,
         monitor: Monitor,
         threads: int | None,
-    ) -> Iterator[StageRunner]:
+    ) -> Iterator[Engine]:
         """Start what runs the stages of a reconstruction, which has a work folder, and processes for several tiles."""
         is_whole = self.holds(normal_map.shape)
         count = 0 if is_whole else self.workers
@@ -92,7 +91,7 @@ class Tiling:
                 WorkFolder(path, _description(normal_map, rules, options, jumps, self.side)) as folder,
                 started_workers(count, client, threads, fitting, memory) as processes,
             ):
-                yield StageRunner(Engine(folder, processes, monitor, threads))
+                yield Engine(folder, processes, monitor, threads)
 
 
 def opened_map(given: NormalMapLike) -> NormalMap | MapOnDisk:
