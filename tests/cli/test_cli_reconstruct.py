@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from invocation import write_medallion
 from normalmesh import Perspective, evaluate, read_normal_map
 from normalmesh.cli import normalmesh
-from normalmesh.cli.shared_options import compression, levels
+from normalmesh.cli.option_types import compression, levels
 
 
 def run(*arguments):

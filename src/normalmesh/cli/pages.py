@@ -6,9 +6,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normalmesh.cli.camera_options import CameraChoice
-from normalmesh.cli.console import Console, compilation_announced, each_warning
-from normalmesh.cli.map_reading import MapReading
+from normalmesh.cli.console import Console, each_warning
+from normalmesh.cli.map_reading import CameraChoice, MapReading
 from normalmesh.errors import NormalMeshError, NormalMeshWarning, path_text
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def page_of(file: Path, reading: MapReading, view: CameraChoice, console: Consol
     ``view`` is the camera that the options choose.
     """
     messages: list[str] = []
-    with each_warning(messages.append, shown=True), compilation_announced(console):
+    with each_warning(messages.append, shown=True):
         if file.suffix.lower() in PAGES and not file.is_dir():
             return file.read_bytes()
         model = _model(file)
@@ -54,7 +53,7 @@ def compared_page(file: Path, normal_map: NormalMap, texture: Path | None, conso
     from normalmesh.report.page import surface_page
 
     messages: list[str] = []
-    with each_warning(messages.append, shown=True), compilation_announced(console):
+    with each_warning(messages.append, shown=True):
         model = _model(file)
         surface: Surface | None
         if model is None:
