@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from normalmesh import NormalMeshError
 from normalmesh.cli.console import Console, each_warning
@@ -16,15 +15,17 @@ from normalmesh.cli.job import Job
 from normalmesh.cli.output_files import Result, check_targets, write_outputs
 from normalmesh.cli.printing import PrintedTable, field_text
 from normalmesh.cli.run_summary import RunSummary, table_of
+from normalmesh.cli.settings import Settings
+from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
+from normalmesh.maps.jump_lines import read_jump_lines
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.maps.priors import read_control_points
+from normalmesh.mesh.solid import Solid, solid_of
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.output.mesh_writing import check_texture
 from normalmesh.runtime.monitor import OnProgress, Step
-
-if TYPE_CHECKING:
-    from normalmesh.cli.settings import Settings
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-    from normalmesh.mesh.solid import Solid
-    from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.normal_map import NormalMap
 
 #: Exit statuses: an input has failed; all are written, but one is not within ``--max-angle`` or ``--max-error``.
 FAILED, TOLERANCE_MISSED = 1, 3
@@ -91,9 +92,6 @@ class _Batch:
 
     def _run(self, job: Job, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
-        from normalmesh.maps.jump_lines import read_jump_lines
-        from normalmesh.maps.priors import read_control_points
-
         settings, console, tiling = job.settings, self.console, job.settings.tiling
         began = time.perf_counter()
         check_targets(job)
@@ -122,8 +120,6 @@ class _Batch:
 
 def _read_map(job: Job) -> NormalMap | MapOnDisk:
     """Return the normal map of a job, to whose camera and image its options and its texture belong."""
-    from normalmesh.output.mesh_writing import check_texture
-
     normal_map = job.normal_map()
     job.settings.check_camera(normal_map.camera)
     if job.texture is not None:
@@ -133,8 +129,6 @@ def _read_map(job: Job) -> NormalMap | MapOnDisk:
 
 def _needs_text(settings: Settings, normal_map: NormalMap | MapOnDisk) -> str:
     """Return what a reconstruction of a map takes, as text."""
-    from normalmesh.decimation.mask_counts import MaskCounts
-
     if settings.tiling is None:
         return needs_text(settings.estimate(MaskCounts.of(normal_map.mask_window(slice(None), slice(None)))))
     estimate = settings.tiled_estimate(normal_map.shape, normal_map.foreground)
@@ -150,6 +144,4 @@ def _flattened_and_exaggerated(surfaces: Sequence[Surface], settings: Settings) 
 
 def _solids(surfaces: Sequence[Surface], settings: Settings) -> list[Solid]:
     """Return the solid of each surface, if that is asked for."""
-    from normalmesh.mesh.solid import solid_of
-
     return [] if settings.solid is None else [solid_of(each, settings.solid, settings.width) for each in surfaces]

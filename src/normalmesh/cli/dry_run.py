@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from normalmesh.array_types import Bool
 from normalmesh.cli.console import Console
 from normalmesh.cli.error_handling import error_text
 from normalmesh.cli.job import Job
@@ -13,12 +14,13 @@ from normalmesh.cli.output_files import check_formats
 from normalmesh.cli.printing import PrintedTable, field_text, json_text
 from normalmesh.cli.run_summary import LONGEST_NAME
 from normalmesh.cli.settings import Settings
+from normalmesh.decimation.mask_counts import MaskCounts
 from normalmesh.errors import path_text
+from normalmesh.maps.normal_maps import read_foreground
+from normalmesh.maps.windowed_arrays import open_array
+from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.runtime.memory import available_memory, bytes_text
 from normalmesh.runtime.progress_bar import duration_text
-
-if TYPE_CHECKING:
-    from normalmesh.array_types import Bool
-    from normalmesh.reconstruction.estimates import Estimate
 
 #: Number of pixels up to which a file is decoded to count its foreground, which takes 17 bytes per pixel.
 EXACT_PIXELS = 1 << 24
@@ -49,8 +51,6 @@ def estimate_all(jobs: Sequence[Job], console: Console, as_json: bool) -> int:
 
 def needs_text(estimate: Estimate) -> str:
     """Return the bytes in addition to the normal map, and the seconds on one core, as text."""
-    from normalmesh.runtime.memory import bytes_text
-
     return f"about {bytes_text(estimate.memory)} of memory and, on one core, {duration_text(estimate.seconds)}"
 
 
@@ -65,8 +65,6 @@ def _table(jobs: Sequence[Job]) -> PrintedTable:
 
 def _cells(content: dict[str, Any]) -> list[str]:
     """Return the row of an estimate in the table."""
-    from normalmesh.runtime.memory import bytes_text
-
     columns, rows = content["size"]
     sure = "" if content["exact"] else "≤"
     return [
@@ -81,8 +79,6 @@ def _cells(content: dict[str, Any]) -> list[str]:
 
 def _estimate(job: Job) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the estimate of a job as texts by label, and as a dictionary for JSON."""
-    from normalmesh.runtime.memory import available_memory, bytes_text
-
     foreground, is_known = _foreground(job)
     rows, columns = foreground.shape
     count = int(foreground.sum()) if is_known else foreground.size
@@ -107,8 +103,6 @@ def _estimate(job: Job) -> tuple[dict[str, str], dict[str, Any]]:
 
 def _in_memory(job: Job, foreground: Bool, is_known: bool) -> tuple[dict[str, Any], list[int], str]:
     """Return the figures of a reconstruction in memory, the vertices of its levels, and what it needs as text."""
-    from normalmesh.decimation.mask_counts import MaskCounts
-
     counts = MaskCounts.of(foreground) if is_known else MaskCounts.solid(foreground.size, foreground.size)
     estimate = job.settings.estimate(counts)
     vertices = [estimate.vertices] if job.settings.lod is None else job.settings.levels(counts.foreground)
@@ -136,9 +130,6 @@ def _in_tiles(job: Job, foreground: Bool, is_known: bool) -> tuple[dict[str, Any
 def _foreground(job: Job) -> tuple[Bool, bool]:
     """Return the foreground (H, W) of the map of a job, and whether it is known."""
     import numpy as np
-
-    from normalmesh.maps.normal_maps import read_foreground
-    from normalmesh.maps.windowed_arrays import open_array
 
     if job.settings.tiling is not None and job.source.is_dir():
         return np.broadcast_to(np.bool_(True), open_array(job.source).size), False

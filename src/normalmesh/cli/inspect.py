@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from normalmesh.cli.console import Console
-from normalmesh.cli.dry_run import needs_text
 from normalmesh.cli.map_reading import MapReading, camera_as_dict
 from normalmesh.cli.option_tables import max_pixels_option, reading_options
 from normalmesh.cli.printing import print_figures, print_json, print_text
@@ -65,6 +64,8 @@ def inspect(
 
 
 def _fields(found: Inspection) -> dict[str, str]:
+    from normalmesh.cli.dry_run import needs_text
+
     rows, columns = found.shape
     verdict, *reasons = str(found.diagnosis).splitlines()
     estimate = _estimate(found)

@@ -10,16 +10,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from normalmesh.cli.settings import NEEDS_PERSPECTIVE, Settings
 from normalmesh.errors import path_text
-
-if TYPE_CHECKING:
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-    from normalmesh.normals.normal_map import NormalMap
+from normalmesh.files.encoding import DEPTH_SUFFIXES
+from normalmesh.files.height_png import is_height_png
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.maps.windowed_arrays import can_be_opened
+from normalmesh.maps.zarr_windows import SIGNS
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.output.solid_writing import SOLID_SUFFIXES
+from normalmesh.output.tileset import TILESET, is_tileset_folder
 
 #: Suffix of preview pictures.
 PREVIEW = ".preview.png"
@@ -54,9 +57,6 @@ class Job:
 
     def normal_map(self) -> NormalMap | MapOnDisk:
         """Return the map: in tiles, one that stays on disk, if its format can be read in windows."""
-        from normalmesh.maps.windowed_arrays import can_be_opened
-        from normalmesh.normals.normal_map import NormalMap
-
         reading, view = replace(self.settings, mask=self.mask), self.settings.camera_choice
         if self.settings.tiling is None or not can_be_opened(self.source):
             return reading.normal_map(self.source, view)
@@ -127,9 +127,6 @@ def jobs_of(
 
 def _check_output_name(text: str, inputs: int) -> None:
     """Raise a usage error if what follows ``-o`` cannot be the output of so many inputs."""
-    from normalmesh.files.encoding import DEPTH_SUFFIXES
-    from normalmesh.output.solid_writing import SOLID_SUFFIXES
-
     if not text:
         raise click.UsageError("the name after -o is empty")
     path = Path(text)
@@ -147,8 +144,6 @@ def _output_path(text: str, source: Path, suffix: str, inputs: int, named: bool)
     ``text`` follows ``-o``: a file, the folder of 3D Tiles, a folder for the GLB files of several inputs; or any of
     them with ``{stem}`` in its name. ``named`` is whether the only input was given by its name, not by a pattern.
     """
-    from normalmesh.output.tileset import TILESET, is_tileset_folder
-
     path = Path(text.replace(STEM, source.stem))
     # The name of a folder of 3D Tiles ends with a separator, or it has them now.
     is_tileset = _ends_with_separator(text) or is_tileset_folder(path)
@@ -175,8 +170,6 @@ def _sources(names: Sequence[str]) -> list[Path]:
 
 
 def _matches(name: str) -> list[Path]:
-    from normalmesh.maps.zarr_windows import SIGNS
-
     path = Path(name)
     if path.is_dir() and not any((path / sign).is_file() for sign in SIGNS):
         raise click.UsageError(f"{path_text(name)} is a folder: give its normal maps, such as {str(path / '*.png')!r}")
@@ -192,6 +185,4 @@ def _matches(name: str) -> list[Path]:
 
 def _is_output(file: Path) -> bool:
     """Check whether a file that a pattern matches is a picture or heights that this command wrote."""
-    from normalmesh.files.height_png import is_height_png
-
     return file.name.endswith(PREVIEW) or is_height_png(file)

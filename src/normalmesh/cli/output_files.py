@@ -9,18 +9,29 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
+import normalmesh as nm
 from normalmesh.cli.job import PREVIEW, Job
 from normalmesh.errors import NormalMeshError, path_text
-
-if TYPE_CHECKING:
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-    from normalmesh.mesh.solid import Solid
-    from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.normal_map import NormalMap
+from normalmesh.files.clashes import InputFiles, place_of
+from normalmesh.files.clashes import reject_clashes as reject
+from normalmesh.files.encoding import DEPTH_SUFFIXES, checked_suffix
+from normalmesh.files.height_png import depth_companions
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.solid import Solid
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.output.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, companions_of, written_format
+from normalmesh.output.mesh_writing import check_surface_target
+from normalmesh.output.solid_writing import check_solid_suffix
+from normalmesh.output.three_mf import THREE_MF
+from normalmesh.output.tileset import TILESET
+from normalmesh.pictures import panels
+from normalmesh.pictures.panels import write_picture
+from normalmesh.pictures.preview import preview
 
 
 @dataclass(frozen=True)
@@ -35,8 +46,6 @@ class Result:
     @property
     def map_in_memory(self) -> NormalMap | None:
         """The map unless it stays on disk: normals of vertices, previews and reports take the whole map."""
-        from normalmesh.normals.normal_map import NormalMap
-
         return self.normal_map if isinstance(self.normal_map, NormalMap) else None
 
 
@@ -50,8 +59,6 @@ class Target(NamedTuple):
 
 def targets(job: Job) -> list[Target]:
     """Return the files of a job, in the order in which they are written."""
-    from normalmesh.output.tileset import TILESET
-
     settings, found = job.settings, []
     for output in job.outputs:
         write = _write_solid if settings.solid is not None else _write_depth if _is_depth(output) else _write_mesh
@@ -77,9 +84,6 @@ def write_outputs(job: Job, result: Result) -> Iterator[Path]:
 
 def _all_paths(job: Job) -> list[Path]:
     """Return all files that a job writes, with those beside its meshes and heights."""
-    from normalmesh.files.height_png import depth_companions
-    from normalmesh.output.mesh_formats import companions_of
-
     found = targets(job)
     beside: list[Path] = []
     for path, write, _ in found:
@@ -92,9 +96,6 @@ def _all_paths(job: Job) -> list[Path]:
 
 def reject_clashes(jobs: Sequence[Job]) -> None:
     """Raise an error if a file that any job writes is read by a job, or written by another one."""
-    from normalmesh.files.clashes import InputFiles, place_of
-    from normalmesh.files.clashes import reject_clashes as reject
-
     writer: dict[str, Job] = {}
     for job in jobs:
         for path in _all_paths(job):
@@ -112,8 +113,6 @@ def reject_clashes(jobs: Sequence[Job]) -> None:
 
 def _reject_files_among_tiles(job: Job) -> None:
     """Raise an error if a file would be written to a folder of 3D Tiles, which has only them."""
-    from normalmesh.output.tileset import TILESET
-
     if job.settings.lod is not None:  # 3D Tiles are refused
         return
     folders = {Path(os.path.realpath(path.parent)): path.parent for path in job.outputs if path.name == TILESET}
@@ -127,9 +126,6 @@ def _reject_files_among_tiles(job: Job) -> None:
 
 def check_targets(job: Job) -> None:
     """Raise an error if an output file of a job cannot be written, before the reconstruction starts."""
-    from normalmesh.files.encoding import DEPTH_SUFFIXES, checked_suffix
-    from normalmesh.output.mesh_writing import check_surface_target
-
     check_formats(job)
     for folder in job.folders:
         folder.mkdir(parents=True, exist_ok=True)
@@ -143,9 +139,6 @@ def check_targets(job: Job) -> None:
 
 def check_formats(job: Job) -> None:
     """Raise an error if an output cannot be written in its format, or none can hold the texture."""
-    from normalmesh.output.mesh_formats import written_format
-    from normalmesh.output.solid_writing import check_solid_suffix
-
     for output in job.outputs:
         if job.settings.solid is None:
             _check_surface_format(output, job)
@@ -165,11 +158,6 @@ def check_formats(job: Job) -> None:
 
 def _check_surface_format(output: Path, job: Job) -> None:
     """Raise an error if a surface cannot be written in the format of an output."""
-    from normalmesh.files.encoding import DEPTH_SUFFIXES
-    from normalmesh.output.mesh_formats import TILES_3D, WRITTEN_SUFFIXES, written_format
-    from normalmesh.output.three_mf import THREE_MF
-    from normalmesh.output.tileset import TILESET
-
     known = (*WRITTEN_SUFFIXES, *DEPTH_SUFFIXES)
     if output.name != TILESET and output.suffix.lower() not in known:
         hint = {
@@ -186,8 +174,6 @@ def _check_surface_format(output: Path, job: Job) -> None:
 
 def _is_depth(path: Path) -> bool:
     """Check whether an output is a depth map."""
-    from normalmesh.files.encoding import DEPTH_SUFFIXES
-
     return path.suffix.lower() in DEPTH_SUFFIXES
 
 
@@ -201,8 +187,6 @@ def _write_depth(path: Path, level: int, job: Job, result: Result) -> None:
 
 def _write_mesh(path: Path, level: int, job: Job, result: Result) -> None:
     """Write a surface as a mesh, with the normals of the map if the format holds them."""
-    from normalmesh.output.mesh_formats import written_format
-
     mesh_format = written_format(path)
     result.surfaces[level].save(
         path,
@@ -214,24 +198,17 @@ def _write_mesh(path: Path, level: int, job: Job, result: Result) -> None:
 
 
 def _write_jumps(path: Path, level: int, job: Job, result: Result) -> None:
-    from normalmesh.pictures import panels
-
-    panels.write_picture(path, panels.jumps(result.surfaces[level]))
+    write_picture(path, panels.jumps(result.surfaces[level]))
 
 
 def _write_preview(path: Path, level: int, job: Job, result: Result) -> None:
-    from normalmesh.pictures.panels import write_picture
-    from normalmesh.pictures.preview import preview
-
     assert result.map_in_memory is not None  # --tiles refuses it
     write_picture(path, preview(result.surfaces[level], result.map_in_memory))
 
 
 def _write_report(path: Path, level: int, job: Job, result: Result) -> None:
-    from normalmesh import write_report
-
     assert result.map_in_memory is not None  # --tiles refuses it
-    write_report(
+    nm.write_report(
         path,
         result.surfaces[level],
         result.map_in_memory,

@@ -6,10 +6,7 @@ from typing import Any
 
 import click
 
-from normalmesh.cli.batch import run
 from normalmesh.cli.console import Console
-from normalmesh.cli.dry_run import estimate_all
-from normalmesh.cli.job import jobs_of
 from normalmesh.cli.option_tables import (
     SectionedCommand,
     max_pixels_option,
@@ -22,9 +19,6 @@ from normalmesh.cli.option_tables import (
     tiling_options,
 )
 from normalmesh.cli.option_types import POSITIVE, byte_size
-from normalmesh.cli.output_files import reject_clashes
-from normalmesh.cli.settings import Settings
-from normalmesh.cli.tile_settings import Tiling
 
 #: Headings of the help, and the options below them.
 SECTIONS = {
@@ -100,6 +94,13 @@ def reconstruct(
     The exit status is 1 if an input failed, 2 for bad usage, and 3 if all is written, but not within --max-angle or
     --max-error.
     """
+    from normalmesh.cli.batch import run
+    from normalmesh.cli.dry_run import estimate_all
+    from normalmesh.cli.job import jobs_of
+    from normalmesh.cli.output_files import reject_clashes
+    from normalmesh.cli.settings import Settings
+    from normalmesh.cli.tile_settings import Tiling
+
     reject_several([name for name, given in (("verbose", verbose), ("quiet", quiet)) if given])
     companions = {name: options.pop(name) for name in COMPANIONS}
     tiling = Tiling.of(**{name: options.pop(name) for name in TILING})

@@ -11,7 +11,6 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.option_tables import max_pixels_option, reading_options, require
 from normalmesh.cli.option_types import POSITIVE
-from normalmesh.cli.pages import PAGES, compared_page, page_of
 from normalmesh.cli.printing import print_field
 from normalmesh.errors import path_text
 
@@ -38,6 +37,7 @@ def report(
     map, which is reconstructed first. With --normals, the angles to the normal map are shown, too; --mask, --alpha,
     --camera, --focal-px, --fov and --convention are those of the normal map.
     """
+    from normalmesh.cli.pages import PAGES, compared_page, page_of
     from normalmesh.files.atomic import check_targets, write_atomically
 
     if file.suffix.lower() in PAGES:

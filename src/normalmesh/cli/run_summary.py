@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from normalmesh.cli.printing import PrintedTable, field_text, json_text
 from normalmesh.errors import count_text, path_text
-
-if TYPE_CHECKING:
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-    from normalmesh.mesh.solid import Solid
-    from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.normal_map import NormalMap
+from normalmesh.evaluation.metrics import mean_angle
+from normalmesh.integration.uncertainty import UncertaintySummary, part_text
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.solid import Solid
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.normal_map import NormalMap
 
 #: Figures of each surface.
 LEVEL = ("vertices", "requested", "faces", "compression", "mae", "coverage", "uncertainty")
@@ -177,8 +177,6 @@ def _shares(name: str, levels: Sequence[dict[str, Any]]) -> str:
 
 def _deviations(levels: Sequence[dict[str, Any]]) -> str:
     """Return the standard deviations of the heights of levels as text."""
-    from normalmesh.integration.uncertainty import part_text
-
     found = [level["uncertainty"] for level in levels]
     medians, by_noise, by_mesh = (
         ", ".join(part_text(each[key], each["median"]) for each in found) for key in ("median", "noise", "mesh")
@@ -189,10 +187,6 @@ def _deviations(levels: Sequence[dict[str, Any]]) -> str:
 
 
 def _figures(surface: Surface, written: Surface, normal_map: NormalMap | MapOnDisk) -> dict[str, Any]:
-    from normalmesh.evaluation.metrics import mean_angle
-    from normalmesh.integration.uncertainty import UncertaintySummary
-    from normalmesh.normals.normal_map import NormalMap
-
     vertices, coverage = len(surface.vertices), surface.coverage
     return {
         "vertices": vertices,

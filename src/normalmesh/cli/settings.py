@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import normalmesh as nm
 from normalmesh.cli.map_reading import CameraChoice, MapReading
 from normalmesh.cli.option_tables import option_name, reject_several
-
-if TYPE_CHECKING:
-    from normalmesh.cli.tile_settings import Tiling
-    from normalmesh.decimation.mask_counts import MaskCounts
-    from normalmesh.maps.maps_on_disk import MapOnDisk
-    from normalmesh.mesh.lengths import Length
-    from normalmesh.mesh.surface import Surface
-    from normalmesh.normals.camera import Camera
-    from normalmesh.normals.normal_map import NormalMap
-    from normalmesh.output.glb_placement import Scale
-    from normalmesh.pieces.tiled_estimate import TiledEstimate
-    from normalmesh.reconstruction.estimates import Estimate
-    from normalmesh.runtime.monitor import OnProgress
+from normalmesh.cli.tile_settings import Tiling
+from normalmesh.decimation.mask_counts import MaskCounts
+from normalmesh.decimation.stopping import DEFAULT_COMPRESSION, StoppingRule
+from normalmesh.errors import NormalMeshError
+from normalmesh.maps.maps_on_disk import MapOnDisk
+from normalmesh.mesh.lengths import MILLIMETRES, Length
+from normalmesh.mesh.relief import check_parallel
+from normalmesh.mesh.surface import Surface
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.normal_map import NormalMap
+from normalmesh.output.glb_placement import Scale
+from normalmesh.pieces.tiled_estimate import TiledEstimate
+from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.reconstruction.tiling import checked_tile
+from normalmesh.runtime.monitor import OnProgress
 
 #: Options that choose the resolution, of which at most one may be given.
 RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_error", "lod")
@@ -67,8 +70,6 @@ class Settings(MapReading):
 
     def _conflicts(self) -> Iterator[str]:
         """Yield what options contradict each other, before anything is read."""
-        from normalmesh.mesh.lengths import MILLIMETRES
-
         if self.width is not None and self.solid is None:
             yield "--width is an option of --solid: add that"
         if self.flatten is not None and self.tile is not None:
@@ -98,9 +99,6 @@ class Settings(MapReading):
 
     def check_camera(self, camera: Camera) -> None:
         """Raise an error for options that contradict the camera, which the file of a map may hold."""
-        from normalmesh.errors import NormalMeshError
-        from normalmesh.mesh.relief import check_parallel
-
         if self.strength is not None:
             check_parallel(camera)
         for conflict in self._camera_conflicts(camera.gauge == "scale"):
@@ -114,8 +112,6 @@ class Settings(MapReading):
     @property
     def rule(self) -> dict[str, Any]:
         """The stopping rule: its name and value."""
-        from normalmesh.decimation.stopping import DEFAULT_COMPRESSION
-
         return self._chosen(*RESOLUTION_OPTIONS) or {"compression": DEFAULT_COMPRESSION}
 
     @property
@@ -127,8 +123,6 @@ class Settings(MapReading):
 
     def units_of(self, normal_map: NormalMap | MapOnDisk) -> str:
         """Return the unit of length of the surface of a map, whose file may hold its camera or its unit."""
-        from normalmesh.maps.maps_on_disk import MapOnDisk
-
         if isinstance(normal_map, MapOnDisk) and normal_map.georeference:
             return normal_map.units
         return self.units if normal_map.camera.pixel_side == 1 or self.units != "px" else UNKNOWN_UNITS
@@ -152,9 +146,6 @@ class Settings(MapReading):
 
     def estimate(self, counts: MaskCounts) -> Estimate:
         """Return what a reconstruction of a mask takes."""
-        from normalmesh.decimation.stopping import StoppingRule
-        from normalmesh.reconstruction.estimates import Estimate
-
         cuts = not self.continuous
         if self.lod is not None:
             return Estimate.levels(counts, self.levels(counts.foreground), cuts=cuts)
@@ -164,10 +155,6 @@ class Settings(MapReading):
 
     def tiled_estimate(self, shape: tuple[int, int], foreground: int) -> TiledEstimate:
         """Return what a reconstruction in tiles takes."""
-        from normalmesh.decimation.stopping import StoppingRule
-        from normalmesh.pieces.tiled_estimate import TiledEstimate
-        from normalmesh.reconstruction.tiling import checked_tile
-
         assert self.tiling is not None
         side = checked_tile(self.tiling.side, "--tile-size")
         return TiledEstimate(shape, foreground, StoppingRule(**self.rule).expected_vertices(foreground), side)
@@ -182,8 +169,6 @@ class Settings(MapReading):
         self, normal_map: NormalMap | MapOnDisk, output: Path, prior: Any, jumps: Any, progress: OnProgress
     ) -> list[Surface]:
         """Reconstruct the surface of a normal map, or one surface per level of detail, for an output."""
-        import normalmesh as nm
-
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
             "threads": self.threads,

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from normalmesh.cli.console import Console
 from normalmesh.cli.interruption import cleanups
 from normalmesh.cli.option_tables import TILE, option_name, reject_several
+from normalmesh.engine.work_folder import holds_results, remove_work
 from normalmesh.errors import count_text, path_text
+from normalmesh.output.tileset import TILESET
+from normalmesh.pieces.tiled_estimate import TiledEstimate
+from normalmesh.runtime.memory import bytes_text
+from normalmesh.runtime.memory_budget import limited_memory
 from normalmesh.runtime.progress_bar import duration_text
-
-if TYPE_CHECKING:
-    from normalmesh.cli.console import Console
-    from normalmesh.pieces.tiled_estimate import TiledEstimate
+from normalmesh.runtime.threads import MAX_THREADS
 
 #: Suffix of the work folder beside an output.
 WORK = ".work"
@@ -49,8 +52,6 @@ class Tiling:
 
     def folder(self, output: Path) -> Path:
         """Return the work folder for an output."""
-        from normalmesh.output.tileset import TILESET
-
         if self.work is not None:
             return Path(self.work)
         beside = output.parent if output.name == TILESET else output
@@ -69,8 +70,6 @@ class Tiling:
     @contextmanager
     def work_kept(self, output: Path, console: Console) -> Iterator[None]:
         """Remove the work folder at the end, unless it is to be kept; after an error or a signal, say where it is."""
-        from normalmesh.engine.work_folder import holds_results, remove_work
-
         folder = self.folder(output)
         is_new = not folder.exists()
 
@@ -93,10 +92,6 @@ class Tiling:
 
     def needs_text(self, estimate: TiledEstimate, memory_limit: float | None, threads: int | None) -> str:
         """Return the memory, the disk and the time of an estimate as text."""
-        from normalmesh.runtime.memory import bytes_text
-        from normalmesh.runtime.memory_budget import limited_memory
-        from normalmesh.runtime.threads import MAX_THREADS
-
         disk, leader, worker = map(bytes_text, (estimate.disk, estimate.leader_memory, estimate.worker_memory))
         if self.scheduler is not None:
             return (

@@ -11,7 +11,6 @@ from normalmesh.cli.console import Console
 from normalmesh.cli.map_reading import MapReading
 from normalmesh.cli.option_tables import max_pixels_option, reading_options
 from normalmesh.cli.option_types import POSITIVE
-from normalmesh.cli.pages import page_of
 
 if TYPE_CHECKING:
     from normalmesh.report.page_server import PageServer
@@ -31,6 +30,7 @@ def view(file: Path, port: int, pixel_size: float | None, no_browser: bool, **op
     (HTML), or a normal map. The page is served on this machine only, until Ctrl-C. --mask, --alpha and --convention
     apply to normal maps, --camera, --focal-px and --fov to them and to heights.
     """
+    from normalmesh.cli.pages import page_of
     from normalmesh.report.page_server import PageServer
 
     reading, console = MapReading(**options), Console()
