@@ -95,24 +95,17 @@ def _files(case: Case, output: Path, depth: Path | None, mask: Path | None, matr
     """Return the content of each output file, the normals last."""
     from normalmesh.files.encoding import encode_mask, encode_normals
     from normalmesh.files.height_png import depth_files, range_of_camera
+    from normalmesh.output.normal_map_writing import matrix_text
 
     files: Files = {}
     if matrix is not None:
-        files[matrix] = _matrix_text(case).encode()
+        files[matrix] = matrix_text(case.normal_map.camera)
     if mask is not None:
         files[mask] = encode_mask(mask, case.normal_map.mask)
     if depth is not None and case.depth is not None:
         files |= depth_files(depth, case.depth, range_of_camera(case.normal_map.camera, case.units))
     files[output] = encode_normals(output, case.normals, case.normal_map.mask)
     return files
-
-
-def _matrix_text(case: Case) -> str:
-    """Return the camera matrix in the convention of computer vision: the centre of the first pixel is (0, 0)."""
-    import numpy as np
-
-    matrix = np.asarray(case.normal_map.camera.matrix())
-    return "\n".join(" ".join(f"{value:.12g}" for value in row) for row in matrix) + "\n"
 
 
 def _fields(case: Case, written: str) -> dict[str, str]:

@@ -14,9 +14,10 @@ from normalmesh.integration.mesh_integration import integrate
 from normalmesh.mesh.surface import Surface
 from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
 from normalmesh.paper.methods import PAPER_DECIMATION, PAPER_INTEGRATION, default, timed_row, vertex_count
-from normalmesh.paper.plot_style import framed, legend_below, new_figure, picture, save
+from normalmesh.paper.plot_style import legend_below, new_figure, picture, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Line, Row, Table, figure, geometric_mean, mean_of, names_of
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import shaded, wireframe
 
 #: Vertices as a fraction of the foreground pixels.
@@ -63,7 +64,7 @@ def _surface(case: Case, options: dict[str, Any]) -> Surface:
 def _gallery(source: Source, path: Path) -> None:
     """Draw wireframe and surface of each variant, with the errors below."""
     case = source.load()
-    window = framed(case.normal_map.mask)
+    window = Frame.around(case.normal_map.mask).window
     shown, axes = new_figure(2, len(PARTS), 5.6)
     for column, (part, options) in enumerate(PARTS.items()):
         surface = _surface(case, options)

@@ -15,9 +15,10 @@ from normalmesh.evaluation.metrics import Evaluation, evaluate
 from normalmesh.mesh.surface import Surface
 from normalmesh.paper.benchmark import Benchmark, Task
 from normalmesh.paper.methods import METHODS, row_of, vertex_count
-from normalmesh.paper.plot_style import DENSITIES, ERRORS, framed, new_figure, picture, save, scale_end
+from normalmesh.paper.plot_style import DENSITIES, ERRORS, new_figure, picture, save, scale_end
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Row, Table, figure, lines_by
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import wireframe
 
 #: Vertices as a fraction of the foreground pixels.
@@ -67,7 +68,7 @@ def _panels(case: Case, surfaces: dict[str, Surface], found: dict[str, Evaluatio
     }
     if case.depth is None:
         del columns[f"depth error in {case.units}"]
-    window = framed(case.normal_map.mask)
+    window = Frame.around(case.normal_map.mask).window
     shown, axes = new_figure(len(surfaces), 1 + len(columns), 2.5 * len(surfaces) + 0.6)
     for line, (method, surface) in enumerate(surfaces.items()):
         each = found[method]

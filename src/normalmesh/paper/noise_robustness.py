@@ -12,9 +12,10 @@ from normalmesh.evaluation.perturbation import add_noise
 from normalmesh.integration.pixel_integration import integrate_pixels
 from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
 from normalmesh.paper.methods import METHODS, Maker, timed_row, vertex_count
-from normalmesh.paper.plot_style import STYLES, framed, legend_below, new_figure, picture, plain_ticks, save
+from normalmesh.paper.plot_style import STYLES, legend_below, new_figure, picture, plain_ticks, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Line, Row, Table, geometric_mean, mean_of, names_of, rows_with
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import normal_colours, shaded, wireframe
 
 #: Vertices as a fraction of the foreground pixels.
@@ -51,7 +52,7 @@ def _gallery(source: Source, path: Path) -> None:
     figure, axes = new_figure(3, len(SHOWN), 9.4)
     for column, level in enumerate(SHOWN):
         case = noisy(source.load(), level)
-        window = framed(case.normal_map.mask)
+        window = Frame.around(case.normal_map.mask).window
         surface = METHODS["ours"](case, vertex_count(case, SHARE))
         picture(axes[0, column], normal_colours(case.normal_map.normals)[window], f"noise of {level:g}°", "normals")
         picture(axes[1, column], wireframe(surface)[window], "", f"{len(surface.vertices)} vertices")

@@ -10,9 +10,10 @@ from pathlib import Path
 from normalmesh.mesh.surface import Surface
 from normalmesh.paper.benchmark import PICTURE, Benchmark, Task, case_task, picture_tasks
 from normalmesh.paper.methods import pixels_rows, timed_row
-from normalmesh.paper.plot_style import framed, legend_below, new_figure, picture, save
+from normalmesh.paper.plot_style import legend_below, new_figure, picture, save
 from normalmesh.paper.sources import Source, own_sources
 from normalmesh.paper.tables import Row, Table, lines_by, mean_of, names_of
+from normalmesh.pictures.frame import Frame
 from normalmesh.pictures.panels import shaded
 from normalmesh.reconstruction.pipeline import reconstruct
 
@@ -43,7 +44,7 @@ def _gallery(source: Source, path: Path) -> None:
     """Draw the surfaces at the thresholds of table 2 side by side, as in the supplement."""
     case = source.load()
     surfaces: list[Surface] = [reconstruct(case.normal_map, threshold=threshold) for threshold in TABLE_2]
-    window = framed(case.normal_map.mask)
+    window = Frame.around(case.normal_map.mask).window
     figure, axes = new_figure(1, len(TABLE_2), 3.9)
     for place, threshold, surface in zip(axes.flat, TABLE_2, surfaces, strict=True):
         compression = 100 * (1 - len(surface.vertices) / case.normal_map.foreground)
