@@ -48,8 +48,8 @@ class AngularErrors:
         angles = angular_errors(surface, normal_map, Frame.whole(surface.shape).samples(np.inf), owners)
         here = (owners >= 0) & normal_map.mask
         faces, angles = owners[here], np.nan_to_num(angles[here])
-        count = np.bincount(faces, minlength=len(surface.faces)).astype(np.float64)
-        total = np.bincount(faces, angles, len(count))
+        count: Float = np.bincount(faces, minlength=len(surface.faces)).astype(np.float64)
+        total: Float = np.bincount(faces, angles, len(count)).astype(np.float64)
         median, high = np.percentile(angles, (50, 95)) if len(angles) else (np.nan, np.nan)
         pixels, sums = (_sums_at_vertices(surface.faces, each, len(surface.vertices)) for each in (count, total))
         at_vertices = np.divide(sums, pixels, out=np.full(len(pixels), np.nan), where=pixels > 0)
