@@ -35,7 +35,7 @@ def strip(surface: Surface, normal_map: NormalMap) -> Image:
         f"{len(surface.vertices):,} vertices": with_edges(
             faint, places[edges(surface)], frame.places(cut_edges(surface)[0], SIZE)
         ),
-        "3D surface": oblique(surface, SIZE, turn=-30, tilt=20),
+        "3D surface": oblique(surface, SIZE, azimuth=-30, elevation=20),
     }
     sheet = Sheet(3 * SIZE[0] + 2 * GAP, SIZE[1] + 46)
     for number, (caption, picture) in enumerate(pictures.items()):

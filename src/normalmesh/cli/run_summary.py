@@ -43,7 +43,7 @@ class RunSummary:
         Columns and rows.
     levels
         Vertices, the number of them that was asked for, faces, compression, mean angle to the normals, coverage and
-        uncertainty of heights of each surface, finest first. Angle and uncertainty are None for maps that stay on disk.
+        uncertainty of heights of each surface, finest first. The angle is None for maps that stay on disk.
     strength
         Factor of the heights in all files; angles to the normals are of the surface before, uncertainties after.
     jumps
