@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int, Int32
+from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.decimation.hierarchy import BLOCK, foreground_window
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.runtime.threads import in_parallel
@@ -59,10 +59,11 @@ class MaskCounts:
     component_sides: Int
 
     @classmethod
-    def of(cls, mask: Bool) -> MaskCounts:
-        """Count in a mask (H, W) with at least one foreground pixel."""
-        window = mask[foreground_window(mask)]
-        labels, components = component_labels(window)
+    def of(cls, mask: Bool, known: tuple[Integer, int] | None = None) -> MaskCounts:
+        """Count in a mask (H, W) with at least one foreground pixel, whose components and their number may be known."""
+        place = foreground_window(mask)
+        window = mask[place]
+        labels, components = component_labels(window) if known is None else (known[0][place], known[1])
         blocks = _blocks(window.shape)
         found = [_BlockCounts()] * len(blocks)
         in_parallel(_count_blocks, len(blocks), blocks, window, labels, found, grain=1)
@@ -110,7 +111,7 @@ class _BlockCounts(NamedTuple):
 
     corners: int = 0
     fixed: int = 0
-    at_sides: Int32 = np.zeros(0, np.int32)
+    at_sides: Integer = np.zeros(0, np.int32)
 
 
 def _blocks(shape: tuple[int, ...]) -> list[Window]:
@@ -120,7 +121,7 @@ def _blocks(shape: tuple[int, ...]) -> list[Window]:
 
 
 def _count_blocks(
-    first: int, last: int, blocks: list[Window], window: Bool, labels: Int32, found: list[_BlockCounts]
+    first: int, last: int, blocks: list[Window], window: Bool, labels: Integer, found: list[_BlockCounts]
 ) -> None:
     """Count in the blocks first … last − 1 of the pixel corners of a window: a range kernel in NumPy."""
     for place in range(first, last):
@@ -145,7 +146,7 @@ def _sides(padded: Bool) -> Iterator[Bool]:
         yield pixels & ~beside
 
 
-def _areas(labels: Int32, components: int) -> Int:
+def _areas(labels: Integer, components: int) -> Int:
     """Return the number of pixels (C,) of each component."""
     if components == 1:
         return np.array([np.count_nonzero(labels)])

@@ -175,7 +175,7 @@ def decimate_levels(
     """
     # A number of vertices is shared by all components, and what repeats may be connected across its sides.
     apart = rules[0].threshold is not None and not options.tileable
-    groups = component_groups(normal_map.mask, lines) if apart else [ComponentGroup(lines)]
+    groups = component_groups(normal_map.component_labels, lines) if apart else [ComponentGroup(lines)]
     monitor = _new_monitor(on_progress, options, len(groups), len(groups) * len(rules))
     with monitor.timed("start"):
         kept, coverage = _kept_and_coverage(normal_map, options)

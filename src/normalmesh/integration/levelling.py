@@ -54,7 +54,7 @@ def without_slope(normal_map: NormalMap, slope: tuple[float, float]) -> NormalMa
     normals[..., :2] += normals[..., 2:] * np.array(slope, np.float32)
     lengths = np.linalg.norm(normals, axis=2, keepdims=True)
     np.divide(normals, lengths, out=normals, where=lengths > 0)
-    return NormalMap.derived(normals, normal_map.mask, normal_map.camera)
+    return normal_map.with_normals(normals)
 
 
 def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:

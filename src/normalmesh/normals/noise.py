@@ -344,7 +344,7 @@ def without_noise(
             smooth = filtered
         else:
             smooth[each.window][mask] = filtered[mask]
-    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
+    return normal_map.with_normals(smooth)
 
 
 def _without_noise_around(normal_map: NormalMap, noise: MapNoise, wrapped: tuple[bool, bool]) -> NormalMap:
@@ -355,7 +355,7 @@ def _without_noise_around(normal_map: NormalMap, noise: MapNoise, wrapped: tuple
     padded = _filtered(NormalMap.derived(normals, mask, normal_map.camera), noise.components[0])
     rows, columns = normal_map.shape
     smooth = np.ascontiguousarray(padded[reach[0] : reach[0] + rows, reach[1] : reach[1] + columns])
-    return NormalMap.derived(smooth, normal_map.mask, normal_map.camera)
+    return normal_map.with_normals(smooth)
 
 
 def filter_reach(noise: MapNoise) -> int:

@@ -60,7 +60,7 @@ def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always:
     pixels = clean.window(window.rows, window.columns)
     arrays: Arrays = {}
     if pixels is not None:
-        for each in clean.components.maps(clean, window, pixels, numbers):
+        for each in clean.components.maps(window, pixels, numbers):
             found = jumps_of_component(each, always).shifted(window.left, window.top)
             arrays |= {f"{name}_{each.number}": array for name, array in found.arrays().items()}
     return arrays

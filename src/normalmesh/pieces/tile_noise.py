@@ -58,7 +58,7 @@ def noise_in_window(normal_map: WindowedMap, components: MaskComponents, window:
     pixels = normal_map.window(window.rows, window.columns)
     found = {}
     if pixels is not None:
-        for each in components.maps(normal_map, window, pixels, numbers):
+        for each in components.maps(window, pixels, numbers):
             found[each.number] = noise_of_component(each.normal_map)
     return {
         "numbers": np.array(list(found), np.int64),

@@ -188,7 +188,7 @@ class InTiles:
 
     def labels(self) -> Int32:
         """Return the 4-connected component (H, W) of each pixel of the mask, from 1 on."""
-        return self.components.labels(self.normal_map, Window.whole(self.normal_map.shape))
+        return self.components.labels(Window.whole(self.normal_map.shape))
 
 
 def tile_angles(source: WindowedMap, part: TileMesh, unknown: Float) -> Arrays:
