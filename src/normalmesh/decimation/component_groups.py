@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Int32, Integer, UInt8
+from normalmesh.array_types import Int32, Integer, UInt8
 from normalmesh.decimation.collapse import TILE
 from normalmesh.mesh._closed_mesh import BOUNDARY, FINISHED, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED

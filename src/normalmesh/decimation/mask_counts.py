@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int, Int32, Integer
+from normalmesh.array_types import Bool, Float, Int, Integer
 from normalmesh.decimation.hierarchy import BLOCK, foreground_window
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.runtime.threads import in_parallel

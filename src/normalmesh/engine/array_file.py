@@ -25,7 +25,8 @@ MAGIC = b"normalmesh arrays 2 "
 #: Number of bytes before the JSON, and of the check sum of an array.
 HEAD, CHECK = len(MAGIC) + 9, 4
 
-Arrays = dict[str, NDArray[Any]]
+#: Arrays by name, in memory or in a file.
+Arrays = Mapping[str, NDArray[Any]]
 #: Name, type and shape of an array.
 Entry = tuple[str, str, list[int]]
 

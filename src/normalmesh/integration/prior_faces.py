@@ -78,7 +78,9 @@ def told_apart(mesh: ScreenMesh, home: Int32, pixels: Int, whole: Bool) -> Bool:
     return apart
 
 
-def faces_at(mesh: ScreenMesh, home: Int32, apart: Bool, screen: Float, label: Integer, shape: tuple[int, int]) -> Int32:
+def faces_at(
+    mesh: ScreenMesh, home: Int32, apart: Bool, screen: Float, label: Integer, shape: tuple[int, int]
+) -> Int32:
     """Return the faces (K,) of their label that own the pixels of points (K, 2), −1 for none.
 
     Where the mesh does not tell labels apart, a point stays on the face of its pixel.

@@ -6,6 +6,7 @@ of one piece that is the whole mesh.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from normalmesh.array_types import Bool, Float, Int
+from normalmesh.array_types import Bool, Float, Floating, Int
 from normalmesh.decimation.collapse import counting_collapser
 from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, Hierarchy, Region
@@ -23,6 +24,7 @@ from normalmesh.decimation.rounds import Decimator
 from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.decimation.stopping import Goal
 from normalmesh.decimation.thin_parts import REACH, thin_pixels
+from normalmesh.engine.array_file import Arrays
 from normalmesh.mesh._closed_mesh import LINE, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED
 from normalmesh.mesh.closed_mesh import ClosedMesh, Outline
@@ -30,8 +32,7 @@ from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pieces.cost_limits import interpolated_limit
-from normalmesh.pieces.map_windows import Arrays, Window, WindowedMap, filled_window, window_around
+from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window, window_around
 from normalmesh.pieces.tile_grid import COLLAR, TileGrid
 from normalmesh.pieces.whole_mesh import Piece
 
@@ -46,6 +47,8 @@ LEAST_LIMIT, MOST_LIMIT, COARSE_RUNG = 1e-5, 1e12, 1.5
 STALLED, MOST_RUNGS = 0.99, 8
 #: Share of the foreground far from seams from which on the counts of tiles are taken to be a fair sample.
 FAIR = 0.05
+#: Logarithm of the ratio up to which limits are extrapolated.
+FARTHEST = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +219,18 @@ def _limit_for(samples: list[tuple[Decimator, Inside]], density: float, lowest: 
     return interpolated_limit(np.array(limits), np.array(counts), wanted)
 
 
+def interpolated_limit(limits: Floating, counts: NDArray[np.number], wanted: float) -> float:
+    """Return the limit at which about ``wanted`` vertices are left, from rising limits (K,) and their counts (K,)."""
+    if len(limits) == 1 or wanted <= 0:
+        return float(limits[-1])
+    x, y = np.log(limits), -np.log(np.maximum(counts, 0.5))
+    goal = -math.log(wanted)
+    place = int(np.clip(np.searchsorted(y, goal), 1, len(y) - 1))
+    slope = max((y[place] - y[place - 1]) / (x[place] - x[place - 1]), 1e-6)
+    step = np.clip((goal - y[place]) / slope, -FARTHEST, FARTHEST)
+    return float(np.exp(x[place] + step))
+
+
 def _run(decimator: Decimator, plan: DecimationPlan, goals: list[Goal], last: bool) -> Float:
     """Run rounds up to these goals; return what was ``done``, see :func:`added_up`."""
     expected = max(round(plan.density * np.count_nonzero(decimator.mesh.covered)), 3)
@@ -311,7 +326,7 @@ def _thin(clean: WindowedMap, area: Window) -> Bool:
     return thin_pixels(clean.mask_window(wide.rows, wide.columns))[area.place_in(wide)]
 
 
-def _result(decimator: Decimator, area: Window, width: int, covered: Bool) -> Arrays:
+def _result(decimator: Decimator, area: Window, width: int, covered: Bool) -> dict[str, NDArray[Any]]:
     """Return a decimated piece in the image, and the pixels, numbered in it, that are not ``covered`` as before."""
     seams, mesh = decimator.polish_lines(), decimator.mesh
     row, column = np.nonzero(mesh.covered != covered)

@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 
 from normalmesh.array_types import Float
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
 from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.errors import NormalMeshError
 from normalmesh.pieces.elimination_tasks import (
-    Arrays,
     condense_tile,
     expand_tile,
     merge_nodes,
     substitute_back,
     substitute_forward,
 )
-from normalmesh.pieces.map_windows import Run
-from normalmesh.pieces.merge_plan import MergeNode, plan_merges
-from normalmesh.pieces.merge_tree import MergeTree
+from normalmesh.pieces.merge_plan import MergeNode, MergeTree, plan_merges
 from normalmesh.pieces.tile_elements import Partition
 from normalmesh.solvers.gauge import Gauge
 from normalmesh.solvers.sparse_system import ROUNDING, TOLERANCE, Solution

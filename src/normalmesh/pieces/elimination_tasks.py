@@ -7,23 +7,16 @@ or handles that load arrays when they are asked for. Dense symmetric matrices ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix
 
 from normalmesh.array_types import Float, Integer
+from normalmesh.engine.array_file import Arrays
 from normalmesh.pieces.tile_elements import TileSystem
 from normalmesh.solvers.border_elimination import BorderElimination
 from normalmesh.solvers.dense_elimination import backward, eliminated, forward
 from normalmesh.solvers.gauge import Gauge
-
-
-class Arrays(Protocol):
-    """Arrays by name."""
-
-    def __getitem__(self, name: str, /) -> NDArray[Any]: ...
 
 
 def condense_tile(system: Arrays, right_side: Float | None, with_matrix: bool = True) -> dict[str, Float]:

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Int, Int32
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
 from normalmesh.integration.pixel_jumps import parts_between
 from normalmesh.mesh.components import components
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.normals.component_maps import ALIGNED, ComponentMap, labelled_maps
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.pieces.map_windows import Arrays, Run, Window, WindowedMap, tiles_of
+from normalmesh.pieces.map_windows import Window, WindowedMap, tiles_of
+
 
 @dataclass(frozen=True, eq=False)
 class MaskComponents:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int32
+from normalmesh.engine.array_file import Arrays
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.plane_surface import PlaneSurface
 from normalmesh.integration.prior import nearest_pixels
@@ -19,9 +20,9 @@ from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.integration_tasks import TileMesh
-from normalmesh.pieces.map_windows import Arrays, Window, window_around
+from normalmesh.pieces.map_windows import Window, window_around
 from normalmesh.pieces.mask_components import MaskComponents
+from normalmesh.pieces.tile_faces import TileMesh
 
 #: Distance (px) around a tile in which the pixels nearest to its points lie.
 AROUND = 4

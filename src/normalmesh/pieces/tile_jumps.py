@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
 from normalmesh.jumps.finding import MIN_COMPONENT, jumps_along, jumps_of_component, jumps_of_pixels
 from normalmesh.mesh.jumps import Jumps
 from normalmesh.normals.component_maps import ALIGNED
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Arrays, Run, Window
+from normalmesh.pieces.map_windows import Window
 from normalmesh.pieces.mask_components import groups_of
 from normalmesh.pieces.tile_pixels import TilePixels
 
@@ -58,7 +60,7 @@ def _jumps_of_large(clean: CleanMap, number: int, always: bool, run: Run, side: 
 def jumps_in_window(clean: CleanMap, window: Window, numbers: list[int], always: bool) -> Arrays:
     """Find the jumps of some components of a window, as arrays with the numbers of components in their names."""
     pixels = clean.window(window.rows, window.columns)
-    arrays: Arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     if pixels is not None:
         for each in clean.components.maps(window, pixels, numbers):
             found = jumps_of_component(each, always).shifted(window.left, window.top)

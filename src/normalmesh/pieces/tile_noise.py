@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from normalmesh.array_types import Float32, Int
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
 from normalmesh.normals.noise import (
     CORRELATED_LOOP,
     SMALLEST,
@@ -19,7 +23,7 @@ from normalmesh.normals.noise import (
     sampled_loops,
 )
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.map_windows import Arrays, Run, Window, WindowedMap
+from normalmesh.pieces.map_windows import Window, WindowedMap
 from normalmesh.pieces.mask_components import MaskComponents, groups_of
 
 #: Sides (px) of the loops of the sample.
@@ -129,7 +133,7 @@ def loops_of_rows(
                 if pixels is not None and row + side < last:
                     loops = loops_in_rows(pixels, side, np.array([row - chosen[0]]), (0, window.shape[1]))
                 found[side].append(loops)
-    arrays: Arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for side, parts in found.items():
         arrays[f"loops_{side}"] = np.concatenate(parts)
         arrays[f"counts_{side}"] = np.array([len(each) for each in parts])

@@ -20,9 +20,9 @@ from normalmesh.decimation.polylines import affordable_lines
 from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
 from normalmesh.decimation.stopping import StoppingRule, falling_targets
+from normalmesh.engine.runner import Run
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
-from normalmesh.pieces.cost_limits import interpolated_limit
 from normalmesh.pieces.decimation_tasks import (
     FAIR,
     DecimationPlan,
@@ -30,10 +30,11 @@ from normalmesh.pieces.decimation_tasks import (
     begin_tile,
     decimate_piece,
     finish_tile,
+    interpolated_limit,
     pilot,
     tile_histogram,
 )
-from normalmesh.pieces.map_windows import Run, WindowedMap
+from normalmesh.pieces.map_windows import WindowedMap
 from normalmesh.pieces.tile_grid import TileGrid
 from normalmesh.pieces.whole_mesh import Piece, WholeMesh, shares
 

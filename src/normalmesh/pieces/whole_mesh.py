@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
+from normalmesh.engine.array_file import Arrays
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import CutMesh, edge_ends
 from normalmesh.mesh.screen_mesh import ScreenMesh
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)

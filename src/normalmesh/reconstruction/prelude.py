@@ -121,7 +121,9 @@ class Request:
         normal_map = NormalMap.cleaned(given.normals, given.mask, given.camera, given.repairs)
         repeats = checked_repeats(normal_map, options, stacklevel=9)
         searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
-        estimate = estimated(MaskCounts.of(normal_map.mask, normal_map.component_labels), start=options.decimation.start, cuts=searched)
+        estimate = estimated(
+            MaskCounts.of(normal_map.mask, normal_map.component_labels), start=options.decimation.start, cuts=searched
+        )
         stages = InMemory(normal_map, options, estimate, Monitor(on_progress, estimate.seconds), repeats, runner)
         stages.begin()
         return stages
