@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from normalmesh.mesh.surface import Surface
     from normalmesh.normals.normal_map import NormalMap
     from normalmesh.output.glb_placement import Scale
-    from normalmesh.pieces.tiled_estimate import TiledEstimate
     from normalmesh.reconstruction.estimates import Estimate
+    from normalmesh.reconstruction.tiled_estimate import TiledEstimate
     from normalmesh.runtime.monitor import OnProgress
 
 #: Options that choose the resolution, of which at most one may be given.
@@ -124,7 +124,7 @@ class Settings:
     def tiled_estimate(self, shape: tuple[int, int], foreground: int) -> TiledEstimate:
         """Return what a reconstruction in tiles takes."""
         from normalmesh.decimation.stopping import StoppingRule
-        from normalmesh.pieces.tiled_estimate import TiledEstimate
+        from normalmesh.reconstruction.tiled_estimate import TiledEstimate
         from normalmesh.reconstruction.tiling import checked_tile
 
         assert self.tiling is not None

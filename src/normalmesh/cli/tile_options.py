@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from normalmesh.cli.settings import Settings
     from normalmesh.maps.maps_on_disk import MapOnDisk
     from normalmesh.normals.normal_map import NormalMap
-    from normalmesh.pieces.tiled_estimate import TiledEstimate
+    from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 
 #: Default side of a tile in pixels.
 TILE = 4096

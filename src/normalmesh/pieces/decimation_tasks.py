@@ -24,10 +24,10 @@ from normalmesh.decimation.rounds import Decimator
 from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.decimation.stopping import Goal
 from normalmesh.decimation.thin_parts import REACH, thin_pixels
-from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.array_file import Arrays, packed, unpacked
 from normalmesh.mesh._closed_mesh import LINE, LOCKED
 from normalmesh.mesh._outline import COVERED, FIXED
-from normalmesh.mesh.closed_mesh import ClosedMesh, Outline
+from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -125,18 +125,23 @@ def begin_tile(clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: D
     if mask.any():
         count = counting_collapser(decimator.mesh, decimator.pixels, decimator.records, plan.options.in_plane)
         counts[:] = [count(rung, inside) for rung in rungs]
-    undisturbed = np.count_nonzero(mask)
-    return {"counts": counts, "undisturbed": np.array(undisturbed), "done": done, **_state(decimator)}
+    places = None if decimator.segments is None else decimator.segments.places
+    state = packed((decimator.mesh, places))
+    return {"counts": counts, "undisturbed": np.array(np.count_nonzero(mask)), "done": done, **state}
 
 
 def finish_tile(
     clean: WindowedMap, grid: TileGrid, key: tuple[int, int], plan: DecimationPlan, state: Mapping[str, Any]
 ) -> Arrays:
     """Run the last round on a tile; return its mesh, in which the vertices of collars wait."""
-    if "vertices" not in state:
+    if "pickled" not in state:
         return _no_mesh()
     tile = grid.tile(key)
-    decimator = _restored(state, filled_window(clean, tile), plan)
+    mesh, places = unpacked(state)
+    segments = None if places is None else Segments(places, np.ones(len(places)))
+    decimator = Decimator(mesh, Pixels(filled_window(clean, tile), plan.regularisation), plan.options, segments)
+    decimator.is_smooth = True
+    decimator.renew_records()
     done = _run(decimator, plan, [Goal(max_cost=plan.limits[-1])], last=True)
     result = _result(decimator, tile, clean.shape[1], clean.mask_window(tile.rows, tile.columns))
     result["waiting"] = grid.in_collar(result["vertices"])
@@ -363,40 +368,6 @@ def _origin(mesh: ClosedMesh, before: ScreenMesh, locked: Bool) -> Int:
 def _places(points: Float) -> NDArray[np.complex128]:
     """Return points (K, 2) as complex numbers, which can be sorted and compared."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
-
-
-def _state(decimator: Decimator) -> Arrays:
-    """Return the mesh of a decimator between two rounds, and its lines, as arrays."""
-    mesh, segments = decimator.mesh, decimator.segments
-    places = np.empty((0, 2, 2)) if segments is None else segments.places
-    return {
-        "vertices": mesh.vertices,
-        "faces": mesh.faces,
-        "real_faces": np.array(mesh.real_faces),
-        "opposite": mesh.opposite,
-        "corner_of": mesh.corner_of,
-        "flags": mesh.flags,
-        "outline_of": mesh.outline_of,
-        "points": mesh.outline.points,
-        "smooth": mesh.outline.smooth,
-        "next_point": mesh.outline.next_point,
-        "coverage": mesh.coverage,
-        "segments": places,
-    }
-
-
-def _restored(state: Mapping[str, Any], normal_map: NormalMap, plan: DecimationPlan) -> Decimator:
-    """Return the decimator of a state."""
-    names = ("vertices", "faces", "opposite", "corner_of", "flags", "outline_of", "coverage")
-    arrays = {name: np.array(state[name]) for name in names}
-    outline = Outline(*(np.array(state[name]) for name in ("points", "smooth", "next_point")))
-    mesh = ClosedMesh(real_faces=int(state["real_faces"]), outline=outline, **arrays)
-    places = np.array(state["segments"])
-    segments = Segments(places, np.ones(len(places))) if len(places) else None
-    decimator = Decimator(mesh, Pixels(normal_map, plan.regularisation), plan.options, segments)
-    decimator.is_smooth = True
-    decimator.renew_records()
-    return decimator
 
 
 def _no_mesh() -> Arrays:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Float32, Int
-from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.array_file import Arrays, packed, unpacked
 from normalmesh.engine.runner import Run
 from normalmesh.normals.noise import (
     CORRELATED_LOOP,
@@ -46,29 +46,19 @@ def find_noise(normal_map: WindowedMap, components: MaskComponents, run: Run, si
     arguments = {key: (normal_map, components, *group) for key, group in groups.items()}
     work = SHARE * components.areas[~large].sum() / components.areas.sum()
     for result in run("noise", noise_in_window, arguments, work=work).values():
-        for number, degrees, correlation in zip(*(result[name] for name in _NAMES), strict=True):
-            found[number] = Noise(float(degrees), float(correlation))
+        for number, noise in unpacked(result).items():
+            found[number] = noise
     for number in np.flatnonzero(large).tolist():
         sample = _RowSample(normal_map, components, number, run, side)
         found[number] = noise_from_loops(sample.loops, normal_map.camera.pixel_length)
     return MapNoise(tuple(found), tuple(components.areas.tolist()))
 
 
-_NAMES = ("numbers", "degrees", "correlations")
-
-
 def noise_in_window(normal_map: WindowedMap, components: MaskComponents, window: Window, numbers: list[int]) -> Arrays:
-    """Estimate the noise of some components of a window: their numbers, degrees and correlations (K,)."""
+    """Estimate the noise of some components of a window, packed by their numbers."""
     pixels = normal_map.window(window.rows, window.columns)
-    found = {}
-    if pixels is not None:
-        for each in components.maps(window, pixels, numbers):
-            found[each.number] = noise_of_component(each.normal_map)
-    return {
-        "numbers": np.array(list(found), np.int64),
-        "degrees": np.array([noise.degrees for noise in found.values()]),
-        "correlations": np.array([noise.correlation for noise in found.values()]),
-    }
+    maps = [] if pixels is None else components.maps(window, pixels, numbers)
+    return packed({each.number: noise_of_component(each.normal_map) for each in maps})
 
 
 class _RowSample:
