@@ -35,10 +35,8 @@ def conjugate_gradients(
     *,
     max_steps: int,
     max_residual: float = 0.0,
-    max_energy: float = 0.0,
-    hurry: bool = False,
 ) -> Progress:
-    """Improve x (n,) in place until the residual or the energy of the error is small enough.
+    """Improve x (n,) in place until the residual is small enough.
 
     Parameters
     ----------
@@ -52,10 +50,6 @@ def conjugate_gradients(
         Maximal number of steps.
     max_residual
         Stop at this norm of the residual.
-    max_energy
-        Stop at about this energy ⟨r, A⁻¹ r⟩ of the error.
-    hurry
-        Give up as soon as the rate of convergence so far would not suffice within ``max_steps``.
 
     Returns
     -------
@@ -63,12 +57,8 @@ def conjugate_gradients(
     """
     direction, product = np.zeros(x.size), np.zeros(x.size)
     length, slope, energy = 0.0, 1.0, math.inf
-    first = norm(residual)
     for taken in range(max_steps):
-        now = norm(residual)
-        if now <= max_residual or (taken > 0 and slope <= max_energy):
-            return Progress(taken, energy)
-        if hurry and now > first * (max_residual / first) ** (taken / max_steps):
+        if norm(residual) <= max_residual or (taken > 0 and slope <= 0):
             return Progress(taken, energy)
         step = precondition(residual)
         # Polak–Ribière, because the preconditioner may change from step to step.
