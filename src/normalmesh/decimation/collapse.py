@@ -12,7 +12,7 @@ from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation import _collapse
 from normalmesh.decimation._collapse import QueueArrays, Sweep, Tiles
 from normalmesh.decimation._edge_collapse import CostArrays
-from normalmesh.decimation.quadrics import GRAIN, OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
+from normalmesh.decimation.quadrics import OUTLINE_WEIGHT, FaceRecords, Pixels, vertex_quadrics
 from normalmesh.decimation.start_quadrics import start_quadrics
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.runtime.threads import in_parallel
@@ -234,7 +234,7 @@ class Collapser:
     def _renew_bounds(self) -> None:
         """Compute the bounds of all vertices."""
         arrays = (self.mesh.arrays, self._costs, self.stamp)
-        in_parallel(_collapse.lower_bounds, len(self.bounds), *arrays, self.bounds, grain=GRAIN)
+        in_parallel(_collapse.lower_bounds, len(self.bounds), *arrays, self.bounds)
 
     def collapse_in_order(self, target: int, limit: float) -> None:
         """Collapse in the order of cost over the whole mesh."""

@@ -100,8 +100,7 @@ class FinishedComponents:
         component, on_outline = mesh.to_screen().components, mesh.outline_of >= 0
         number = np.empty(int(component.max()) + 1, np.int32)
         number[component[on_outline]] = self._of_point[mesh.outline_of[on_outline]]
-        numbers: Int32 = number[component]
-        return numbers
+        return number[component]
 
 
 def component_groups(mask: Bool, lines: tuple[JumpLine, ...]) -> list[ComponentGroup]:

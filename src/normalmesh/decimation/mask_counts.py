@@ -161,13 +161,12 @@ def _vertices_at_corners(window: Bool) -> NDArray[np.int8]:
     touched = northwest | southeast | northeast | southwest
     # Two pixels that touch only at a corner do not share its vertex.
     split = (northwest == southeast) & (northeast == southwest) & (northwest != northeast)
-    vertices: NDArray[np.int8] = np.add(touched, split, dtype=np.int8)
-    return vertices
+    return np.add(touched, split, dtype=np.int8)
 
 
 def fixed_corners(foreground: Bool) -> Bool:
     """Find the pixel corners (H + 1, W + 1) that every start mesh keeps: also if all normals are alike."""
     normals = np.zeros((*foreground.shape, 3), np.float32)
     normals[..., 2] = 1
-    flat = NormalMap.cleaned(normals, foreground, Orthographic())
-    return np.isinf(Hierarchy.of(flat, region=Region(0, 0, *foreground.shape, (0, 0), flat.camera)).errors)
+    flat, (rows, columns) = NormalMap.cleaned(normals, foreground, Orthographic()), foreground.shape
+    return np.isinf(Hierarchy.of(flat, region=Region(0, 0, rows, columns, (0, 0), flat.camera)).errors)

@@ -44,5 +44,4 @@ class NearCells:
     def at(self, points: Float) -> Bool:
         """Return whether the cells of points (K, 2) are marked."""
         column, row = ((points + self.inset[::-1]) / SIZE).astype(np.int64).T
-        marked: Bool = self.cells[row, column]
-        return marked
+        return self.cells[row, column]

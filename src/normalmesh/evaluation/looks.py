@@ -161,8 +161,7 @@ def _aspects(mesh: ScreenMesh) -> Float:
     corners = mesh.vertices[mesh.faces]
     squares = ((corners - np.roll(corners, 1, axis=1)) ** 2).sum(axis=2).max(axis=1)
     twice = 2 * np.abs(mesh.areas)
-    aspects: Float = np.divide(squares, twice, out=np.full(len(squares), np.inf), where=twice > 0)
-    return aspects
+    return np.divide(squares, twice, out=np.full(len(squares), np.inf), where=twice > 0)
 
 
 def _cuts(mesh: ScreenMesh, mask: Bool) -> tuple[float, float, float]:

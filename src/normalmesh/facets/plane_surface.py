@@ -22,8 +22,6 @@ from normalmesh.mesh.interpolation import barycentric_rows
 from normalmesh.mesh.repeats import RepeatingMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Minimum number of faces for each thread.
-GRAIN = 4096
 #: Damping of the step of Jacobi's method that projects planes to the vertices.
 DAMPING = 0.7
 
@@ -51,7 +49,7 @@ class PlaneSurface:
         twins = means.mesh.first_twins if isinstance(means.mesh, RepeatingMesh) else None
         planes = np.empty(faces.shape)
         moved, camera = offsets + means.bulges, means.camera.arrays
-        in_parallel(_facets.fill_planes, len(planes), moved, means.triangles, means.table, camera, planes, grain=GRAIN)
+        in_parallel(_facets.fill_planes, len(planes), moved, means.triangles, means.table, camera, planes)
         # Twins get the value of the first of them, from the planes around all of them.
         if twins is not None:
             faces = twins[faces]
@@ -86,7 +84,7 @@ class PlaneSurface:
         """Return the matrices (M, 3, 3) of the forms whose sum the projection to the vertices minimises."""
         matrices = np.empty((len(self.means.mesh.faces), 3, 3))
         triangles, table = self.means.triangles, self.means.table
-        in_parallel(_facets.fill_projections, len(matrices), triangles, table, matrices, grain=GRAIN)
+        in_parallel(_facets.fill_projections, len(matrices), triangles, table, matrices)
         return matrices
 
     def _to_vertices(self) -> csr_matrix:
@@ -104,5 +102,4 @@ class PlaneSurface:
 
 def _inverse(values: NDArray[Any]) -> Float:
     """Return 1 / values, and 1 where a value is zero: vertices without faces."""
-    inverse: Float = 1.0 / np.where(values > 0, values, 1.0)
-    return inverse
+    return 1.0 / np.where(values > 0, values, 1.0)

@@ -31,7 +31,7 @@ from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._multigrid import prolong
-from normalmesh.solvers.conjugate_gradients import GRAIN, conjugate_gradients, norm
+from normalmesh.solvers.conjugate_gradients import VECTOR_GRAIN, conjugate_gradients, norm
 from normalmesh.solvers.multigrid import Graph, Multigrid
 
 _TOLERANCE = 1e-8  # of the residual, relative to the right-hand side
@@ -43,7 +43,7 @@ _STEPS = 300  # of conjugate gradients; ordinary masks need ten, the worst known
 def over_rows(kernel: Callable[..., None], shape: tuple[int, ...], *arguments: Any) -> None:
     """Run a range kernel over the rows of an image, on several threads if it is large."""
     rows, columns = shape[:2]
-    in_parallel(kernel, rows, *arguments, grain=-(-GRAIN // columns))
+    in_parallel(kernel, rows, *arguments, grain=-(-VECTOR_GRAIN // columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +108,10 @@ def aggregate_graph(aggregate: Int32, cells: Int32, edges: EdgeWeights) -> Graph
     """Return the graph of aggregates."""
     count = len(cells)
     indptr = np.zeros(count + 1, np.int32)
-    in_parallel(count_neighbours, count, aggregate, cells, edges, indptr[1:], grain=GRAIN)
+    in_parallel(count_neighbours, count, aggregate, cells, edges, indptr[1:], grain=VECTOR_GRAIN)
     np.cumsum(indptr, out=indptr)
     indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    in_parallel(fill_neighbours, count, aggregate, cells, edges, (indptr, indices, weights), grain=GRAIN)
+    in_parallel(fill_neighbours, count, aggregate, cells, edges, (indptr, indices, weights), grain=VECTOR_GRAIN)
     excess = np.zeros(count, np.float32)
     if edges.hold.size:
         inside = aggregate >= 0
@@ -147,10 +147,10 @@ class GridSystem:
         self.coarse[:] = 0
         rows, columns = self.shape
         grid = (self.edges, rest, self.step, self.aggregate, self.coarse)
-        in_parallel(restrict_grid_residual, (rows + 1) // 2, *grid, grain=-(-GRAIN // (2 * columns)))
+        in_parallel(restrict_grid_residual, (rows + 1) // 2, *grid, grain=-(-VECTOR_GRAIN // (2 * columns)))
         correction, factor = self.coarser.solve(self.coarse), self.coarser.factor(0)
         flat = (self.aggregate.ravel(), correction, factor, self.step.ravel())
-        in_parallel(prolong, self.step.size, *flat, grain=GRAIN)
+        in_parallel(prolong, self.step.size, *flat, grain=VECTOR_GRAIN)
         self._relax(rest, 1)
         self._relax(rest, 0)
         return self.step.ravel()
@@ -220,5 +220,4 @@ class _ComponentNorms:
         """Return the norms (C,)."""
         if self._labels is None:
             return np.array([norm(values)])
-        norms: Float = np.sqrt(np.bincount(self._labels, values * values)[1:])
-        return norms
+        return np.sqrt(np.bincount(self._labels, values * values)[1:])

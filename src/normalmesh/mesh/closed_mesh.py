@@ -14,8 +14,6 @@ from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
 
-#: Minimum number of faces for each thread.
-GRAIN = 8192
 #: Passes of smoothing with (1, 2, 1)/4 that remove the staircase of a slanted outline.
 SMOOTHING_PASSES = 3
 #: Distance (px) by which smoothing moves a point at most: staircases need less, and small fragments must not vanish.
@@ -149,9 +147,9 @@ class ClosedMesh:
         alive = np.flatnonzero(self.faces[:, 0] >= 0)
         faces, opposite = np.empty((len(alive), 3), np.int32), np.empty(3 * len(alive), np.int32)
         numbers = np.empty(len(self.faces), np.int32), renumber
-        in_parallel(_closed_mesh.number_faces, len(alive), alive, numbers[0], grain=GRAIN)
+        in_parallel(_closed_mesh.number_faces, len(alive), alive, numbers[0])
         tables = self.faces, self.opposite, faces, opposite
-        in_parallel(_closed_mesh.compact_faces, len(alive), alive, numbers, *tables, grain=GRAIN)
+        in_parallel(_closed_mesh.compact_faces, len(alive), alive, numbers, *tables)
         self.faces, self.opposite, self.corner_of = faces, opposite, _corners(faces, len(kept) + 1)
         self.real_faces = int(np.searchsorted(alive, self.real_faces))
         self.vertices = self.vertices[kept]

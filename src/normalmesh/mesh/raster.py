@@ -33,12 +33,12 @@ def pixel_faces(mesh: ScreenMesh, shape: tuple[int, int]) -> Int32:
     checked_instance(mesh, ScreenMesh, "mesh")
     owner = np.empty(checked_image_shape(shape), np.int32)
     in_parallel(clear_rows, len(owner), owner, grain=64)
-    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, False, owner, grain=4096)
+    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, False, owner)
     return owner
 
 
 def covered_pixels(mesh: ScreenMesh, shape: tuple[int, int]) -> Bool:
     """Find the pixels (H, W) of an image that faces own: those of :func:`pixel_faces`, in a quarter of the memory."""
     covered = np.zeros(shape, np.uint8)
-    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, True, covered, grain=4096)
+    in_parallel(fill_pixel_faces, len(mesh.faces), mesh.vertices, mesh.faces, True, covered)
     return covered.view(np.bool_)

@@ -15,7 +15,7 @@ from normalmesh.runtime.threads import in_parallel
 from normalmesh.solvers._conjugate_gradients import advance, dots, multiply, new_direction
 
 #: Minimal number of elements of a vector that a thread works on.
-GRAIN = 1 << 18
+VECTOR_GRAIN = 1 << 18
 #: Number of pieces of a dot product, whatever the number of threads.
 PIECES = 64
 
@@ -64,7 +64,7 @@ def conjugate_gradients(
         # Polak–Ribière, because the preconditioner may change from step to step.
         factor = -length * dot(step, product) / slope
         slope = energy = dot(step, residual)
-        in_parallel(new_direction, x.size, direction, step, factor, grain=GRAIN)
+        in_parallel(new_direction, x.size, direction, step, factor, grain=VECTOR_GRAIN)
         # Memory for one product at a time.
         del product, step
         product = multiplied(direction)
@@ -72,14 +72,14 @@ def conjugate_gradients(
         if not curvature > 0:
             return Progress(taken, energy)
         length = slope / curvature
-        in_parallel(advance, x.size, x, residual, direction, product, length, grain=GRAIN)
+        in_parallel(advance, x.size, x, residual, direction, product, length, grain=VECTOR_GRAIN)
     return Progress(max_steps, energy)
 
 
 def dot(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float:
     """Return ⟨a, b⟩ in float64, summed in pieces that do not depend on the number of threads."""
     sums = np.empty(PIECES)
-    in_parallel(dots, PIECES, a, b, sums, grain=max(1, PIECES * GRAIN // max(a.size, 1)))
+    in_parallel(dots, PIECES, a, b, sums, grain=max(1, PIECES * VECTOR_GRAIN // max(a.size, 1)))
     # In order; sum() would not be.
     return float(np.cumsum(sums)[-1])
 
@@ -87,7 +87,9 @@ def dot(a: NDArray[np.floating[Any]], b: NDArray[np.floating[Any]]) -> float:
 def times(matrix: csr_matrix, vector: Float) -> Float:
     """Return the product (n,) of a matrix with a vector, on several threads."""
     product = np.empty(matrix.shape[0])
-    in_parallel(multiply, product.size, matrix.indptr, matrix.indices, matrix.data, vector, product, grain=GRAIN // 8)
+    in_parallel(
+        multiply, product.size, matrix.indptr, matrix.indices, matrix.data, vector, product, grain=VECTOR_GRAIN // 8
+    )
     return product
 
 
