@@ -225,7 +225,7 @@ class Collapser:
         """Collapse at most ``most`` (T,) edges in each tile; return the number of collapses."""
         sweep = Sweep(limit, most, self.clock, np.zeros(len(most), np.int64), np.zeros(len(most)))
         queue = QueueArrays(self.stamp, self.bounds, mark)
-        mesh, outline = self.mesh.arrays, self.mesh.outline_arrays
+        mesh, outline = self.mesh.arrays, self.mesh.outline
         in_parallel(_collapse.collapse_tiles, len(most), mesh, outline, self._costs, queue, tiles, sweep, grain=1)
         collapses = int(sweep.collapses.sum())
         self._count(collapses, float(sweep.costs.max()))

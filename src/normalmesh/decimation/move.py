@@ -25,5 +25,5 @@ def move(mesh: ClosedMesh, pixels: Pixels, records: FaceRecords, step: float) ->
     steps = np.empty((len(mesh.vertices), 2))
     quadrics = vertex_quadrics(mesh, pixels, records)
     in_parallel(_move.best_steps, len(steps), quadrics, mesh.flags, step, steps)
-    in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline_arrays, step, steps)
-    return _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.coverage, records.changed)
+    in_parallel(_outline.outline_steps, len(steps), mesh.arrays, mesh.outline, step, steps)
+    return _move.take_steps(steps, mesh.arrays, pixels.normal_map.mask, mesh.outline.coverage, records.changed)

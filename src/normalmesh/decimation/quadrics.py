@@ -93,5 +93,5 @@ def vertex_quadrics(
 
 def add_outline(mesh: ClosedMesh, weight: float, quadrics: Float) -> None:
     """Add the squared distance to the outline, with a weight, to the screen quadrics (N, 6) of boundary vertices."""
-    outline = mesh.outline_arrays
+    outline = mesh.outline
     in_parallel(_outline.add_outline_quadrics, len(quadrics), mesh.arrays, outline, weight, quadrics)

@@ -24,8 +24,8 @@ from normalmesh.decimation.start_mesh import KeptCorners
 from normalmesh.decimation.stopping import Goal
 from normalmesh.decimation.thin_parts import REACH, thin_pixels
 from normalmesh.mesh._closed_mesh import LINE, LOCKED
-from normalmesh.mesh._outline import COVERED, FIXED
-from normalmesh.mesh.closed_mesh import ClosedMesh, Outline
+from normalmesh.mesh._outline import COVERED, FIXED, OutlineArrays
+from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.screen_mesh import ScreenMesh
@@ -330,8 +330,8 @@ def _origin(mesh: ClosedMesh, before: ScreenMesh, locked: Bool) -> Int:
     """
     points = np.flatnonzero(boundary_vertices(before))
     origin = np.full(len(mesh.vertices), -1)
-    on_boundary = mesh.outline_of >= 0
-    origin[on_boundary] = points[mesh.outline_of[on_boundary]]
+    on_boundary = mesh.outline.point_of >= 0
+    origin[on_boundary] = points[mesh.outline.point_of[on_boundary]]
     inner = np.flatnonzero(~on_boundary & (mesh.flags & LOCKED > 0))
     held = np.setdiff1d(np.flatnonzero(locked), points)
     there = _places(before.vertices[held])
@@ -361,20 +361,16 @@ def _state(decimator: Decimator) -> Arrays:
         "opposite": mesh.opposite,
         "corner_of": mesh.corner_of,
         "flags": mesh.flags,
-        "outline_of": mesh.outline_of,
-        "points": mesh.outline.points,
-        "smooth": mesh.outline.smooth,
-        "next_point": mesh.outline.next_point,
-        "coverage": mesh.coverage,
         "segments": places,
+        **mesh.outline._asdict(),
     }
 
 
 def _restored(state: Mapping[str, Any], normal_map: NormalMap, plan: DecimationPlan) -> Decimator:
     """Return the decimator of a state."""
-    names = ("vertices", "faces", "opposite", "corner_of", "flags", "outline_of", "coverage")
+    names = ("vertices", "faces", "opposite", "corner_of", "flags")
     arrays = {name: np.array(state[name]) for name in names}
-    outline = Outline(*(np.array(state[name]) for name in ("points", "smooth", "next_point")))
+    outline = OutlineArrays(*(np.array(state[name]) for name in OutlineArrays._fields))
     mesh = ClosedMesh(real_faces=int(state["real_faces"]), outline=outline, **arrays)
     places = np.array(state["segments"])
     segments = Segments(places, np.ones(len(places))) if len(places) else None

@@ -247,7 +247,7 @@ def split(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
             break
         first = lengths.reserve_for_splits(mesh, len(order))
         splits = _isotropic.split_in_order(
-            order, mesh.arrays, mesh.outline_arrays, lengths.pixels.normal_map.mask, lengths.arrays, first
+            order, mesh.arrays, mesh.outline, lengths.pixels.normal_map.mask, lengths.arrays, first
         )
         lengths.compact(mesh)
         total += splits
@@ -276,7 +276,7 @@ def collapse(mesh: ClosedMesh, lengths: EdgeLengths) -> int:
             mark = np.zeros(mesh.ghost + 1, np.int32)
             stale = token = 0
         collapses, token = _isotropic.collapse_sweep(
-            mesh.arrays, mesh.outline_arrays, lengths.pixels.normal_map.mask, lengths.arrays, mark, token, states
+            mesh.arrays, mesh.outline, lengths.pixels.normal_map.mask, lengths.arrays, mark, token, states
         )
         total += collapses
         stale += collapses
