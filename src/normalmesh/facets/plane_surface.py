@@ -53,13 +53,16 @@ class PlaneSurface:
         # Twins get the value of the first of them, from the planes around all of them.
         if twins is not None:
             faces = twins[faces]
-            faces.flags.writeable = False
-        total, around = np.zeros(count), np.zeros(count)
-        _facets.add_planes(planes, self._importance(), faces, total, around)
-        values: Float = total * _inverse(around)
-        total[:] = around[:] = 0
-        _facets.add_projections(planes, self._projections(), faces, values, total, around)
-        values += DAMPING * total * _inverse(around)
+        importance, matrices = self._importance(), self._projections()
+
+        def sums(at_corners: Float) -> Float:
+            return np.bincount(faces.ravel(), at_corners.ravel(), count).astype(np.float64)
+
+        values = sums(importance[:, None] * planes) * _inverse(sums(np.repeat(importance, 3)))
+        rest = planes - values[faces]
+        # Not by matrix products, which may round differently on other machines.
+        first, second, third = (matrices[:, :, k] * rest[:, k : k + 1] for k in range(3))
+        values += DAMPING * sums(first + second + third) * _inverse(sums(np.einsum("fii->fi", matrices)))
         return values if twins is None else values[twins]
 
     def prior_rows(self, screen: Float, faces: Integer) -> tuple[csr_matrix, Float]:

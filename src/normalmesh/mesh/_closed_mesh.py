@@ -89,13 +89,6 @@ def fill_corners(faces, corner_of):
 
 
 @kernel
-def number_faces(first, last, alive, number):
-    """Set ``number`` (F,) of the faces ``alive[first:last]`` to their places in the list."""
-    for f in range(first, last):
-        number[alive[f]] = f
-
-
-@kernel
 def compact_faces(first, last, alive, numbers, faces, opposite, kept, across):
     """Copy the faces ``alive[first:last]`` to ``kept``, and their corner table to ``across``.
 

@@ -114,7 +114,7 @@ class ClosedMesh:
         alive = np.flatnonzero(self.faces[:, 0] >= 0)
         faces, opposite = np.empty((len(alive), 3), np.int32), np.empty(3 * len(alive), np.int32)
         numbers = np.empty(len(self.faces), np.int32), renumber
-        in_parallel(_closed_mesh.number_faces, len(alive), alive, numbers[0])
+        numbers[0][alive] = np.arange(len(alive))
         tables = self.faces, self.opposite, faces, opposite
         in_parallel(_closed_mesh.compact_faces, len(alive), alive, numbers, *tables)
         self.faces, self.opposite, self.corner_of = faces, opposite, _corners(faces, len(kept) + 1)

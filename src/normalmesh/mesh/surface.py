@@ -293,9 +293,8 @@ class Surface:
             Unit normals towards the viewer, zero outside the mesh.
         """
         _, owners = self.owners(shape)
-        normal_map = np.empty((*owners.shape, 3), np.float32)
-        in_parallel(_surface.fill_normals, len(owners), owners, self.face_normals, normal_map, grain=256)
-        return normal_map
+        # Owner −1 is the last.
+        return np.append(self.face_normals, np.zeros((1, 3)), axis=0).astype(np.float32)[owners]
 
     def owners(self, shape: tuple[int, int] | None = None) -> tuple[ScreenMesh, Int32]:
         """Return the mesh in pixels of an image of this shape, and the face (H, W) of each pixel or −1."""

@@ -33,7 +33,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
     n, count = blocks.order.size, blocks.start.size
     borders = _analysis.Borders(
         position=np.empty(n, np.int32),
-        owner=np.empty(n, np.int32),
+        owner=np.repeat(np.arange(count, dtype=np.int32), blocks.stop - blocks.start),
         begin=np.zeros(count, np.int64),
         size=np.zeros(count, np.int64),
         # Memory that is not touched costs nothing.
@@ -42,7 +42,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
         child=np.full(count, -1, np.int32),
         sibling=np.full(count, -1, np.int32),
     )
-    in_parallel(_analysis.place_blocks, count, blocks, borders, grain=BLOCKS_AT_ONCE)
+    borders.position[blocks.order] = np.arange(n)
     within = np.searchsorted(blocks.start, parts)
     above = np.ones(count, np.bool_)
     for first, last in within:
@@ -56,8 +56,7 @@ def _couplings(pattern: Pattern, blocks: Blocks, parts: Int, room: int) -> Tree 
             return None
         _analysis.link_blocks(borders)
     border = np.concatenate([[0], np.cumsum(borders.size)])
-    rows = np.empty(border[-1], np.int32)
-    in_parallel(_analysis.copy_borders, count, borders, border, rows, grain=BLOCKS_AT_ONCE)
+    rows = borders.rows[np.repeat(borders.begin - border[:-1], borders.size) + np.arange(border[-1])]
     return Tree(borders.position, border, rows, borders.parent, borders.child, borders.sibling)
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.mesh.components import components
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._gauge import component_sums, subtract_means
+from normalmesh.solvers._gauge import component_sums
 from normalmesh.solvers.conjugate_gradients import PIECES, VECTOR_GRAIN
 
 #: Row sums below this share of the diagonal are taken for rounding errors.
@@ -68,9 +68,7 @@ class Gauge:
         if not self.floating.any():
             return values
         mean = np.where(self.floating, self._sums(values) / self._sizes, 0.0)
-        centred = np.empty(values.size)
-        in_parallel(subtract_means, values.size, values, self.component, mean, centred)
-        return centred
+        return values - mean[self.component]
 
     def _sums(self, values: Float) -> Float:
         """Return the sums (C,) of values (n,) over each component, in pieces that do not depend on threads."""
