@@ -14,23 +14,24 @@ import numpy as np
 from normalmesh.array_types import Bool, Float, Float32, Int32
 from normalmesh.errors import NormalMeshError
 from normalmesh.integration._pixel_integration import (
+    FROM_LEFT,
+    FROM_TOP,
+    TO_BOTTOM,
+    TO_RIGHT,
     EdgeWeights,
     aggregate_blocks,
     count_neighbours,
-    divergence,
     fill_neighbours,
-    mean_weights,
     multiply_grid,
     pixel_slopes,
     relax,
     restrict_grid_residual,
-    strong_weights,
 )
 from normalmesh.normals.component_maps import window_camera
 from normalmesh.normals.mask_labels import component_labels
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.threads import in_parallel
-from normalmesh.solvers._multigrid import prolong
+from normalmesh.solvers._multigrid import STRONG, prolong
 from normalmesh.solvers.conjugate_gradients import VECTOR_GRAIN, conjugate_gradients, norm
 from normalmesh.solvers.multigrid import Graph, Multigrid
 
@@ -85,23 +86,33 @@ def no_edges(shape: tuple[int, int]) -> EdgeWeights:
 
 
 def weigh_by_mobility(mask: Bool, mobility: Float, edges: EdgeWeights) -> None:
-    """Set the weights of edges to the means of ⟨n, r⟩² of their pixels."""
-    over_rows(mean_weights, mask.shape, mask, mobility, edges)
+    """Set the weights of edges between foreground pixels to the means of ⟨n, r⟩² of the two."""
+    for axis, weights in ((0, edges.down), (1, edges.right)):
+        own, own_mask, own_weights = (np.moveaxis(each, axis, 0) for each in (mobility, mask, weights))
+        own_weights[:-1] = np.where(own_mask[:-1] & own_mask[1:], 0.5 * (own[:-1] + own[1:]), own_weights[:-1])
 
 
 def right_side(half_steps: Float, edges: EdgeWeights) -> Float:
     """Return the right-hand side (H, W) of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
-    b = np.empty(edges.right.shape)
-    over_rows(divergence, b.shape, half_steps, edges, b)
+    b = np.zeros(edges.right.shape)
+    for axis, weights, to_side, from_side in (
+        (1, edges.right, TO_RIGHT, FROM_LEFT),
+        (0, edges.down, TO_BOTTOM, FROM_TOP),
+    ):
+        own, steps, sums = (np.moveaxis(each, axis, 0) for each in (weights, half_steps, b))
+        pull = own[:-1] * (steps[:-1, :, to_side] + steps[1:, :, from_side])
+        sums[:-1] -= pull
+        sums[1:] += pull
     return b
 
 
 def aggregate_pixels(mask: Bool, edges: EdgeWeights) -> tuple[Int32, Int32]:
     """Return the aggregates (H, W) of pixels, −1 outside the mask, and their 2×2 blocks (m, 2)."""
-    strong = np.empty(mask.shape, np.float32)
-    over_rows(strong_weights, mask.shape, edges, strong)
-    aggregate, cells = aggregate_blocks(mask, edges, strong)
-    return aggregate, cells
+    # Edges may lie within an aggregate from a share of the largest weight at both ends on.
+    strong = np.maximum(edges.right, edges.down)
+    np.maximum(strong[:, 1:], edges.right[:, :-1], out=strong[:, 1:])
+    np.maximum(strong[1:], edges.down[:-1], out=strong[1:])
+    return aggregate_blocks(mask, edges, STRONG * strong)
 
 
 def aggregate_graph(aggregate: Int32, cells: Int32, edges: EdgeWeights) -> Graph:

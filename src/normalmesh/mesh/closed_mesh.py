@@ -10,6 +10,7 @@ from normalmesh.array_types import Bool, Float, Int, Int32, UInt8
 from normalmesh.mesh import _closed_mesh
 from normalmesh.mesh._closed_mesh import BOUNDARY, LOCKED, MeshArrays
 from normalmesh.mesh._outline import COVERED, OutlineArrays
+from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.raster import covered_pixels
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.runtime.threads import in_parallel
@@ -175,11 +176,16 @@ def _closed(mesh: ScreenMesh) -> tuple[Int32, Int32, Int32]:
     real, ghost = len(mesh.faces), len(mesh.vertices)
     known = mesh.find_opposite()
     boundary = np.flatnonzero(known < 0)
-    faces = np.empty((real + len(boundary), 3), np.int32)
-    opposite = np.empty(faces.size, np.int32)
-    faces[:real], opposite[: 3 * real] = mesh.faces, known
-    after = np.full(ghost, -1, np.int32)
-    _closed_mesh.close_boundary(boundary, faces, opposite, ghost, after, np.empty(ghost, np.int32))
+    # A ghost face (b, a, ghost) closes the boundary edge from a to b.
+    a, b = edge_ends(mesh, boundary).T
+    faces = np.concatenate([mesh.faces, np.stack([b, a, np.full_like(a, ghost)], axis=1)])
+    after, ghost_face = np.full(ghost, -1, np.int32), np.empty(ghost, np.int64)
+    after[a], ghost_face[b] = b, real + np.arange(len(boundary))
+    corner = 3 * np.arange(real, len(faces))
+    opposite = np.concatenate([known, np.empty(3 * len(boundary), np.int32)])
+    opposite[boundary], opposite[corner + 2] = corner + 2, boundary
+    across = 3 * ghost_face[a] + 1
+    opposite[corner], opposite[across] = across, corner
     return faces, opposite, after
 
 
