@@ -88,17 +88,16 @@ def no_edges(shape: tuple[int, int]) -> EdgeWeights:
 def weigh_by_mobility(mask: Bool, mobility: Float, edges: EdgeWeights) -> None:
     """Set the weights of edges between foreground pixels to the means of ⟨n, r⟩² of the two."""
     for axis, weights in ((0, edges.down), (1, edges.right)):
-        own, own_mask, own_weights = (np.moveaxis(each, axis, 0) for each in (mobility, mask, weights))
-        own_weights[:-1] = np.where(own_mask[:-1] & own_mask[1:], 0.5 * (own[:-1] + own[1:]), own_weights[:-1])
+        own, inside = np.moveaxis(mobility, axis, 0), np.moveaxis(mask, axis, 0)
+        both = inside[:-1] & inside[1:]
+        np.copyto(np.moveaxis(weights, axis, 0)[:-1], 0.5 * (own[:-1] + own[1:]), "same_kind", where=both)
 
 
 def right_side(half_steps: Float, edges: EdgeWeights) -> Float:
     """Return the right-hand side (H, W) of the normal equations of Σ weight (z_q − z_p − g_pq)²."""
     b = np.zeros(edges.right.shape)
-    for axis, weights, to_side, from_side in (
-        (1, edges.right, TO_RIGHT, FROM_LEFT),
-        (0, edges.down, TO_BOTTOM, FROM_TOP),
-    ):
+    sides = ((1, edges.right, TO_RIGHT, FROM_LEFT), (0, edges.down, TO_BOTTOM, FROM_TOP))
+    for axis, weights, to_side, from_side in sides:
         own, steps, sums = (np.moveaxis(each, axis, 0) for each in (weights, half_steps, b))
         pull = own[:-1] * (steps[:-1, :, to_side] + steps[1:, :, from_side])
         sums[:-1] -= pull

@@ -151,12 +151,7 @@ class Surface:
         camera: Camera,
         shape: tuple[int, int],
         units: str = "px",
-        *,
-        integration: Integration | None = None,
-        decimation: Decimation | Remeshing | None = None,
-        discontinuities: Discontinuities | None = None,
-        coverage: Coverage | None = None,
-        repeats: Repeats | None = None,
+        **reports: Any,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -166,26 +161,16 @@ class Surface:
             Mesh with N vertices on the screen.
         unknown
             (N,) unknown of the camera: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units, integration, decimation, discontinuities, coverage, repeats
+        camera, shape, units
             As for :class:`Surface`.
+        reports
+            Its attributes integration, decimation, discontinuities, coverage and repeats.
         """
         checked_instance(mesh, ScreenMesh, "mesh")
         checked_camera(camera)
         unknown = copied_per_vertex(unknown, np.float64, len(mesh.vertices), "unknown")
-        return cls(
-            camera.points(mesh.vertices, unknown),
-            mesh.faces,
-            mesh.vertices,
-            camera,
-            shape,
-            units,
-            mesh.components,
-            integration=integration,
-            decimation=decimation,
-            discontinuities=discontinuities,
-            coverage=coverage,
-            repeats=repeats,
-        )
+        points = camera.points(mesh.vertices, unknown)
+        return cls(points, mesh.faces, mesh.vertices, camera, shape, units, mesh.components, **reports)
 
     def check_arrays(self) -> None:
         """Raise :class:`NormalMeshError` if what was written into the arrays cannot be used: kernels rely on it."""

@@ -22,7 +22,7 @@ from normalmesh.evaluation.isotropic import _isotropic
 from normalmesh.evaluation.isotropic.curvature import curvature
 from normalmesh.evaluation.isotropic.edge_lengths import EdgeLengths, expected_vertices
 from normalmesh.mesh.closed_mesh import ClosedMesh
-from normalmesh.mesh.origin import Remeshing, RemeshingRound
+from normalmesh.mesh.origin import Remeshing, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.normal_map_like import NormalMapLike, as_normal_map
@@ -139,7 +139,7 @@ class _Trial:
 
     error: float
     mesh: ScreenMesh
-    rounds: tuple[RemeshingRound, ...]
+    rounds: tuple[Round, ...]
 
     @property
     def count(self) -> int:
@@ -184,7 +184,7 @@ class _Remesher:
             with self.monitor.timed("collapse"):
                 collapses = collapse(mesh, lengths)
             flips, moves = self._align(mesh, last=k == self.rounds - 1)
-            history.append(RemeshingRound(len(mesh.vertices), splits, collapses, flips, moves))
+            history.append(Round(len(mesh.vertices), collapses, flips, moves, splits=splits))
             self.monitor.reach(done + share * (k + 1) / self.rounds, len(mesh.vertices))
         return _Trial(error, mesh.to_screen(), tuple(history))
 
