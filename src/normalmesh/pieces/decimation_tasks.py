@@ -365,8 +365,8 @@ def _origin(mesh: ClosedMesh, before: ScreenMesh, locked: Bool) -> Int:
     """
     points = np.flatnonzero(boundary_vertices(before))
     origin = np.full(len(mesh.vertices), -1)
-    on_boundary = mesh.outline_of >= 0
-    origin[on_boundary] = points[mesh.outline_of[on_boundary]]
+    on_boundary = mesh.outline.point_of >= 0
+    origin[on_boundary] = points[mesh.outline.point_of[on_boundary]]
     inner = np.flatnonzero(~on_boundary & (mesh.flags & LOCKED > 0))
     held = np.setdiff1d(np.flatnonzero(locked), points)
     there = _places(before.vertices[held])
