@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from normalmesh.array_types import Float, Float32, UInt8
+from normalmesh.files.atomic import write_atomically
+from normalmesh.files.encoding import encode_picture
 from normalmesh.mesh.surface import Surface
 
 #: Direction to the light: upper left, in front.
@@ -107,3 +110,8 @@ def reduced(image: UInt8, size: tuple[int, int]) -> UInt8:
     from PIL import Image as Canvas
 
     return np.asarray(Canvas.fromarray(image).resize(size, Canvas.Resampling.BOX))
+
+
+def write_picture(path: Path, image: UInt8) -> None:
+    """Write an image (H, W, 3) as PNG."""
+    write_atomically({path: encode_picture(path, image)})

@@ -140,7 +140,7 @@ def finish_tile(
     ``counts`` are the vertices that would be left, far from seams, if edges collapsed again up to the limits ``rungs``.
     """
     if "pickled" not in state:
-        return _no_mesh() | {"counts": np.zeros(len(rungs), np.int64)}
+        return {**_no_mesh(), "counts": np.zeros(len(rungs), np.int64)}
     tile = grid.tile(key)
     mesh, places = unpacked(state)
     segments = None if places is None else Segments(places, np.ones(len(places)))

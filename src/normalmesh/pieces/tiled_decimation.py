@@ -75,10 +75,11 @@ def decimate_in_pieces(
     plan, target = _with_lines(plan, rule, foreground)
     if target_given:
         plan = _piloted(plan, clean, grid, areas, target, run)
-        rungs, seam_rungs = plan.limits[-1] * RUNGS, np.empty(0)
+        rungs = plan.limits[-1] * RUNGS
     else:
         plan = replace(plan, limits=(rule.max_cost,) * options.rounds)
-        rungs, seam_rungs = np.empty(0), rule.max_cost * SEAM_RUNGS
+        rungs = np.empty(0)
+    seam_rungs = np.empty(0) if target_given else rule.max_cost * SEAM_RUNGS
     filled = [key for key in keys if areas[key]]
     begun = run("begin", begin_tile, {key: (clean, grid, key, plan, rungs) for key in filled}, work=0.25)
     if target_given:
@@ -97,7 +98,7 @@ def decimate_in_pieces(
         wanted = rule.expected_vertices(foreground)
         _trim(mesh, clean, grid, plan, run, wanted)
     else:
-        _thin_seams(mesh, clean, grid, plan, run, sum(done[key]["counts"] for key in filled))
+        _thin_seams(mesh, clean, grid, plan, run, np.sum([done[key]["counts"] for key in filled], axis=0))
     return mesh
 
 
