@@ -162,7 +162,7 @@ def test_what_is_refused(given, message):
         nm.reconstruct(given)
 
 
-def test_maps_on_disk_are_for_tiles(tmp_path):
+def test_maps_on_disk_are_read_whole(tmp_path):
     on_disk = nm.MapOnDisk.of(TRUTH, tmp_path)
-    with pytest.raises(nm.NormalMeshError, match="stays on disk: give it to reconstruct_tiled"):
-        nm.reconstruct(on_disk)
+    expected = nm.reconstruct(TRUTH, vertices=50)
+    assert np.array_equal(nm.reconstruct(on_disk, vertices=50).vertices, expected.vertices)

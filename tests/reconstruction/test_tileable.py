@@ -182,5 +182,6 @@ def test_what_cannot_repeat_is_refused():
     ):
         with pytest.raises(NormalMeshError, match=message):
             reconstruct(refused, vertices=50, tileable=True, **options)
-    with pytest.raises(NormalMeshError, match="tileable=True is not possible in tiles"):
-        reconstruct_tiled(normal_map, vertices=50, decimation={"tileable": True})
+    wide = map_of_slopes(*waves((32, 300))[1:])
+    with pytest.raises(NormalMeshError, match="tileable=True is not possible in several tiles"):
+        reconstruct_tiled(wide, vertices=50, tiles=256, decimation={"tileable": True})

@@ -417,7 +417,7 @@ def test_options_of_the_integration_are_refused_before_the_decimation(run, optio
     def never(*_, **__):
         raise AssertionError("the reconstruction began")
 
-    monkeypatch.setattr("normalmesh.reconstruction.pipeline.noise_of", never)
+    monkeypatch.setattr("normalmesh.reconstruction.in_memory.noise_of", never)
     with pytest.raises(nm.NormalMeshError, match=next(iter(options))):
         run(**options)
 

@@ -37,8 +37,8 @@ def exhausted(*_: object, **__: object) -> None:
     "place",
     [
         "normalmesh.maps.normal_maps.NormalMap",
-        "normalmesh.reconstruction.pipeline.decimate_with",
-        "normalmesh.reconstruction.pipeline.integrate_with",
+        "normalmesh.reconstruction.in_memory.decimate_levels",
+        "normalmesh.reconstruction.in_memory.solve",
         "normalmesh.output.mesh_writing.write_atomically",
     ],
 )
@@ -58,7 +58,7 @@ def test_results_are_the_same_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     normal_map = Medallion(64).normal_map
     expected = reconstruct(normal_map, vertices=100)
     with monkeypatch.context() as patched:
-        patched.setattr("normalmesh.reconstruction.pipeline.integrate_with", exhausted)
+        patched.setattr("normalmesh.reconstruction.in_memory.solve", exhausted)
         with pytest.raises(MemoryError):
             reconstruct(normal_map, vertices=100)
     assert np.array_equal(reconstruct(normal_map, vertices=100).vertices, expected.vertices)

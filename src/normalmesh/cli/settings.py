@@ -23,8 +23,8 @@ from normalmesh.mesh.surface import Surface
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.output.glb_placement import Scale
-from normalmesh.pieces.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.estimates import Estimate
+from normalmesh.reconstruction.tiled_estimate import TiledEstimate
 from normalmesh.reconstruction.tiling import checked_tile
 from normalmesh.runtime.monitor import OnProgress
 
