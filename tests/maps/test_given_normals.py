@@ -162,7 +162,7 @@ def test_what_is_refused(given, message):
         nm.reconstruct(given)
 
 
-def test_maps_on_disk_are_for_tiles(tmp_path):
+def test_maps_on_disk_are_no_arrays(tmp_path):
     on_disk = nm.MapOnDisk.of(TRUTH, tmp_path)
     with pytest.raises(nm.NormalMeshError, match="stays on disk: give it to reconstruct_tiled"):
-        nm.reconstruct(on_disk)
+        nm.read_normal_map(on_disk)

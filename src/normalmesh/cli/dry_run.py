@@ -113,8 +113,8 @@ def _foreground(task: Task, settings: Settings) -> tuple[Bool, bool]:
     """Return the foreground (H, W) of the map of a task, and whether it is known."""
     import numpy as np
 
+    from normalmesh.files.windowed_arrays import open_array
     from normalmesh.maps.normal_maps import read_foreground
-    from normalmesh.maps.windowed_arrays import open_array
 
     if settings.tiling is not None and task.source.is_dir():
         return np.broadcast_to(np.bool_(True), open_array(task.source).size), False

@@ -105,6 +105,6 @@ def _is_output(file: Path) -> bool:
 
 
 def _is_zarr(folder: Path) -> bool:
-    from normalmesh.maps.zarr_windows import SIGNS
+    from normalmesh.files.zarr_windows import SIGNS
 
     return any((folder / sign).is_file() for sign in SIGNS)

@@ -126,10 +126,10 @@ def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> Norm
 
 def _holds_normals(file: Path) -> bool:
     """Check whether a file has the channels of normals, whatever is wrong with them or with the options."""
-    from normalmesh.maps.normal_maps import read_stored
+    from normalmesh.maps.normal_maps import read_array
 
     try:
-        read_stored(file)
+        read_array(file)
     except NormalMeshError:
         return False
     return True

@@ -48,8 +48,8 @@ def tiling_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def open_normal_map(task: Task, settings: Settings) -> NormalMap | MapOnDisk:
     """Return the normal map of a task: in tiles, one that stays on disk, if its format can be read in windows."""
+    from normalmesh.files.windowed_arrays import can_be_opened
     from normalmesh.maps.normal_maps import read_normal_map
-    from normalmesh.maps.windowed_arrays import can_be_opened
     from normalmesh.normals.normal_map import NormalMap
 
     stays = settings.tiling is not None and can_be_opened(task.source)
