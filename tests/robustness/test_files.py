@@ -29,7 +29,7 @@ from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.cameras import read_camera_matrix
 from normalmesh.maps.normal_maps import decode_in_memory, read_array
-from normalmesh.maps.priors import read_control_points
+from normalmesh.maps.point_files import read_control_points
 from normalmesh.output.depth_maps import read_depth_map
 from normalmesh.output.mesh_conversion import convert_mesh
 from normalmesh.output.textures import colour_image

@@ -86,8 +86,7 @@ class _Batch:
 
     def _run(self, task: Task, summary: RunSummary, progress: OnProgress) -> None:
         """Read, reconstruct and write one input, and fill its summary."""
-        from normalmesh.maps.jump_lines import read_jump_lines
-        from normalmesh.maps.priors import read_control_points
+        from normalmesh.maps.point_files import read_control_points, read_jump_lines
         from normalmesh.output.mesh_writing import check_texture
 
         settings, console, tiling = self.settings, self.console, self.settings.tiling

@@ -20,7 +20,7 @@ from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.maps.alpha import Alpha, checked_alpha
 from normalmesh.maps.background import Colour
-from normalmesh.maps.exif import ExifLens, read_exif_lens
+from normalmesh.maps.cameras import ExifLens, read_exif_lens
 from normalmesh.maps.map_decoding import DecodedMap
 from normalmesh.maps.normal_maps import (
     camera_from,
