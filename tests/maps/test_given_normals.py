@@ -12,7 +12,7 @@ from PIL import Image
 import normalmesh as nm
 from normalmesh.decimation.stopping import DEFAULT_COMPRESSION, StoppingRule
 from normalmesh.evaluation.synthetic.medallion import Medallion
-from normalmesh.maps.given_normals import given_array
+from normalmesh.maps.stored_normals import given_array
 
 TRUTH = Medallion(48).normal_map
 

@@ -19,7 +19,7 @@ from invocation import invoke, medallion, succeed, write_medallion
 from normal_map_files import dome, layer, write_exr
 from normalmesh import Surface, reconstruct
 from normalmesh.errors import escaped, path_text
-from normalmesh.maps.normal_maps import read_array
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.output.mesh_conversion import convert_mesh
 from normalmesh.output.mesh_formats import plain_stem
 

@@ -25,7 +25,7 @@ from normalmesh.evaluation.rendering.triangle_model import TriangleModel
 from normalmesh.files import size_limits
 from normalmesh.files.masks import read_mask
 from normalmesh.maps.inspection import inspect_file
-from normalmesh.maps.normal_maps import read_array, read_size
+from normalmesh.maps.stored_normals import read_array, read_size
 from normalmesh.output.depth_maps import read_depth_map
 from normalmesh.output.textures import colour_image
 from normalmesh.photometric.photographs import photographs

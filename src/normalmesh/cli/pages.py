@@ -126,7 +126,7 @@ def _map_or_heights(file: Path, reading: MapReading, view: CameraChoice) -> Norm
 
 def _holds_normals(file: Path) -> bool:
     """Check whether a file has the channels of normals, whatever is wrong with them or with the options."""
-    from normalmesh.maps.normal_maps import read_array
+    from normalmesh.maps.stored_normals import read_array
 
     try:
         read_array(file)

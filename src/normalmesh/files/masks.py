@@ -24,9 +24,9 @@ SOFT = 0.05
 MARGIN = 0.02
 
 
-def read_mask(path: Path) -> Bool:
-    """Read the mask (H, W) of a file, True = foreground: see :func:`mask_of_array`."""
-    return mask_of_array(open_mask(path), ArrayMask).whole()
+def read_mask(path: Path, shape: tuple[int, int] | None = None) -> Bool:
+    """Read the mask (H, W) of a file, of normals of a shape if one is given: see :func:`mask_of_array`."""
+    return mask_of_array(open_mask(path), ArrayMask, shape).whole()
 
 
 def open_mask(path: Path, on_disk: bool = False) -> WindowedArray:

@@ -15,6 +15,7 @@ from normalmesh.files.arrays import npy_header
 from normalmesh.files.formats import file_format, reading, unknown_format, unusable
 from normalmesh.files.images import Image
 from normalmesh.files.size_limits import check_file_length, check_pixel_limit
+from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.windows import Slices
 
 #: Formats that can be read in windows.
@@ -40,6 +41,8 @@ class WindowedArray(ABC):
         The largest value that the bit depth of the file can hold; None for floats and wide integers.
     colour
         What the channels hold, as in :class:`.images.Image`; ``"array"`` if the format does not say it.
+    georeference
+        Where a GeoTIFF lies on the ground.
     """
 
     path: Path
@@ -48,6 +51,7 @@ class WindowedArray(ABC):
     chunks: tuple[int, int]
     maximum: int | None
     colour: str
+    georeference: GeoReference | None = None
 
     @abstractmethod
     def read(self, rows: slice, columns: slice) -> NDArray[np.generic]:

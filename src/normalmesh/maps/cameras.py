@@ -14,11 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from normalmesh.arguments import checked_path
 from normalmesh.array_types import Float
 from normalmesh.errors import NormalMeshError, shape_text
-from normalmesh.files.arrays import read_npy
+from normalmesh.files.arrays import CAMERA_MATRIX, PIXEL_SIZE, read_npy, read_npz_camera
 from normalmesh.files.formats import file_format, mapped, read_text, unusable
 from normalmesh.files.images import IMAGE_FORMATS, jpeg_exif, only_image, opened_tiff, png_exif, read_image_size
+from normalmesh.normals.camera import Camera, checked_camera
+from normalmesh.normals.orthographic import Orthographic
+from normalmesh.normals.perspective import Perspective
 
 #: Common names of the matrix, in order of preference.
 MATRIX_NAMES = ("camera_matrix", "K", "cameraMatrix", "M1", "intrinsics", "intrinsic_matrix")
@@ -254,3 +258,25 @@ def _positive(tags: Mapping[Any, Any], keys: tuple[int, str]) -> float | None:
     except (TypeError, ValueError, ZeroDivisionError, IndexError):
         return None
     return number if math.isfinite(number) and number > 0 else None
+
+
+def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
+    """Return the camera given, the one of a matrix file, or by default :class:`Orthographic`."""
+    if camera is None:
+        return Orthographic()
+    if isinstance(camera, str | PathLike):
+        return Perspective.from_file(checked_path(camera, "camera"))
+    return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
+
+
+def own_camera(path: Path) -> Camera | None:
+    """Return the camera that an NPZ file holds besides its normals, or None."""
+    if file_format(path) != "NPZ":
+        return None
+    held = read_npz_camera(path)
+    try:
+        if CAMERA_MATRIX in held:
+            return Perspective.from_matrix(held[CAMERA_MATRIX])
+        return Orthographic(held[PIXEL_SIZE].item()) if PIXEL_SIZE in held else None
+    except NormalMeshError as error:
+        raise unusable(path, str(error)) from error

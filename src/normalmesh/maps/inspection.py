@@ -20,19 +20,12 @@ from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.maps.alpha import Alpha, checked_alpha
 from normalmesh.maps.background import Colour
-from normalmesh.maps.cameras import ExifLens, read_exif_lens
+from normalmesh.maps.cameras import ExifLens, camera_from, own_camera, read_exif_lens
 from normalmesh.maps.map_decoding import DecodedMap
-from normalmesh.maps.normal_maps import (
-    camera_from,
-    checked_convention,
-    decode_in_memory,
-    likely_convention,
-    normal_map_of,
-    own_camera,
-    read_array,
-)
+from normalmesh.maps.normal_maps import decode_in_memory, normal_map_of
+from normalmesh.maps.stored_normals import read_array
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.conventions import NAMED, Convention
+from normalmesh.normals.conventions import NAMED, Convention, checked_convention, likely_convention
 from normalmesh.normals.diagnosis import Diagnosis
 from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.principal_point import question_camera

@@ -130,6 +130,12 @@ class DecodedMap:
         self._grids = {} if in_memory else {step: samples.grids[0, step] for step in self._steps}
         self._points = samples.points[len(border) :, None]
 
+    @property
+    def held(self) -> HeldWindows:
+        """The vectors, of a map in memory."""
+        assert isinstance(self.windows, HeldWindows)
+        return self.windows
+
     def has_foreground(self) -> bool:
         """Return whether any pixel is foreground."""
         if isinstance(self.windows, DecodedWindows):

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_instance, checked_path
 from normalmesh.array_types import Bool, Float32
-from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_text
+from normalmesh.errors import NormalMeshError, path_text, shape_text
 from normalmesh.files.formats import unusable
-from normalmesh.files.geotiff_reading import camera_of
 from normalmesh.files.packed_masks import MaskPacker, PackedMask
-from normalmesh.files.size_limits import limited_pixels, refuse_beyond_memory
-from normalmesh.files.tiff_windows import TiffWindows
-from normalmesh.files.windowed_arrays import NpyWindows, WindowedArray, open_array
-from normalmesh.maps.alpha import Alpha, checked_alpha
+from normalmesh.files.size_limits import refuse_beyond_memory
+from normalmesh.files.windowed_arrays import NpyWindows, WindowedArray
 from normalmesh.maps.decoded_windows import DecodedWindows
-from normalmesh.maps.map_decoding import decode_map
-from normalmesh.maps.normal_maps import (
-    camera_from,
-    checked_convention,
-    checked_normals,
-    chosen_convention,
-    chosen_mask,
-)
+from normalmesh.maps.map_decoding import DecodedMap
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.normals.camera import Camera
 from normalmesh.normals.cleaning import SHORT, Cleaning, CleanWindows
@@ -38,15 +27,12 @@ from normalmesh.normals.conventions import Convention
 from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK
 from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.normal_map import NormalMap
-from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs, flattened_components, report_repairs
 from normalmesh.normals.windows import Rectangle, Slices, checked_window
 from normalmesh.runtime.temporary_files import new_file, temporary_path
 
 #: Name of the file that :meth:`MapOnDisk.of` writes.
 NORMALS_FILE = "normals.npy"
-#: Unit of lengths where a file tells the size of a pixel, but not in which unit.
-UNKNOWN_UNITS = "units"
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,45 +158,15 @@ class MapOnDisk:
         )
 
 
-def open_map(
-    path: str | PathLike[str],
-    mask: str | PathLike[str] | ArrayLike | None,
-    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None,
-    convention: str | Convention,
-    *,
-    alpha: Alpha,
-    variable: str | None,
-    max_pixels: float | None,
-) -> MapOnDisk:
-    """Open a normal map on disk: see :meth:`NormalMap.open`."""
-    path = checked_path(path)
-    if variable is not None and not isinstance(variable, str):
-        raise NormalMeshError(f"variable must be the name of an array, not {repr_for_error(variable)}")
-    alpha, stated = checked_alpha(alpha), checked_convention(convention)
-    ready = None if callable(camera) or camera is None else camera_from(camera)
-    with limited_pixels(max_pixels):
-        array = checked_normals(open_array(path, variable))
-        georeference = array.georeference if isinstance(array, TiffWindows) else None
-        units = None
-        if callable(camera):
-            ready = camera_from(camera(array.size))
-        elif ready is None and georeference is not None:
-            ready, units = camera_of(path, georeference), georeference.units or UNKNOWN_UNITS
-        ready = ready or camera_from(None)
-        decoded = decode_map(array, chosen_mask(array, mask, in_memory=False), alpha, in_memory=False)
-        question_camera(ready, array.size)
-        vectors = decoded.windows
-        assert isinstance(vectors, DecodedWindows)
-        vectors = replace(vectors, convention=chosen_convention(path, decoded.diagnosis(ready), stated))
-        reach = WITHOUT_MASK if vectors.mask is None else WITH_MASK
-        source = CleanWindows(vectors.to_clean, array.size, ready, SHORT * decoded.typical_length(), reach)
-    return _opened(source, vectors, georeference, units or ready.default_units)
-
-
-def _opened(source: CleanWindows, vectors: DecodedWindows, georeference: GeoReference | None, units: str) -> MapOnDisk:
-    """Find foreground and repairs in a pass over all windows, and warn about them."""
-    cleaning, packer, given = Cleaning(source), MaskPacker(source.shape), vectors.mask
-    foreground = 0
+def opened_map(decoded: DecodedMap, camera: Camera, convention: Convention, units: str) -> MapOnDisk:
+    """Find foreground and repairs of a map in a pass over all windows, and warn about them."""
+    vectors = decoded.windows
+    assert isinstance(vectors, DecodedWindows)
+    vectors = replace(vectors, convention=convention)
+    given, shortest = vectors.mask, SHORT * decoded.typical_length()
+    reach = WITHOUT_MASK if given is None else WITH_MASK
+    source = CleanWindows(vectors.to_clean, vectors.shape, camera, shortest, reach)
+    cleaning, packer, foreground = Cleaning(source), MaskPacker(source.shape), 0
     for window in vectors.passes():
         _, mask = cleaning.add(window)
         packer.put(window, mask)
@@ -224,10 +180,10 @@ def _opened(source: CleanWindows, vectors: DecodedWindows, georeference: GeoRefe
     packed = packer.done()
     opened = MapOnDisk(
         vectors.path,
-        source.camera,
+        camera,
         repairs,
         foreground,
-        georeference,
+        vectors.array.georeference,
         units,
         vectors.array,
         source,

@@ -13,43 +13,27 @@ from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_path
 from normalmesh.array_types import Bool
-from normalmesh.errors import NormalMeshError, path_text, repr_for_error, shape_text, warn_caller
-from normalmesh.files.arrays import (
-    CAMERA_MATRIX,
-    PIXEL_SIZE,
-    read_array_size,
-    read_mat,
-    read_npz,
-    read_npz_camera,
-)
-from normalmesh.files.exr import read_exr, read_exr_size
-from normalmesh.files.formats import file_format, unknown_format, unusable
-from normalmesh.files.height_png import is_height_png
-from normalmesh.files.images import IMAGE_FORMATS, read_image, read_image_size
-from normalmesh.files.masks import mask_of_array, open_mask
-from normalmesh.files.packed_masks import ArrayMask, MaskPacker, PackedMask
+from normalmesh.errors import NormalMeshError, repr_for_error
+from normalmesh.files.formats import unusable
+from normalmesh.files.geotiff_reading import camera_of
+from normalmesh.files.masks import read_mask
 from normalmesh.files.size_limits import limited_pixels
-from normalmesh.files.windowed_arrays import ArrayInMemory, NpyWindows, WindowedArray
+from normalmesh.files.windowed_arrays import WindowedArray, open_array
 from normalmesh.maps.alpha import Alpha, checked_alpha
-from normalmesh.maps.decoded_windows import HeldWindows
-from normalmesh.maps.given_normals import NAME, given_array
+from normalmesh.maps.cameras import camera_from, own_camera
 from normalmesh.maps.map_decoding import DecodedMap, decode_map
-from normalmesh.normals.camera import Camera, checked_camera
-from normalmesh.normals.conventions import NAMED, Convention
-from normalmesh.normals.normal_map import NormalMap, checked_mask
-from normalmesh.normals.orthographic import Orthographic
-from normalmesh.normals.perspective import Perspective
+from normalmesh.maps.maps_on_disk import MapOnDisk, opened_map
+from normalmesh.maps.stored_normals import NAME, array_of, checked_normals, chosen_mask, read_array, read_size
+from normalmesh.normals.camera import Camera
+from normalmesh.normals.conventions import Convention, checked_convention, chosen_convention
+from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.principal_point import question_camera
-from normalmesh.normals.windows import whole_window
-from normalmesh.photometric.rti import RTI_FORMATS, read_rti_normals, read_rti_size
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from normalmesh.normals.diagnosis import Diagnosis
-
-#: Formats of normal maps.
-READABLE = "PNG, JPEG, TIFF, TGA, BMP, WebP, EXR, NPY, NPZ, MAT, PTM or RTI"
+#: Unit of lengths where a file tells the size of a pixel, but not in which unit.
+UNKNOWN_UNITS = "units"
 
 
 def read_normal_map(
@@ -131,13 +115,42 @@ def read_normal_map(
     camera = own_camera(name) if camera is None and is_file else camera
     ready = None if callable(camera) else camera_from(camera)
     with limited_pixels(max_pixels):
-        array = read_array(name, variable) if is_file else _given_normals(path, variable)
+        array = read_array(name, variable) if is_file else array_of(path, variable)
         decoded = decode_in_memory(array, mask, alpha)
         shape = array.size
         del array
     camera = ready or camera_from(camera(shape) if callable(camera) else camera)
     question_camera(camera, shape)
     return normal_map_of(decoded, camera, chosen_convention(name, decoded.diagnosis(camera), stated))
+
+
+def open_map(
+    path: str | PathLike[str],
+    mask: str | PathLike[str] | ArrayLike | None,
+    camera: Camera | str | PathLike[str] | Callable[[tuple[int, int]], Camera] | None,
+    convention: str | Convention,
+    *,
+    alpha: Alpha,
+    variable: str | None,
+    max_pixels: float | None,
+) -> MapOnDisk:
+    """Open a normal map on disk: see :meth:`NormalMap.open`."""
+    path = checked_path(path)
+    if variable is not None and not isinstance(variable, str):
+        raise NormalMeshError(f"variable must be the name of an array, not {repr_for_error(variable)}")
+    alpha, stated = checked_alpha(alpha), checked_convention(convention)
+    ready = None if callable(camera) or camera is None else camera_from(camera)
+    with limited_pixels(max_pixels):
+        array, units = checked_normals(open_array(path, variable)), None
+        if callable(camera):
+            ready = camera_from(camera(array.size))
+        elif ready is None and array.georeference is not None:
+            ready, units = camera_of(path, array.georeference), array.georeference.units or UNKNOWN_UNITS
+        ready = ready or camera_from(None)
+        decoded = decode_map(array, chosen_mask(array, mask, in_memory=False), alpha, in_memory=False)
+        question_camera(ready, array.size)
+        convention = chosen_convention(path, decoded.diagnosis(ready), stated)
+        return opened_map(decoded, ready, convention, units or ready.default_units)
 
 
 def decode_in_memory(array: WindowedArray, mask: str | PathLike[str] | ArrayLike | None, alpha: Alpha) -> DecodedMap:
@@ -147,8 +160,7 @@ def decode_in_memory(array: WindowedArray, mask: str | PathLike[str] | ArrayLike
 
 def normal_map_of(decoded: DecodedMap, camera: Camera, convention: Convention) -> NormalMap:
     """Return the map of vectors in memory, which are changed."""
-    windows, mask = decoded.windows, decoded.mask
-    assert isinstance(windows, HeldWindows)
+    windows, mask = decoded.held, decoded.mask
     windows.turn(convention)
     try:
         return NormalMap(windows.vectors, None if mask is None else mask.whole(), camera)  # type: ignore[arg-type]
@@ -168,135 +180,7 @@ def read_foreground(
     path = Path(path)
     shape = read_size(path)
     if mask is not None:
-        given = open_mask(checked_path(mask, "mask"))
-        return mask_of_array(given, ArrayMask, shape).whole(), True
+        return read_mask(checked_path(mask, "mask"), shape), True
     if math.prod(shape) > most:
         return np.broadcast_to(np.bool_(True), shape), False
-    windows = decode_in_memory(read_array(path), None, alpha).windows
-    return windows.read(whole_window(shape))[1], True
-
-
-def read_size(path: Path) -> tuple[int, int]:
-    """Return rows and columns of the normals in a file of any format, from its header."""
-    name = file_format(path)
-    if name in IMAGE_FORMATS:
-        return read_image_size(path, name)
-    if name == "EXR":
-        return read_exr_size(path)
-    if name in ("NPZ", "MAT"):
-        return read_array_size(path, name)
-    if name in RTI_FORMATS:
-        return read_rti_size(path, str(name))
-    return read_array(path).size  # of an array that is mapped into memory; or an error
-
-
-def camera_from(camera: Camera | str | PathLike[str] | None) -> Camera:
-    """Return the camera given, the one of a matrix file, or by default :class:`Orthographic`."""
-    if camera is None:
-        return Orthographic()
-    if isinstance(camera, str | PathLike):
-        return Perspective.from_file(checked_path(camera, "camera"))
-    return checked_camera(camera, "Orthographic(...), Perspective(...) or a file")
-
-
-def own_camera(path: Path) -> Camera | None:
-    """Return the camera that an NPZ file holds besides its normals, or None."""
-    if file_format(path) != "NPZ":
-        return None
-    held = read_npz_camera(path)
-    try:
-        if CAMERA_MATRIX in held:
-            return Perspective.from_matrix(held[CAMERA_MATRIX])
-        return Orthographic(held[PIXEL_SIZE].item()) if PIXEL_SIZE in held else None
-    except NormalMeshError as error:
-        raise unusable(path, str(error)) from error
-
-
-def chosen_mask(
-    array: WindowedArray, mask: str | PathLike[str] | ArrayLike | None, in_memory: bool
-) -> ArrayMask | PackedMask | None:
-    """Return the mask given as an array or a file, else the one that the file of the normals holds, or None."""
-    builder = ArrayMask if in_memory else MaskPacker
-    if isinstance(mask, str | PathLike):
-        return mask_of_array(open_mask(checked_path(mask, "mask"), not in_memory), builder, array.size)
-    if mask is not None:
-        given = builder(array.size)
-        given.put(whole_window(array.size), checked_mask(mask, array.size))
-        return given.done()
-    own = array.own_mask()
-    return None if own is None else mask_of_array(own, builder, array.size)
-
-
-def read_array(path: Path, variable: str | None = None) -> WindowedArray:
-    """Return the normals as stored in a file of any format, read whole; those of an NPY file stay on disk."""
-    name = file_format(path)
-    if variable is not None and name in (*IMAGE_FORMATS, *RTI_FORMATS, "NPY"):
-        raise unusable(path, f"a {name} file holds one image: variable={variable!r} cannot be chosen from it")
-    if name in IMAGE_FORMATS:
-        array: WindowedArray = ArrayInMemory.of_image(path, read_image(path, name))
-    elif name == "EXR":
-        array = ArrayInMemory(path, read_exr(path, variable))
-    elif name == "NPY":
-        array = NpyWindows(path)
-    elif name in ("NPZ", "MAT"):
-        values, mask = (read_npz if name == "NPZ" else read_mat)(path, variable)
-        array = ArrayInMemory(path, values, mask=mask)
-    elif name in RTI_FORMATS:
-        array = ArrayInMemory(path, read_rti_normals(path))
-    else:
-        raise unknown_format(path, name, READABLE)
-    return checked_normals(array)
-
-
-def checked_normals(array: WindowedArray) -> WindowedArray:
-    """Return an array that may hold normals, or raise :class:`NormalMeshError`."""
-    path, channels = array.path, array.shape[2]
-    if array.colour == "grey" and is_height_png(path):
-        raise unusable(path, "holds heights, not normals: normalmesh view shows them, from_heights gives their normals")
-    if array.colour == "array" and channels not in (3, 4):
-        shape = array.size if channels == 1 else array.shape
-        heights = "; from_heights makes a map of heights" if channels == 1 else ""
-        raise unusable(path, f"normals must have the shape (rows, columns, 3), not {shape_text(shape)}{heights}")
-    if array.colour not in ("RGB", "array") or channels not in (3, 4):
-        heights = ", or give it to from_heights if it holds heights" if array.colour == "grey" else ""
-        raise unusable(path, f"is a {array.colour} image; a normal map needs three channels: save it as RGB{heights}")
-    return array
-
-
-def _given_normals(given: object, variable: str | None) -> WindowedArray:
-    if variable is not None:
-        raise NormalMeshError(f"variable={variable!r} chooses from a file, but normal_map is an array: give that one")
-    return checked_normals(ArrayInMemory(NAME, given_array(given)))
-
-
-def checked_convention(convention: str | Convention) -> Convention | None:
-    """Return the convention that is stated; None if the data are to decide."""
-    automatic = isinstance(convention, str) and convention.strip().lower() == "auto"
-    return None if automatic else Convention.parse(convention)
-
-
-def chosen_convention(path: Path, diagnosis: Diagnosis, stated: Convention | None) -> Convention:
-    """Return the stated convention, with a warning if the data contradict it; else the likely one."""
-    likely = likely_convention(diagnosis)
-    if stated is None:
-        if diagnosis.axes is None:
-            warn_caller(
-                f"{path_text(path)}: the data do not determine the convention; {likely.name} was assumed. "
-                "State it as convention=…"
-            )
-        return likely
-    if diagnosis.strongly_excludes(stated):
-        warn_caller(
-            f"{path_text(path)}: the data contradict the convention {stated.name}; {likely.name} fits. "
-            f"Read it with convention={likely.name!r} or 'auto'"
-        )
-    return stated
-
-
-def likely_convention(diagnosis: Diagnosis) -> Convention:
-    """Return the convention that the data show; if several remain, the most common of them."""
-    if diagnosis.axes is not None:
-        return Convention.parse(diagnosis.axes)
-    left = [Convention.parse(candidate) for candidate in diagnosis.candidates]
-    common = [Convention.parse(name) for name in NAMED]
-    return next((convention for convention in common if convention in left), (left or common)[0])
+    return decode_in_memory(read_array(path), None, alpha).held.foreground, True

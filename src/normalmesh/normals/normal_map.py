@@ -130,7 +130,7 @@ class NormalMap:
         NormalMeshError
             The file cannot be read in windows or is not a normal map; the message says what to do.
         """
-        from normalmesh.maps.maps_on_disk import open_map
+        from normalmesh.maps.normal_maps import open_map
 
         return open_map(path, mask, camera, convention, alpha=alpha, variable=variable, max_pixels=max_pixels)
 
