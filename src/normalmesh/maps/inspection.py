@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +17,9 @@ from normalmesh.decimation.stopping import StoppingRule
 from normalmesh.errors import NormalMeshWarning, path_text
 from normalmesh.files.formats import file_format
 from normalmesh.files.size_limits import limited_pixels
-from normalmesh.files.windowed_arrays import WindowedArray
 from normalmesh.integration.expected_uncertainty import expected_uncertainty
 from normalmesh.maps.alpha import Alpha, checked_alpha
-from normalmesh.maps.background import Colour
 from normalmesh.maps.cameras import ExifLens, camera_from, own_camera, read_exif_lens
-from normalmesh.maps.map_decoding import DecodedMap
 from normalmesh.maps.normal_maps import decode_in_memory, normal_map_of
 from normalmesh.maps.stored_normals import read_array
 from normalmesh.normals.camera import Camera
@@ -31,6 +29,11 @@ from normalmesh.normals.noise import closure_error, component_noise
 from normalmesh.normals.principal_point import question_camera
 from normalmesh.normals.repairs import Repairs
 from normalmesh.photometric.rti import RTI_FORMATS
+
+if TYPE_CHECKING:
+    from normalmesh.files.windowed_arrays import WindowedArray
+    from normalmesh.maps.background import Colour
+    from normalmesh.maps.map_decoding import DecodedMap
 
 
 @dataclass(frozen=True)

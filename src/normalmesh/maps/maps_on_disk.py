@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,15 +22,16 @@ from normalmesh.maps.decoded_windows import DecodedWindows
 from normalmesh.maps.map_decoding import DecodedMap
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.cleaning import SHORT, Cleaning, CleanWindows
+from normalmesh.normals.cleaning import Cleaning, CleanWindows
 from normalmesh.normals.component_maps import window_camera
-from normalmesh.normals.conventions import Convention
-from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK
 from normalmesh.normals.georeference import GeoReference
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.normals.repairs import Repairs, flattened_components, report_repairs
 from normalmesh.normals.windows import Rectangle, Slices, checked_window
 from normalmesh.runtime.temporary_files import new_file, temporary_path
+
+if TYPE_CHECKING:
+    from normalmesh.normals.conventions import Convention
 
 #: Name of the file that :meth:`MapOnDisk.of` writes.
 NORMALS_FILE = "normals.npy"
@@ -163,16 +165,15 @@ def opened_map(decoded: DecodedMap, camera: Camera, convention: Convention, unit
     vectors = decoded.windows
     assert isinstance(vectors, DecodedWindows)
     vectors = replace(vectors, convention=convention)
-    given, shortest = vectors.mask, SHORT * decoded.typical_length()
-    reach = WITHOUT_MASK if given is None else WITH_MASK
-    source = CleanWindows(vectors.to_clean, vectors.shape, camera, shortest, reach)
+    given = vectors.mask
+    source = CleanWindows(vectors.to_clean, vectors.shape, camera, decoded.typical_length(), given is not None)
     cleaning, packer, foreground = Cleaning(source), MaskPacker(source.shape), 0
     for window in vectors.passes():
         _, mask = cleaning.add(window)
         packer.put(window, mask)
         foreground += int(np.count_nonzero(mask))
     try:
-        repairs, leaving = cleaning.finish(given is not None)
+        repairs, leaving = cleaning.finish()
     except NormalMeshError as error:
         raise unusable(vectors.path, str(error)) from error
     packer.clear(leaving)

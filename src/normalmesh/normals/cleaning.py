@@ -24,7 +24,7 @@ from normalmesh.normals._normal_map import (
     sample_lengths,
 )
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.extension import Reach, extend_rings
+from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK, Reach, extend_rings
 from normalmesh.normals.repairs import Repairs, counted_repairs, refuse_unusable
 from normalmesh.normals.windows import Slices, centre_of, padded_window
 from normalmesh.runtime.threads import in_parallel
@@ -63,17 +63,22 @@ class CleanWindows:
         Rows and columns of the map.
     camera
         Of the whole map.
-    shortest
-        Length up to which vectors are no measurement.
-    reach
-        How far normals are extended.
+    typical_length
+        Of the vectors.
+    has_mask
+        Whether a mask was given, which is believed: normals are extended farther in it.
     """
 
     read: Callable[[Slices], tuple[Floating, Bool]]
     shape: tuple[int, int]
     camera: Camera
-    shortest: float
-    reach: Reach
+    typical_length: float
+    has_mask: bool
+
+    @property
+    def reach(self) -> Reach:
+        """How far normals are extended."""
+        return WITH_MASK if self.has_mask else WITHOUT_MASK
 
     def measured(self, window: Slices) -> tuple[NormalMapArrays, Int]:
         """Return normals, zero where there is no measurement, and the mask; and the counts (h, 5) of repairs."""
@@ -81,8 +86,8 @@ class CleanWindows:
         normals = np.empty(vectors.shape, np.float32)
         counts = np.zeros((len(normals), 5), np.int64)
         place = MaskWindow(mask, window[0].start, window[1].start)
-        camera = self.camera.arrays
-        in_parallel(clean_normals, len(mask), vectors, place, camera, self.shortest, normals, counts, grain=64)
+        camera, shortest = self.camera.arrays, SHORT * self.typical_length
+        in_parallel(clean_normals, len(mask), vectors, place, camera, shortest, normals, counts, grain=64)
         return NormalMapArrays(normals, mask, camera), counts
 
     def extended(self, window: Slices, measured: NormalMapArrays, counts: Int) -> ExtendedWindow:
@@ -141,7 +146,7 @@ class Cleaning:
         self._depths.append(extended.depths)
         return extended.normals, extended.mask
 
-    def finish(self, has_mask: bool) -> tuple[Repairs, Int]:
+    def finish(self) -> tuple[Repairs, Int]:
         """Return the repairs, and the numbers of the pixels, row by row, that must still leave the mask.
 
         Raises
@@ -159,7 +164,7 @@ class Cleaning:
             reach, parents, sizes = self._windows.reach, *np.empty((2, len(numbers)), np.int32)
             leaves = leaving_pixels(numbers, depths, self._windows.shape[1], reach.rim, reach.largest, parents, sizes)
             leaving, extended = numbers[leaves], int(np.count_nonzero(~leaves))
-        return counted_repairs(self.totals, extended, has_mask), leaving
+        return counted_repairs(self.totals, extended, self._windows.has_mask), leaving
 
     @property
     def unresolved(self) -> int:

@@ -15,8 +15,7 @@ from normalmesh.array_types import Bool, Float32, Floating
 from normalmesh.errors import NormalMeshError, shape_text
 from normalmesh.normals._normal_map import NormalMapArrays
 from normalmesh.normals.camera import Camera, checked_camera
-from normalmesh.normals.cleaning import SHORT, Cleaning, CleanWindows, typical_length
-from normalmesh.normals.extension import WITH_MASK, WITHOUT_MASK
+from normalmesh.normals.cleaning import Cleaning, CleanWindows, typical_length
 from normalmesh.normals.orthographic import Orthographic
 from normalmesh.normals.repairs import Repairs, flattened_components, report_repairs
 from normalmesh.normals.windows import Rectangle, checked_window, rectangle_of, whole_window
@@ -138,13 +137,19 @@ class NormalMap:
         """Clean normals and mask; return the number of pixels in which depth changes too much to be resolved."""
         checked_camera(self.camera)
         given = _checked_normals(self.normals)
-        mask, has_mask = checked_mask(self.mask, given.shape[:2]), self.mask is not None
-        shortest = SHORT * typical_length(given, mask)
-        reach = WITH_MASK if has_mask else WITHOUT_MASK
+        mask = checked_mask(self.mask, given.shape[:2])
         shape = (mask.shape[0], mask.shape[1])
-        cleaning = Cleaning(CleanWindows(lambda part: (given[part], mask[part]), shape, self.camera, shortest, reach))
+        cleaning = Cleaning(
+            CleanWindows(
+                lambda window: (given[window], mask[window]),
+                shape,
+                self.camera,
+                typical_length(given, mask),
+                has_mask=self.mask is not None,
+            )
+        )
         normals, mask = cleaning.add(whole_window(shape))
-        repairs, leaving = cleaning.finish(has_mask)
+        repairs, leaving = cleaning.finish()
         mask.reshape(-1)[leaving] = False
         normals.reshape(-1, 3)[leaving] = 0
         normals.flags.writeable = False
