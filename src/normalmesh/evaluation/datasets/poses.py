@@ -16,7 +16,7 @@ from normalmesh.normals.perspective import Perspective
 FROM_COMPUTER_VISION = np.diag([1.0, -1.0, -1.0])
 
 #: Largest difference between entries of a calibrated rotation and those of an exact one.
-TOLERANCE = 0.02
+ROTATION_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Pose:
         intrinsics, rotation = rq(K @ R)
         signs = np.where(np.diag(intrinsics) < 0, -1.0, 1.0)
         intrinsics, rotation = intrinsics * signs, signs[:, None] * rotation
-        if np.abs(rotation - R).max() > TOLERANCE:
+        if np.abs(rotation - R).max() > ROTATION_TOLERANCE:
             raise NormalMeshError(f"R is not a rotation: {R.round(3).tolist()}")
         translation = np.linalg.solve(intrinsics, K @ T)
         camera = Perspective.from_matrix(intrinsics / intrinsics[2, 2], pixel_centre="integer")
