@@ -29,18 +29,8 @@ class ClosedMesh:
 
     Attributes
     ----------
-    vertices : (N, 2) float64
-        Screen positions in pixels. Vertex N is the ghost and has none.
-    faces : (F, 3) int32
-        Real faces first, then one ghost face for each boundary edge. Collapsed faces have −1 as first vertex.
-    real_faces : int
-        Number of real faces.
-    opposite : (3F,) int32
-        Corner table without boundary.
-    corner_of : (N + 1,) int32
-        One corner of each vertex, −1 for collapsed vertices.
-    flags : (N,) uint8
-        ``BOUNDARY``, ``LOCKED``, ``LINE`` and ``NEEDED``.
+    vertices, faces, real_faces, opposite, corner_of, flags
+        As in :class:`._closed_mesh.MeshArrays`. Vertex N is the ghost and has no position.
     outline : OutlineArrays
         The outline of the mesh as it was at the start, which decimation must keep, and the pixels that it covers.
     """
