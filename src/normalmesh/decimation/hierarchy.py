@@ -60,7 +60,7 @@ class Region:
     @classmethod
     def around(cls, normal_map: NormalMap) -> Region:
         """Return the rectangle around the foreground of a whole map."""
-        return cls(*_rectangle(normal_map.mask), (0, 0), normal_map.camera)
+        return cls(*normal_map.rectangle(), (0, 0), normal_map.camera)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,22 +188,3 @@ def level_of(histogram: Int, vertices: int) -> float:
     above = np.cumsum(histogram[:infinite][::-1])[::-1]
     lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
     return float(np.nextafter(lowest, np.float32(-1)))
-
-
-def foreground_window(mask: Bool) -> tuple[slice, slice]:
-    """Return the rows and columns of the smallest rectangle around the foreground."""
-    top, left, height, width = _rectangle(mask)
-    return slice(top, top + height), slice(left, left + width)
-
-
-def rectangle_pixels(mask: Bool) -> int:
-    """Return the number of pixels of the smallest rectangle around the foreground."""
-    _, _, height, width = _rectangle(mask)
-    return height * width
-
-
-def _rectangle(mask: Bool) -> tuple[int, int, int, int]:
-    """Return top, left, height and width of the foreground."""
-    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
-    top, left = int(rows[0]), int(columns[0])
-    return top, left, int(rows[-1]) - top + 1, int(columns[-1]) - left + 1

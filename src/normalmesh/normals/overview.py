@@ -9,6 +9,7 @@ import numpy as np
 
 from normalmesh.array_types import Bool, Float32, Floating, Int
 from normalmesh.normals.integrability import foreground_of
+from normalmesh.normals.windows import padded_window, rectangle_of
 
 #: Number of pixels sampled for lengths, directions and the outline.
 OVERVIEW_PIXELS = 2**19
@@ -87,8 +88,4 @@ def foreground_window(rows: Bool, columns: Bool) -> tuple[slice, slice]:
     """Return the window of the foreground with a margin, given which rows (H,) and columns (W,) hold some of it."""
     if not rows.any():
         return slice(0, len(rows)), slice(0, len(columns))
-    return _around(np.flatnonzero(rows)), _around(np.flatnonzero(columns))
-
-
-def _around(places: Int) -> slice:
-    return slice(max(int(places[0]) - MARGIN, 0), int(places[-1]) + 1 + MARGIN)
+    return padded_window(rectangle_of(rows, columns).window, MARGIN, (len(rows), len(columns)))
