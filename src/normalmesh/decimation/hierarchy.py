@@ -158,12 +158,12 @@ class Hierarchy:
 
         It is the mesh of the level :data:`MIXED_LEVEL`. Whether a corner stays depends on errors within a block of it.
         """
-        kept = np.empty_like(self.errors)
-        levels = (np.float32(fine), np.float32(coarse))
-        place = self.corner[0] + near.inset[0], self.corner[1] + near.inset[1]
-        in_parallel(
-            _hierarchy.choose_corners, len(kept), levels, near.cells, SIZE, place, self.errors, kept, grain=ROWS
+        rows, columns = (
+            (np.arange(count) + first + inset) // SIZE
+            for count, first, inset in zip(self.errors.shape, self.corner, near.inset, strict=True)
         )
+        levels = np.where(near.cells[np.ix_(rows, columns)], np.float32(fine), np.float32(coarse))
+        kept = np.where(np.isinf(self.errors), self.errors, self.errors > levels).astype(np.float32)
         _hierarchy.keep_parents(kept, BLOCK)
         return replace(self, errors=kept)
 
