@@ -33,9 +33,9 @@ SMALLEST = 4
 #: Noise (degrees) below which normals are not filtered: the estimate is that large for clean maps of rough surfaces.
 NEGLIGIBLE = 1.0
 #: Standard deviation (px) of the window of the filter against white noise; against other noise it is the correlation.
-WIDTH = 0.8
+FILTER_WIDTH = 0.8
 #: Radius of the window of the filter in standard deviations, before it is rounded to pixels.
-REACH = 1.5
+FILTER_REACH = 1.5
 #: Side (px) of the loops of the closure error.
 LOOP = 8
 #: Side (px) of the loops whose closure errors, compared with curls, determine the correlation.
@@ -365,13 +365,13 @@ def filter_reach(noise: MapNoise) -> int:
 
 def _filter_radius(noise: Noise) -> int:
     """Return the radius (px) of the window of the filter."""
-    return round(REACH * max(WIDTH, noise.correlation))
+    return round(FILTER_REACH * max(FILTER_WIDTH, noise.correlation))
 
 
 def _filtered(normal_map: NormalMap, noise: Noise) -> Float32:
     """Return bilaterally filtered normals (H, W, 3), zero outside the mask."""
     smooth = np.empty_like(normal_map.normals)
-    width = max(WIDTH, noise.correlation)
+    width = max(FILTER_WIDTH, noise.correlation)
     window = (_filter_radius(noise), width, 3 * math.radians(noise.degrees))
     in_parallel(bilateral, len(smooth), normal_map.normals, normal_map.mask, *window, smooth, grain=32)
     return smooth

@@ -19,14 +19,14 @@ LEVELS = 255
 #: Standard deviation of the error of rounding, in degrees along one direction.
 DEGREES = math.degrees(2 / LEVELS / math.sqrt(12))
 #: How far multiples may be from odd integers. Normals that were never rounded are that close in 7 of 10⁶ cases.
-TOLERANCE = 1e-3
+ODD_TOLERANCE = 1e-3
 #: How far the odd integers that are tried are from 255 times the largest component of the unit normal: rounding down,
 #: or a scale of 127 instead of 127.5, changes the length by several steps of 1/255.
 FARTHEST = 6
 #: Share of the normals that must have the ratios of odd integers. Others were changed after rounding.
 ENOUGH = 0.5
 #: Approximate numbers of pixels that are compared with their neighbours, and with odd multiples.
-COMPARED, SAMPLED = 2**17, 2**12
+COMPARED, TESTED = 2**17, 2**12
 
 
 def rounded_run(normal_map: NormalMap) -> float:
@@ -35,7 +35,7 @@ def rounded_run(normal_map: NormalMap) -> float:
     rows = np.flatnonzero(mask.any(axis=1))[:: max(normal_map.foreground // COMPARED, 1)]
     own, inside = normals[rows], mask[rows]
     known = own[inside]
-    if np.mean(_are_rounded(known[:: max(len(known) // SAMPLED, 1)].astype(np.float64))) < ENOUGH:
+    if np.mean(_are_rounded(known[:: max(len(known) // TESTED, 1)].astype(np.float64))) < ENOUGH:
         return 0.0
     below = np.minimum(rows + 1, len(mask) - 1)
     beside = (own[:, 1:] != own[:, :-1]).any(axis=2)[inside[:, 1:] & inside[:, :-1]]
@@ -53,7 +53,7 @@ def _are_rounded(normals: Float) -> Bool:
     found = np.zeros(len(normals), np.bool_)
     for step in range(-FARTHEST, FARTHEST + 1, 2):
         multiples = normals * (nearest + step) / lead
-        found |= (np.abs(multiples - _odd(multiples)) < TOLERANCE).all(axis=1)
+        found |= (np.abs(multiples - _odd(multiples)) < ODD_TOLERANCE).all(axis=1)
     return found
 
 

@@ -26,7 +26,7 @@ from normalmesh.decimation.thinning import Part
 from normalmesh.errors import NormalMeshError, path_text
 from normalmesh.files.atomic import check_target, folder_written_aside, write_new
 from normalmesh.files.clashes import reject_inputs
-from normalmesh.mesh import _surface
+from normalmesh.mesh.surface import vertex_normals
 from normalmesh.output.glb import GENERATOR, GlbFile, matt_material, surface_extras
 from normalmesh.output.tile_texture import TileTexture
 from normalmesh.output.tile_tree import MAX_FACES, Tile, TileTree
@@ -195,7 +195,7 @@ class _Writer:
         local = local.reshape(-1, 3).astype(np.int32)
         positions = self._rounded(surface.vertices[vertices])
         origin = self._rounded(positions.min(axis=0) / 2 + positions.max(axis=0) / 2)
-        normals = _surface.vertex_normals(surface.vertices[vertices], local, local)
+        normals = vertex_normals(surface.vertices[vertices], local, local)
         # Tiles of all levels are lit alike along their border.
         same = self.tree.shared(tile, vertices) | ~normals.any(axis=1)
         normals[same] = self.normals[vertices[same]]
