@@ -128,3 +128,12 @@ def test_a_threshold_means_the_same_in_one_tile_as_in_memory():
     whole = nm.reconstruct(normal_map, threshold=10.0)
     one_tile = nm.reconstruct_tiled(normal_map, threshold=10.0, tiles=384, workers=0)
     assert len(one_tile.vertices) == pytest.approx(len(whole.vertices), rel=0.01)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 10.0])
+def test_a_threshold_leaves_as_many_vertices_along_seams_as_elsewhere(threshold):
+    normal_map = waves((300, 420))[0]
+    whole = nm.reconstruct(normal_map, threshold=threshold)
+    found = tiled(normal_map, threshold=threshold)
+    assert len(found.vertices) == pytest.approx(len(whole.vertices), rel=0.08)
+    assert nm.evaluate(found, normal_map).mae == pytest.approx(nm.evaluate(whole, normal_map).mae, rel=0.1)

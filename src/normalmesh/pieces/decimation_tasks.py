@@ -170,7 +170,9 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
     closed.flags[on_line & piece.free] |= LOCKED | LINE
     segments = Segments(closed.vertices[piece.seams], np.ones(len(piece.seams))) if len(piece.seams) else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
-    decimator.renew_records()
+    # What waits has the faces of the start mesh: a threshold is for costs from there on.
+    if not plan.even:
+        decimator.renew_records()
     goals = (
         [Goal(target=max(len(closed.vertices) - removed, 1))] if removed else [Goal(max_cost=c) for c in plan.limits]
     )
