@@ -27,7 +27,7 @@ from normalmesh.mesh.origin import Decimation, HeightNoise, Round
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.pieces.clean_map import CleanMap
-from normalmesh.pieces.elimination import TiledSystem
+from normalmesh.pieces.elimination import TiledEquations, TiledSystem
 from normalmesh.pieces.integration_tasks import (
     detached_edges,
     refine_piece,
@@ -40,7 +40,6 @@ from normalmesh.pieces.merge_plan import MergeTree
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
 from normalmesh.pieces.tile_grid import TileGrid, by_tile
-from normalmesh.pieces.tiled_equations import TiledEquations
 from normalmesh.pieces.tiled_prior import TiledPrior
 from normalmesh.pieces.whole_mesh import Piece, WholeMesh, shares
 
