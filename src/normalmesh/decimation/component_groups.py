@@ -80,7 +80,7 @@ class FinishedComponents:
     """Components of a mesh that have lost no vertex in a round: they are locked while others go on."""
 
     def __init__(self, mesh: ClosedMesh) -> None:
-        self._of_point = mesh.to_screen().components[mesh.outline_of >= 0]
+        self._of_point = mesh.to_screen().components[mesh.outline.point_of >= 0]
         self._counts = np.bincount(self._number(mesh))
 
     def lock(self, mesh: ClosedMesh) -> None:
@@ -96,11 +96,10 @@ class FinishedComponents:
 
     def _number(self, mesh: ClosedMesh) -> Int32:
         """Return the component (N,) of each vertex of the compact mesh, by the points of its outline, which stay."""
-        component, on_outline = mesh.to_screen().components, mesh.outline_of >= 0
+        component, on_outline = mesh.to_screen().components, mesh.outline.point_of >= 0
         number = np.empty(int(component.max()) + 1, np.int32)
-        number[component[on_outline]] = self._of_point[mesh.outline_of[on_outline]]
-        numbers: Int32 = number[component]
-        return numbers
+        number[component[on_outline]] = self._of_point[mesh.outline.point_of[on_outline]]
+        return number[component]
 
 
 def component_groups(known: tuple[Integer, int], lines: tuple[JumpLine, ...]) -> list[ComponentGroup]:

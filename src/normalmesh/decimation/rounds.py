@@ -184,7 +184,7 @@ def decimate_levels(
         decimator = _begun(normal_map, rules[0], options, monitor, group, kept, coverage, hierarchy)
         for meshes, rule in zip(parts, rules, strict=True):
             meshes.append(decimator.run(rule))
-        group.cover(decimator.mesh.coverage, coverage)
+        group.cover(decimator.mesh.outline.coverage, coverage)
     monitor.finish()
     for meshes in parts:
         mesh = DecimatedMesh.joined(meshes)
@@ -322,7 +322,7 @@ class Decimator:
         if len(mesh.vertices) < target:
             return "the foreground has no more pixel corners than that"
         reasons = needs_of_shape(mesh)
-        if (self.mesh.coverage & FIXED).any():
+        if (self.mesh.outline.coverage & FIXED).any():
             reasons.append("thin parts and gaps of the foreground keep their outline")
         if self.options.locked is not None:
             reasons.append("locked vertices are kept")

@@ -120,8 +120,7 @@ def _coarse_mesh(normal_map: NormalMap) -> ScreenMesh:
 def _periods(mesh: RepeatingMesh, corners: Integer) -> Float:
     """Return how far (E, 2) the edges across from corners (E,) lie from the same edges seen from beyond them."""
     here, there = (mesh.vertices[edge_ends(mesh, each)].mean(axis=1) for each in (corners, mesh.opposite[corners]))
-    periods: Float = here - there
-    return periods
+    return here - there
 
 
 def check_repeating(options: IntegrationOptions) -> None:

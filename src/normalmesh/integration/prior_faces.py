@@ -74,8 +74,7 @@ def told_apart(mesh: ScreenMesh, home: Int32, pixels: Int, whole: Bool) -> Bool:
     ``pixels`` (L + 1,) are the numbers of pixels of the labels.
     """
     area = np.bincount(home, mesh.areas, len(whole))
-    apart: Bool = np.where(whole, area > 0, area > MIN_SHARE * pixels)
-    return apart
+    return np.where(whole, area > 0, area > MIN_SHARE * pixels)
 
 
 def faces_at(

@@ -262,8 +262,7 @@ def loops_in_rows(normal_map: NormalMap, side: int, rows: Int, columns: tuple[in
     found = np.empty((len(rows), columns[1] - columns[0], 3), np.float32)
     arrays = (normal_map.normals, normal_map.mask, normal_map.camera.arrays)
     in_parallel(loop_gaps, len(found), side, Sample(np.ascontiguousarray(rows), *columns), *arrays, found, grain=16)
-    known: Float32 = found[~np.isnan(found[..., 0])]
-    return known
+    return found[~np.isnan(found[..., 0])]
 
 
 def _median(values: Float32) -> float:
