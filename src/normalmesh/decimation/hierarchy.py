@@ -182,9 +182,13 @@ class Hierarchy:
         return filled
 
 
+def bin_of(level: float) -> int:
+    """Return the bin of a histogram that counts corners with an error (px⁴)."""
+    return int(np.array(level, np.float32).view(np.int32)) >> 19
+
+
 def level_of(histogram: Int, vertices: int) -> float:
     """Return the error (px⁴) that about ``vertices`` corners of a histogram exceed, without those that must stay."""
-    infinite = int(np.array(np.inf, np.float32).view(np.int32)) >> 19
-    above = np.cumsum(histogram[:infinite][::-1])[::-1]
+    above = np.cumsum(histogram[: bin_of(np.inf)][::-1])[::-1]
     lowest = np.array(np.searchsorted(-above, -vertices) << 19, np.int32).view(np.float32)
     return float(np.nextafter(lowest, np.float32(-1)))

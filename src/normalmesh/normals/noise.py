@@ -128,7 +128,11 @@ def component_noise(normal_map: NormalMap) -> MapNoise:
 
 def rounding_noise(normal_map: NormalMap) -> Noise:
     """Return the noise of heights by the rounding of normals to 8 bits, shared by the pixels that are rounded alike."""
-    shared = rounded_run(normal_map)
+    return noise_of_rounding(rounded_run(normal_map))
+
+
+def noise_of_rounding(shared: float) -> Noise:
+    """Return the noise of heights by rounding to 8 bits that so many neighbouring pixels share."""
     correlation = math.sqrt(shared / (4 * math.pi))
     # Runs of few pixels, which correlation cannot say, are white noise of the same effect.
     return Noise(DEGREES, correlation) if correlation >= WHITE else Noise(math.sqrt(shared) * DEGREES)
@@ -314,8 +318,13 @@ def noise_of(normal_map: NormalMap, given: float | Noise | MapNoise | None) -> M
     """Return the noise of the normals, as given or estimated."""
     if given is None:
         return component_noise(normal_map)
+    return given_noise(given, normal_map.foreground)
+
+
+def given_noise(given: float | Noise | MapNoise, foreground: int) -> MapNoise:
+    """Return noise that is given for a map, or raise :class:`NormalMeshError`."""
     noise = checked_noise(given)
-    return noise if isinstance(noise, MapNoise) else MapNoise((noise,), (normal_map.foreground,))
+    return noise if isinstance(noise, MapNoise) else MapNoise((noise,), (foreground,))
 
 
 def without_noise(
