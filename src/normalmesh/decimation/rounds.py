@@ -211,7 +211,9 @@ def _new_monitor(on_progress: OnProgress | None, options: DecimationOptions, sta
 
 def _kept_and_coverage(normal_map: NormalMap, options: DecimationOptions) -> tuple[KeptCorners, UInt8]:
     """Return the corners that are locked, and the ``COVERED`` and ``FIXED`` pixels (H, W), of a start mesh."""
-    kept = KeptCorners.of(options.locked, (), normal_map, Repeats.of(options.tileable, normal_map.shape))
+    repeats = Repeats.of(options.tileable, normal_map.shape)
+    ends = None if repeats is None else repeats.side_ends(normal_map.mask)
+    kept = KeptCorners.of(options.locked, (), normal_map, ends)
     coverage = normal_map.mask * np.uint8(COVERED)
     if options.keep_thin:
         coverage[thin_pixels(normal_map.mask)] |= FIXED

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float, Int
+from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.decimation.decimated_mesh import DecimatedMesh
 from normalmesh.errors import NormalMeshError
 from normalmesh.mesh._validity import MIN_AREA, MIN_FLATNESS
 from normalmesh.mesh.cut_mesh import edge_ends
 from normalmesh.mesh.repeats import Repeats, SidePair
+from normalmesh.mesh.screen_mesh import ScreenMesh
 
 #: Distance of two vertices on opposite sides up to which they become one, as a share of the distance to the next ones.
 NEAR = 0.3
@@ -33,9 +35,23 @@ def with_matching_sides(mesh: DecimatedMesh, repeats: Repeats, mask: Bool) -> De
     close to each other's place on opposite sides meet halfway; the others get a new twin, which divides a face. The
     ends of such stretches (:meth:`.Repeats.side_ends`) must be locked vertices.
     """
-    pairs = list(repeats.side_pairs(mask))
-    mesh = _without_flat_faces(mesh, pairs)
-    sides = _Sides(mesh)
+    matched = matched_sides(mesh, mesh.locked, mesh.seams, list(repeats.side_pairs(mask)))
+    return replace(mesh, **matched._asdict(), repeats=repeats)
+
+
+class MatchedMesh(NamedTuple):
+    """A mesh whose sides match, the vertices (N,) that are locked, and the edges (S, 2) along which depth jumps."""
+
+    vertices: Float
+    faces: Int32
+    locked: Bool
+    seams: Int32
+
+
+def matched_sides(mesh: ScreenMesh, locked: Bool, seams: Int32, pairs: list[SidePair]) -> MatchedMesh:
+    """Return a mesh after :func:`with_matching_sides`, and what goes with it."""
+    mesh, locked, seams = _without_flat_faces(mesh, locked, seams, pairs)
+    sides = _Sides(mesh, locked)
     chains = sides.chains(pairs)
     for pair, near, far in chains:
         sides.vertices[near[1:-1], pair.axis] = 0
@@ -45,46 +61,42 @@ def with_matching_sides(mesh: DecimatedMesh, repeats: Repeats, mask: Bool) -> De
     for pair, near, far in chains:
         sides.add_twins(near, far, 1 - pair.axis)
         sides.add_twins(far, near, 1 - pair.axis)
-    vertices, faces = np.concatenate([sides.vertices, *sides.added]), np.array(sides.faces, np.int32)
-    locked = np.append(mesh.locked, np.ones(len(vertices) - len(mesh.locked), np.bool_))
+    vertices, faces = np.concatenate([sides.vertices, *sides.added]), sides.faces()
+    locked = np.append(locked, np.ones(len(vertices) - len(locked), np.bool_))
     for _, near, far in chains:
         locked[near] = locked[far] = True
-    matched = replace(mesh, vertices=vertices, faces=faces, locked=locked, repeats=repeats)
-    if not matched.areas.min() > 0:
+    if not ScreenMesh(vertices, faces).areas.min() > 0:
         raise NormalMeshError("the sides of the mesh cannot be matched: ask for another number of vertices")
-    return matched
+    return MatchedMesh(vertices, faces, locked, seams)
 
 
-def _without_flat_faces(mesh: DecimatedMesh, pairs: list[SidePair]) -> DecimatedMesh:
+def _without_flat_faces(
+    mesh: ScreenMesh, locked: Bool, seams: Int32, pairs: list[SidePair]
+) -> tuple[ScreenMesh, Bool, Int32]:
     """Return a mesh without the faces that would be flat on a side, and without the vertices that only they have."""
     flat = np.zeros(len(mesh.faces), np.bool_)
     on_sides = np.zeros((2, 2, len(mesh.vertices)), np.bool_)
-    for pair, *both in _Sides(mesh).chains(pairs):
+    for pair, *both in _Sides(mesh, locked).chains(pairs):
         for side, chain in enumerate(both):
             on_sides[pair.axis, side, chain] = True
     for there in on_sides.reshape(4, -1):
         flat |= there[mesh.faces].all(axis=1)
     if not flat.any():
-        return mesh
+        return mesh, locked, seams
     used = np.zeros(len(mesh.vertices), np.bool_)
     used[mesh.faces[~flat]] = True
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    seams = mesh.seams[used[mesh.seams].all(axis=1)]
-    return replace(
-        mesh,
-        vertices=mesh.vertices[used],
-        faces=number[mesh.faces[~flat]],
-        locked=mesh.locked[used],
-        seams=number[seams],
-    )
+    kept = seams[used[seams].all(axis=1)]
+    return ScreenMesh(mesh.vertices[used], number[mesh.faces[~flat]]), locked[used], number[kept]
 
 
 class _Sides:
     """The vertices and faces of a mesh under matching."""
 
-    def __init__(self, mesh: DecimatedMesh) -> None:
-        self.vertices, self.locked = mesh.vertices.copy(), mesh.locked
-        self.faces = [tuple(face) for face in mesh.faces.tolist()]
+    def __init__(self, mesh: ScreenMesh, locked: Bool) -> None:
+        self.vertices, self.locked = mesh.vertices.copy(), locked
+        #: Faces that were divided, and those that were added.
+        self._changed: dict[int, tuple[int, int, int]] = {}
         self.added: list[Float] = []
         self.count = len(mesh.vertices)
         outer = np.flatnonzero(mesh.opposite < 0)
@@ -94,7 +106,7 @@ class _Sides:
         self.face_of = dict(zip(map(tuple, ends.tolist()), (outer // 3).tolist(), strict=True))
         order = np.argsort(mesh.faces.ravel(), kind="stable")
         self._corners = order, np.searchsorted(mesh.faces.ravel()[order], np.arange(self.count + 1))
-        self._all_faces = mesh.faces
+        self._all_faces, self._face_count = mesh.faces, len(mesh.faces)
 
     def chains(self, pairs: list[SidePair]) -> list[tuple[SidePair, Int, Int]]:
         """Return the pairs that the mesh reaches, with the vertices along both of their sides."""
@@ -165,15 +177,25 @@ class _Sides:
     def _divide(self, a: int, b: int, new: Float) -> None:
         """Divide the boundary edge from a to b, and its face, at new vertices (K, 2) in the order of the edge."""
         face = self.face_of.pop((a, b))
-        corners = self.faces[face]
+        corners = self._changed[face] if face in self._changed else self._all_faces[face].tolist()
         apex = next(vertex for vertex in corners if vertex not in (a, b))
         line = [a, *range(self.count, self.count + len(new)), b]
         self.added.append(new)
         self.count += len(new)
-        self.faces[face] = (apex, line[0], line[1])
-        self.faces += [(apex, start, end) for start, end in pairwise(line[1:])]
+        self._changed[face] = (apex, line[0], line[1])
+        for start, end in pairwise(line[1:]):
+            self._changed[self._face_count] = (apex, start, end)
+            self._face_count += 1
         if (b, apex) in self.face_of:
-            self.face_of[b, apex] = len(self.faces) - 1
+            self.face_of[b, apex] = self._face_count - 1
+
+    def faces(self) -> Int32:
+        """Return the faces as they are now."""
+        faces = np.empty((self._face_count, 3), np.int32)
+        faces[: len(self._all_faces)] = self._all_faces
+        for face, corners in self._changed.items():
+            faces[face] = corners
+        return faces
 
 
 def _room(places: Float, k: int) -> float:

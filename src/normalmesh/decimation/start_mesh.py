@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from normalmesh.arguments import checked_array, checked_nonzero
-from normalmesh.array_types import Bool, UInt8
+from normalmesh.array_types import Bool, Int, UInt8
 from normalmesh.decimation.hierarchy import Hierarchy
 from normalmesh.decimation.quadrics import Pixels
 from normalmesh.errors import NormalMeshError, shape_text
@@ -17,7 +17,6 @@ from normalmesh.mesh._closed_mesh import BOUNDARY, LINE, LOCKED
 from normalmesh.mesh._outline import COVERED
 from normalmesh.mesh.closed_mesh import ClosedMesh
 from normalmesh.mesh.jumps import JumpLine
-from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.runtime.memory_budget import require_memory
@@ -53,9 +52,12 @@ class KeptCorners:
         locked: ArrayLike | None,
         lines: tuple[JumpLine, ...],
         normal_map: NormalMap,
-        repeats: Repeats | None = None,
+        ends: Int | None = None,
     ) -> KeptCorners:
-        """Return the corners that ``locked``, as :func:`normalmesh.decimate` takes it, lines and repeats keep."""
+        """Return the corners that ``locked``, as :func:`normalmesh.decimate` takes it, and lines keep.
+
+        So do the ``ends`` (K, 2) of stretches of sides, as :meth:`.Repeats.side_ends` returns them.
+        """
         shape = normal_map.shape[0] + 1, normal_map.shape[1] + 1
         on_lines = None
         if lines:
@@ -63,9 +65,9 @@ class KeptCorners:
             for line in lines:
                 on_lines[line.path[:, 1], line.path[:, 0]] = True
         corners = None if locked is None else _locked_corners(locked, normal_map)
-        if repeats is not None:
+        if ends is not None:
             corners = np.zeros(shape, np.bool_) if corners is None else corners
-            u, v = repeats.side_ends(normal_map.mask).T
+            u, v = ends.T
             corners[v, u] = True
         return cls(corners, on_lines)
 

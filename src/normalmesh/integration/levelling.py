@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Float, Float32, Integer
+from normalmesh.array_types import Bool, Float, Int, Integer
 from normalmesh.errors import NormalMeshError, ShortfallWarning, shape_text
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.facets.facets import FacetSystem
@@ -18,6 +20,7 @@ from normalmesh.mesh.jumps import Jumps, Placement
 from normalmesh.mesh.raster import pixel_faces
 from normalmesh.mesh.repeats import RepeatingMesh, Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
+from normalmesh.normals.camera import Camera
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.solvers.sparse_system import PreparedSystem
 
@@ -36,16 +39,26 @@ COMPARED_ROWS = 256
 
 def levelled(normal_map: NormalMap, repeats: Repeats, jumps: Jumps) -> tuple[NormalMap, Jumps, Repeats]:
     """Return a map, the placement of its jumps, and how it repeats, after its mean slope has been taken away."""
-    slope_u, slope_v = mean_slope(normal_map, repeats)
+    means = FaceMeans.of(coarse_mesh(normal_map.mask_window, repeats), normal_map, planes_only=True)
+    jumps, repeats = levelled_by(means, repeats, jumps)
+    return without_slope(normal_map, repeats.mean_slope), jumps, repeats
+
+
+def levelled_by(means: FaceMeans, repeats: Repeats, jumps: Jumps) -> tuple[Jumps, Repeats]:
+    """Return the placement of jumps, and how a map repeats, without its mean slope, given the means of its coarse mesh.
+
+    The mesh is that of :func:`coarse_mesh`.
+    """
+    slope_u, slope_v = _mean_slope(means, repeats)
     if jumps.placement is not None:
         # Normals do not show how far the surface falls at a jump, so they have a mean slope; the placement has not.
-        slope_u, slope_v = placed_slope(jumps.placement, normal_map, repeats, (slope_u, slope_v))
-        slopes = np.array([slope_u, slope_v]) * normal_map.camera.pixel_length
+        length = means.camera.pixel_length
+        slope_u, slope_v = placed_slope(jumps.placement, length, repeats, (slope_u, slope_v))
+        slopes = np.array([slope_u, slope_v]) * length
         placement = jumps.placement
         offsets = placement.offsets - placement.centroids @ slopes
         jumps = replace(jumps, placement=replace(placement, offsets=offsets, gradients=placement.gradients - slopes))
-    repeats = replace(repeats, mean_slope=(slope_u, -slope_v))
-    return without_slope(normal_map, repeats.mean_slope), jumps, repeats
+    return jumps, replace(repeats, mean_slope=(slope_u, -slope_v))
 
 
 def without_slope(normal_map: NormalMap, slope: tuple[float, float]) -> NormalMap:
@@ -63,8 +76,14 @@ def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
     The facet system of a coarse mesh is solved for both at once: across a side, the surface may rise by the slope times
     the period. Unlike the mean of the slopes of all pixels, this weighs steep ones by what they tell.
     """
-    mesh = repeats.wrap(_coarse_mesh(normal_map))
-    system = FacetSystem.of(FaceMeans.of(mesh, normal_map, planes_only=True))
+    means = FaceMeans.of(coarse_mesh(normal_map.mask_window, repeats), normal_map, planes_only=True)
+    return _mean_slope(means, repeats)
+
+
+def _mean_slope(means: FaceMeans, repeats: Repeats) -> tuple[float, float]:
+    """Return :func:`mean_slope` from the means of a coarse mesh."""
+    mesh = repeats.wrap(means.mesh)
+    system = FacetSystem.of(replace(means, mesh=mesh))
     periods = _periods(mesh, system.corners)
     coordinates = repeats.folded(system.means.centroids)
     solver = PreparedSystem(system.matrix(), coordinates=coordinates, gauge=system.gauge)
@@ -80,18 +99,18 @@ def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
     values, vectors = np.linalg.eigh(np.einsum("e,ek,el->kl", weights, rises, rises))
     inverse = np.where(values > DETERMINED, 1 / np.maximum(values, DETERMINED), 0)
     slopes = vectors @ (inverse * (vectors.T @ np.einsum("e,ek,e->k", weights, rises, gaps[0]))) / scales
-    slope_u, slope_v = slopes / normal_map.camera.pixel_length
+    slope_u, slope_v = slopes / means.camera.pixel_length
     return float(slope_u), float(slope_v)
 
 
 def placed_slope(
-    placement: Placement, normal_map: NormalMap, repeats: Repeats, otherwise: tuple[float, float]
+    placement: Placement, pixel_length: float, repeats: Repeats, otherwise: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the slopes along u and v at which a placement rises from each side to the opposite one, in the median.
 
     Where it does not reach both, slopes are those given.
     """
-    owners, slopes = pixel_faces(placement.mesh, normal_map.shape), list(otherwise)
+    owners, slopes = pixel_faces(placement.mesh, repeats.shape), list(otherwise)
     for axis, period in repeats.axes:
         near, far = np.moveaxis(owners, 1 - axis, 0)[[0, -1]]
         both = np.flatnonzero((near >= 0) & (far >= 0))
@@ -101,17 +120,19 @@ def placed_slope(
             heights.append(placement.offsets[faces] + (placement.gradients[faces] * places).sum(axis=1))
         if len(both):
             rise = float(np.median(heights[1] - heights[0]))
-            slopes[axis] = rise / (period * normal_map.camera.pixel_length)
+            slopes[axis] = rise / (period * pixel_length)
     return slopes[0], slopes[1]
 
 
-def _coarse_mesh(normal_map: NormalMap) -> ScreenMesh:
+def coarse_mesh(mask_window: Callable[[slice, slice], Bool], repeats: Repeats) -> ScreenMesh:
     """Return a mesh of the cells of a grid that hold foreground; its sides are those of the map."""
-    rows, columns = normal_map.shape
+    rows, columns = repeats.shape
     cell = max(math.ceil(max(rows, columns) / CELLS_ALONG_MAP), 1)
     edges = [np.linspace(0, side, max(side // cell, 1) + 1) for side in (rows, columns)]
     starts = [np.round(each[:-1]).astype(np.int64) for each in edges]
-    held = np.logical_or.reduceat(np.logical_or.reduceat(normal_map.mask, starts[0], axis=0), starts[1], axis=1)
+    bands = [slice(top, bottom) for top, bottom in pairwise([*starts[0].tolist(), rows])]
+    held = np.stack([mask_window(band, slice(0, columns)).any(axis=0) for band in bands])
+    held = np.logical_or.reduceat(held, starts[1], axis=1)
     mesh = ScreenMesh.from_mask(held)
     u, v = mesh.vertices.astype(np.int64).T
     return ScreenMesh(np.stack([edges[1][u], edges[0][v]], axis=1), mesh.faces)
@@ -136,43 +157,65 @@ def check_repeating(options: IntegrationOptions) -> None:
 def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int = 4) -> None:
     """Raise an error if a map cannot repeat, and warn, on behalf of the caller's caller, if it does not seem to.
 
-    Its camera must be orthographic, and foreground must go on beyond its sides. It does not seem to repeat if normals
-    differ much more across the sides than inside.
+    It does not seem to repeat if normals differ much more across the sides than inside.
     """
-    normal_map.camera.require_heights(
-        f"tileable maps need an orthographic camera, not one that is {normal_map.camera.describe()}: copies of what "
+    check_sides(normal_map.camera, repeats, normal_map.mask_window)
+    for axis, _ in repeats.axes:
+        steps = steps_between(normal_map, axis, compared_rows(repeats, axis))
+        warn_of_step(steps, steps_between(normal_map, axis, [0]), axis, stacklevel + 1)
+
+
+def check_sides(camera: Camera, repeats: Repeats, mask_window: Callable[[slice, slice], Bool]) -> None:
+    """Raise an error if a map cannot repeat: unless the camera is orthographic, and foreground goes on at the sides."""
+    camera.require_heights(
+        f"tileable maps need an orthographic camera, not one that is {camera.describe()}: copies of what "
         "that sees do not fit together"
     )
-    there = {pair.axis for pair in repeats.side_pairs(normal_map.mask)}
+    shape, there = repeats.shape, {pair.axis for pair in repeats.side_pairs_of(mask_window)}
     for axis, _ in repeats.axes:
         if axis not in there:
             sides, name = (("left and right", "y"), ("top and bottom", "x"))[axis]
             raise NormalMeshError(
-                f"the foreground of the {shape_text(normal_map.shape)} map never reaches both its {sides} sides at the "
+                f"the foreground of the {shape_text(shape)} map never reaches both its {sides} sides at the "
                 "same place, so nothing is to be joined there: crop it to one period, give a mask (--mask) if flat "
                 f'parts were taken for background, or give tileable="{name}" (--tile-{name})'
             )
-        _warn_of_step(normal_map, axis, stacklevel)
 
 
-def _warn_of_step(normal_map: NormalMap, axis: int, stacklevel: int) -> None:
-    """Warn if normals differ much more across the sides of a map than between neighbours inside."""
+def compared_rows(repeats: Repeats, axis: int) -> Int:
+    """Return the rows, or columns for axis 0, that are compared with those before them."""
+    length = repeats.shape[1 - axis]
+    return np.unique(np.linspace(1, length - 1, COMPARED_ROWS).astype(np.int64)) if length > 1 else np.empty(0, np.int64)
+
+
+def steps_between(normal_map: NormalMap, axis: int, chosen: Sequence[int] | Int) -> Float:
+    """Return the sums of the angles in degrees (K,) between some rows, or columns for axis 0, and those before them.
+
+    Numbers (K,) of pixels that are foreground in both follow: the result is (K, 2).
+    """
     normals, mask = np.moveaxis(normal_map.normals, 1 - axis, 0), np.moveaxis(normal_map.mask, 1 - axis, 0)
-    sample = np.unique(np.linspace(1, len(mask) - 1, COMPARED_ROWS).astype(np.int64)) if len(mask) > 1 else ()
-    inside = max((_mean_angle(normals, mask, k - 1, k) for k in sample), default=0.0)
-    across = _mean_angle(normals, mask, -1, 0)
-    if across > max(MAX_STEP * inside, MIN_STEP):
+    found = np.zeros((len(chosen), 2))
+    for number, row in enumerate(chosen):
+        both = mask[row - 1] & mask[row]
+        chords = np.linalg.norm(normals[row - 1][both] - normals[row][both], axis=1)
+        found[number] = np.degrees(2 * np.arcsin(np.minimum(chords / 2, 1)).sum()), len(chords)
+    return found
+
+
+def warn_of_step(inside: Float, across: Float, axis: int, stacklevel: int) -> None:
+    """Warn if normals differ much more across the sides of a map than inside, as :func:`steps_between` finds them."""
+    (beside,), most = _means(across), float(_means(inside).max(initial=0.0))
+    if beside > max(MAX_STEP * most, MIN_STEP):
         sides = ("left and right", "top and bottom")[axis]
         warnings.warn(
-            f"the normals differ by {across:.1f}° in the mean across the {sides} sides, but by {inside:.1f}° at most "
+            f"the normals differ by {beside:.1f}° in the mean across the {sides} sides, but by {most:.1f}° at most "
             "between neighbours inside: the map does not seem to repeat there, and a crease will show",
             ShortfallWarning,
             stacklevel=stacklevel,
         )
 
 
-def _mean_angle(normals: Float32, mask: Bool, one: int, two: int) -> float:
-    """Return the mean angle in degrees between two rows of normals, where both are foreground."""
-    both = mask[one] & mask[two]
-    chords = np.linalg.norm(normals[one][both] - normals[two][both], axis=1)
-    return float(np.degrees(2 * np.arcsin(np.minimum(chords / 2, 1)).mean())) if len(chords) else 0.0
+def _means(steps: Float) -> Float:
+    """Return the mean angles (K,) from sums and numbers (K, 2)."""
+    means: Float = steps[:, 0] / np.maximum(steps[:, 1], 1)
+    return means

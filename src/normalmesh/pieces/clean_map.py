@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from normalmesh.array_types import Bool
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.normals.camera import Camera
-from normalmesh.normals.component_maps import window_camera
+from normalmesh.normals.component_maps import ComponentMap, window_camera
 from normalmesh.normals.noise import NEGLIGIBLE, MapNoise, filter_reach, without_noise
 from normalmesh.normals.normal_map import NormalMap
 from normalmesh.pieces.map_windows import Window, WindowedMap
 from normalmesh.pieces.mask_components import MaskComponents
+from normalmesh.pieces.repeating_map import level_map, limits_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,8 @@ class CleanMap:
         The component to which the mask is restricted, or None for all.
     origin : (int, int)
         Row and column in the image from which windows count.
+    repeats : Repeats or None
+        Directions in which the filter goes on at the opposite side; only if there is one component.
     """
 
     source: WindowedMap
@@ -34,6 +38,7 @@ class CleanMap:
     noise: MapNoise | None = None
     number: int | None = None
     origin: tuple[int, int] = (0, 0)
+    repeats: Repeats | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,10 +81,13 @@ class CleanMap:
         """Return a window of all components without noise."""
         if self.noise is None or self.noise.largest.degrees < NEGLIGIBLE:
             return self.source.window(window.rows, window.columns)
-        around = window.grown(filter_reach(self.noise), Window.whole(self.source.shape))
-        noisy = self.source.window(around.rows, around.columns)
+        is_wrapped = self.repeats is not None and len(self.noise.components) == 1
+        source = level_map(self.source, self.repeats) if is_wrapped else self.source
+        around = window.grown(filter_reach(self.noise), limits_of(source))
+        noisy = source.window(around.rows, around.columns)
         inner = window.place_in(around)
         if noisy is None or not noisy.mask[inner].any():
             return None
-        smooth = without_noise(noisy, self.noise, self.components.maps(around, noisy))
+        parts = iter([ComponentMap(0, noisy, 0, 0)]) if is_wrapped else self.components.maps(around, noisy)
+        smooth = without_noise(noisy, self.noise, parts)
         return smooth.window(*inner)

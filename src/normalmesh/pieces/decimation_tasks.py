@@ -70,6 +70,8 @@ class DecimationPlan:
         Vertices of the result for each foreground pixel.
     lines
         Lines along which depth jumps.
+    ends : (K, 2) int or None
+        Pixel corners at the ends of stretches of sides at which the map repeats.
     """
 
     options: DecimationOptions
@@ -79,6 +81,15 @@ class DecimationPlan:
     limits: tuple[float, ...]
     density: float
     lines: tuple[JumpLine, ...] = ()
+    ends: Int | None = None
+
+    def kept_in(self, area: Window, normal_map: NormalMap) -> KeptCorners:
+        """Return the corners that the map of a rectangle keeps."""
+        ends = None if self.ends is None else self.ends - area.corner
+        if ends is not None:
+            rows, columns = area.shape
+            ends = ends[((ends >= 0) & (ends <= [columns, rows])).all(axis=1)]
+        return KeptCorners.of(None, self.lines_in(area), normal_map, ends)
 
     def lines_in(self, area: Window) -> tuple[JumpLine, ...]:
         """Return the lines as far as they lie in a rectangle, relative to its corner."""
@@ -168,7 +179,7 @@ def decimate_piece(clean: WindowedMap, piece: Piece, plan: DecimationPlan, flipp
 
     ``flipped`` (K,) are pixels of the background that the mesh covers, and of the foreground that it does not cover.
     """
-    area = window_around(piece.vertices, clean.shape)
+    area = window_around(piece.vertices, Window.whole(clean.shape))
     normal_map = filled_window(clean, area)
     coverage = normal_map.mask * np.uint8(COVERED)
     row, column = np.divmod(flipped, clean.shape[1])
@@ -281,7 +292,7 @@ def _tile_hierarchy(
     normal_map = None if wide is None else wide.window(*tile.place_in(area))
     if wide is None or normal_map is None:
         return None
-    locked = KeptCorners.of(None, plan.lines_in(area), wide).pixels()
+    locked = plan.kept_in(area, wide).pixels()
     region = Region(0, 0, *area.shape, (area.top, area.left), clean.camera)
     hierarchy = Hierarchy.of(wide, locked, plan.even, region).part(*tile.place_in(area))
     return replace(hierarchy, mask=normal_map.mask, corner=(0, 0)), normal_map
@@ -306,10 +317,10 @@ def _tile_decimator(
         _inside(fixed, _far_from_seams(grid, key, COLLAR))[:] = False
         coverage[fixed] |= FIXED
     closed = ClosedMesh.from_screen(mesh, tile.shape, coverage=coverage)
-    lines = plan.lines_in(tile)
-    KeptCorners.of(None, lines, normal_map).flag(closed)
+    plan.kept_in(tile, normal_map).flag(closed)
     collar = grid.near_seams(mesh.vertices + tile.corner) & waits
     closed.flags[collar] = closed.flags[collar] & ~np.uint8(LINE) | LOCKED
+    lines = plan.lines_in(tile)
     segments = Segments.of(lines) if lines else None
     decimator = Decimator(closed, Pixels(normal_map, plan.regularisation), plan.options, segments)
     # As in memory: only the order of costs matters for a target, but a threshold is for costs from the pixel grid on.

@@ -40,7 +40,7 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
     the edges whose higher tile this is; ``centroids`` (m, 2) of its own faces in the image; with a placement, ``held``
     and ``values`` (m,), with which it holds its own faces.
     """
-    area = part.window(clean.shape)
+    area = part.window(clean)
     system = FacetSystem.of(FaceMeans.of(part.screen(area), filled_window(clean, area), SAMPLES, planes_only=True))
     means, own = system.means, part.own
     kept = np.flatnonzero(part.tile[system.pairs].max(axis=1) == part.tile[0])
@@ -60,7 +60,7 @@ def tile_equations(clean: WindowedMap, part: TileMesh, placement: Placement | No
 
 def tile_heights(clean: WindowedMap, part: TileMesh, equations: Mapping[str, Any], offsets: Float) -> Arrays:
     """Return the ``unknown`` (n,) of the vertices of a tile from the offsets (m,) of its faces."""
-    area = part.window(clean.shape)
+    area = part.window(clean)
     camera = window_camera(clean.camera, area.left, area.top)
     means = FaceMeans(part.screen(area), camera, np.array(equations["table"]))
     return {"unknown": PlaneSurface(means).at_vertices(offsets)}
@@ -83,7 +83,7 @@ def refine_piece(clean: WindowedMap, piece: Piece, noise: Float, turns: range, t
     -------
     The piece, for :meth:`.WholeMesh.replace`, and ``changes`` (R, 2, C): flips and moves of each round.
     """
-    area = window_around(piece.vertices, clean.shape)
+    area = window_around(piece.vertices, Window.whole(clean.shape))
     mesh = ScreenMesh(piece.vertices - area.corner, piece.faces)
     closed = ClosedMesh.from_screen(mesh, area.shape, ~piece.free)
     arrays = closed, piece.unknown.copy(), piece.component, ~piece.free
@@ -115,7 +115,7 @@ def tile_variances(source: WindowedMap, part: TileMesh, unknown: Float, noise: F
 
     ``source`` has the normals with their noise, ``unknown`` (n,) and ``noise`` (m, 2) are those of the part.
     """
-    area = part.window(source.shape)
+    area = part.window(source)
     whole, curved = face_variances(part.screen(area), unknown, filled_window(source, area), noise)
     return {"whole": whole, "curved": curved}
 
@@ -125,7 +125,7 @@ def detached_edges(clean: WindowedMap, part: TileMesh, unknown: Float, placement
 
     Edges of which it is the higher tile are those of the tile; see :func:`.edges_to_detach`.
     """
-    area = part.window(clean.shape)
+    area = part.window(clean)
     normal_map, mesh = filled_window(clean, area), part.screen(area)
     # The vertices at the sides of the part lack faces: their edges belong to other tiles.
     cut = CutMesh.at_corners(mesh)

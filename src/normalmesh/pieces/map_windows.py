@@ -110,7 +110,7 @@ def filled_window(normal_map: WindowedMap, window: Window) -> NormalMap:
     return pixels
 
 
-def window_around(points: Float, shape: tuple[int, int]) -> Window:
-    """Return the pixels around points (K, 2) as u, v, with a margin of two, as far as an image reaches."""
+def window_around(points: Float, limits: Window) -> Window:
+    """Return the pixels around points (K, 2) as u, v, with a margin of two, within limits."""
     (left, top), (right, bottom) = np.floor(points.min(axis=0)), np.ceil(points.max(axis=0))
-    return Window(int(top), int(left), int(bottom), int(right)).grown(2, Window.whole(shape))
+    return Window(int(top), int(left), int(bottom), int(right)).grown(2, limits)

@@ -24,6 +24,7 @@ from normalmesh.integration.refinement_rounds import MIN_CHANGE
 from normalmesh.mesh.coverage import Coverage
 from normalmesh.mesh.jumps import Jumps, Placement
 from normalmesh.mesh.origin import Decimation, HeightNoise, Round
+from normalmesh.mesh.repeats import RepeatingMesh, Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.normals.camera import Camera
 from normalmesh.pieces.clean_map import CleanMap
@@ -37,6 +38,7 @@ from normalmesh.pieces.integration_tasks import (
     tile_variances,
 )
 from normalmesh.pieces.merge_plan import MergeTree
+from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_elements import Elements, Partition
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
 from normalmesh.pieces.tile_grid import TileGrid, by_tile
@@ -57,7 +59,7 @@ class MeshInPieces:
     Parameters
     ----------
     mesh
-        The mesh, cut where the depth jumps.
+        The mesh, cut where the depth jumps. If it repeats, its mean slope is known.
     clean
     grid
         The tiles in which equations are assembled and solved.
@@ -74,8 +76,6 @@ class MeshInPieces:
         Its stages below :data:`DECIMATE` were those of the decimation.
     """
 
-    repeats = None
-
     def __init__(
         self,
         mesh: WholeMesh,
@@ -90,11 +90,17 @@ class MeshInPieces:
     ) -> None:
         self.mesh, self.jumps, self.prior = mesh, jumps, prior
         self._clean, self._grid, self._noises, self._height_noises = clean, grid, noises, height_noises
+        self._normals, self._measured = (level_map(each, mesh.repeats) for each in (clean, clean.source))
         self._runner, self._begun, self._wanted = runner, len(mesh.vertices), target
         mesh.moving = np.ones_like(mesh.torn)
         self._target = max(target or 0, self._begun)
         self._run: Run = runner.run
         self.then_solve("solve", lambda: None)
+
+    @property
+    def repeats(self) -> Repeats | None:
+        """Directions in which the surface repeats."""
+        return self.mesh.repeats
 
     @property
     def unknown(self) -> Float:
@@ -171,7 +177,7 @@ class MeshInPieces:
 
         def arguments(tile: int) -> tuple[Any, ...]:
             part = faces.part(tile)
-            return self._clean, part, mesh.unknown[faces.vertices(tile)], self._placement_at(part)
+            return self._normals, part, mesh.unknown[faces.vertices(tile)], self._placement_at(part)
 
         found = self._run("detach", detached_edges, LazyArguments(faces.tiles, arguments))
         mesh.cut_again(np.concatenate([faces.vertices(tile)[found[tile]["edges"]] for tile in faces.tiles]))
@@ -193,11 +199,12 @@ class MeshInPieces:
 
         Components that a prior fixes are relative to the levels of the mesh.
         """
-        mesh, run, faces = self.mesh, runner.run, TileFaces.of(self.screen(), self._grid)
+        mesh, run, repeats = self.mesh, runner.run, self.repeats
+        faces = TileFaces.of(self.screen(), self._grid, repeats)
 
         def arguments(tile: int) -> tuple[Any, ...]:
             part = faces.part(tile)
-            return self._clean, part, self._placement_at(part)
+            return self._normals, part, self._placement_at(part)
 
         equations = run("means", tile_equations, LazyArguments(faces.tiles, arguments), work=0.04)
         centroids, held, values = faces.gathered(equations, "centroids", "held", "values")
@@ -205,6 +212,7 @@ class MeshInPieces:
         edges = Elements.of_edges(pairs, weights, steps, len(faces.tile))
         tree, scale = MergeTree.of(*self._grid.counts), self._clean.camera.pixel_length
         elements = edges if held is None else edges.holding(held, values)
+        centroids = centroids if repeats is None else repeats.folded(centroids)
         solution = TiledSystem(Partition(elements, faces.tile, centroids), tree, run).solve(max_error=MAX_ERROR * scale)
         offsets, error = solution.x, solution.error
         if self.prior is not None:
@@ -223,7 +231,8 @@ class MeshInPieces:
         """Return the unknown (N,) of the vertices of the mesh from the offsets (M,) of its faces."""
 
         def arguments(tile: int) -> tuple[Any, ...]:
-            return self._clean, faces.part(tile), equations[tile], offsets[faces.with_rings(tile)]
+            part = faces.part(tile)
+            return self._normals, part, equations[tile], offsets[part.numbers]
 
         found = run("heights", tile_heights, LazyArguments(faces.tiles, arguments))
         unknown = np.empty(len(self.mesh.vertices))
@@ -231,13 +240,14 @@ class MeshInPieces:
             vertices = faces.vertices(tile)
             own = faces.owner[vertices] == tile
             unknown[vertices[own]] = found[tile]["unknown"][own]
-        return unknown
+        mesh = self.mesh.wrapped()
+        return unknown[mesh.first_twins] if isinstance(mesh, RepeatingMesh) else unknown
 
     def _placement_at(self, part: TileMesh) -> Placement | None:
         """Return the placement of the faces of a part, relative to the corner of its window."""
         if self.jumps.placement is None:
             return None
-        area = part.window(self._clean.shape)
+        area = part.window(self._normals)
         return self.jumps.placement.window(area.rows, area.columns)
 
     def _refine(self, turns: range, tidied: Bool, target: int | None = None) -> Int:
@@ -256,7 +266,7 @@ class MeshInPieces:
                 pieces[key] = replace(piece, component=local.astype(np.int32))
             added = shares(pieces, target - len(mesh.vertices)) if stage == "tiles" and target else {}
             arguments = {
-                key: (self._clean, piece, self._noises[own, 0], turns, tidied[own], added.get(key, 0))
+                key: (self._normals, piece, self._noises[own, 0], turns, tidied[own], added.get(key, 0))
                 for (key, piece), own in zip(pieces.items(), components.values(), strict=True)
             }
             results: list[tuple[Piece, Arrays]] = []
@@ -299,11 +309,12 @@ class MeshInPieces:
 
         def arguments(tile: int) -> tuple[Any, ...]:
             values = unknown[faces.vertices(tile, rings=False)]
-            return self._clean.source, faces.part(tile, rings=False), values, of_face[faces.own(tile)]
+            return self._measured, faces.part(tile, rings=False), values, of_face[faces.own(tile)]
 
         found = self._runner.run("deviations", tile_variances, LazyArguments(faces.tiles, arguments))
         held = None if self.prior is None else self.prior.held(mesh, self._runner.under("held-").run)
-        return height_noise_of(mesh, noises, tuple(faces.gathered(found, "whole", "curved")), "facets", held)
+        twins = None if self.repeats is None else self.repeats.wrap(mesh).first_twins
+        return height_noise_of(mesh, noises, tuple(faces.gathered(found, "whole", "curved")), "facets", held, twins)
 
     def seconds(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return wall and CPU seconds of the integration by stage."""

@@ -136,7 +136,7 @@ def tile_terms(
     The ``faces`` (K,) of the whole mesh that terms are about, their ``values`` and ``weights``, and their rows over
     the faces of the whole mesh in the CSR format: ``pointers``, ``columns``, ``numbers``.
     """
-    area = window_around(part.vertices, clean.shape)
+    area = window_around(part.vertices, Window.whole(clean.shape))
     camera = window_camera(clean.camera, area.left, area.top)
     system = PlaneSurface(FaceMeans(part.screen(area), camera, np.array(equations["table"])))
     points = points._replace(feet=points.feet - area.corner)

@@ -10,9 +10,12 @@ import numpy as np
 
 from normalmesh.array_types import Bool, Float, Int, Int32
 from normalmesh.mesh.cut_mesh import boundary_vertices
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
-from normalmesh.pieces.map_windows import Window, window_around
+from normalmesh.pieces.map_windows import Window, WindowedMap, window_around
+from normalmesh.pieces.repeating_map import limits_of
 from normalmesh.pieces.tile_grid import TileGrid
+from normalmesh.pieces.unrolled_mesh import UnrolledMesh
 
 #: Rings of faces around those of a tile: the value at a vertex depends on the faces at all of its neighbours.
 RINGS = 2
@@ -28,17 +31,17 @@ class TileMesh:
         Positions in the image.
     faces : (m, 3) int32
         Faces of the tile first.
-    numbers : (m,) int64
+    numbers : (m,) int32
         The faces in the whole mesh.
     tile : (m,) int32
-        The tile of each face.
+        The tile of each face, below and above all numbers for copies beyond the sides of a mesh that repeats.
     on_boundary : (n,) bool
         Vertices at the boundary of the whole mesh.
     """
 
     vertices: Float
     faces: Int32
-    numbers: Int
+    numbers: Int32
     tile: Int32
     on_boundary: Bool
 
@@ -47,9 +50,9 @@ class TileMesh:
         """Number of faces that belong to the tile."""
         return int(np.count_nonzero(self.tile == self.tile[0]))
 
-    def window(self, shape: tuple[int, int]) -> Window:
-        """Return the pixels around it in an image."""
-        return window_around(self.vertices, shape)
+    def window(self, normal_map: WindowedMap) -> Window:
+        """Return the pixels around it in a map, also beyond its sides if it repeats."""
+        return window_around(self.vertices, limits_of(normal_map))
 
     def screen(self, area: Window) -> ScreenMesh:
         """Return the mesh relative to the corner of a window."""
@@ -63,22 +66,30 @@ class TileFaces:
     Attributes
     ----------
     mesh : ScreenMesh
+        The mesh, and copies of faces beyond its sides if it repeats.
+    face_of : (M',) int32
+        The face of the mesh that each of these faces is.
     tile : (M,) int32
         The tile of each face: that of its centroid.
+    labels : (M',) int32
+        The same with −1 for copies beyond the left and the upper side, T beyond the others: each edge across sides has
+        its face there in one highest tile only.
     order : (M,) int64
         Faces by tile, ascending.
     starts : (T + 1,) int64
         Where the faces of each tile begin in ``order``.
     near_seams : (K,) int64
         Faces within some rings of faces of another tile.
-    owner : (N,) int32
-        Lowest tile of the faces at each vertex.
-    on_boundary : (N,) bool
+    owner : (N',) int32
+        Lowest tile of the faces at each vertex, T for those of copies only.
+    on_boundary : (N',) bool
         Vertices at the boundary.
     """
 
     mesh: ScreenMesh
+    face_of: Int32
     tile: Int32
+    labels: Int32
     order: Int
     starts: Int
     near_seams: Int
@@ -86,23 +97,29 @@ class TileFaces:
     on_boundary: Bool
 
     @classmethod
-    def of(cls, mesh: ScreenMesh, grid: TileGrid) -> TileFaces:
-        """Divide the faces of a mesh among tiles."""
+    def of(cls, mesh: ScreenMesh, grid: TileGrid, repeats: Repeats | None = None) -> TileFaces:
+        """Divide the faces of a mesh among tiles; if it repeats, rings go on beyond its sides."""
         first, second, third = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
         tile = grid.tile_of((first + second + third) / 3)
         del first, second, third
         count = grid.counts[0] * grid.counts[1]
         order = np.argsort(tile, kind="stable")
         starts = np.searchsorted(tile[order], np.arange(count + 1))
+        unrolled = UnrolledMesh.of(mesh, repeats, RINGS)
+        mesh, own = unrolled.mesh, len(tile)
+        copied = np.where(unrolled.beyond[own:] < 0, -1, count).astype(np.int32)
+        labels = np.append(tile, copied) if len(copied) else tile
         lowest, highest = np.full(len(mesh.vertices), count, np.int32), np.full(len(mesh.vertices), -1, np.int32)
         for k in range(3):
-            np.minimum.at(lowest, mesh.faces[:, k], tile)
-            np.maximum.at(highest, mesh.faces[:, k], tile)
+            np.minimum.at(lowest, mesh.faces[:own, k], tile)
+            np.maximum.at(highest, mesh.faces[:, k], labels)
         marked = lowest < highest
+        marked[mesh.faces[own:]] = True
         for _ in range(RINGS):
             chosen = marked[mesh.faces[:, 0]] | marked[mesh.faces[:, 1]] | marked[mesh.faces[:, 2]]
             marked[mesh.faces[chosen]] = True
-        return cls(mesh, tile, order, starts, np.flatnonzero(chosen), lowest, boundary_vertices(mesh))
+        arrays = tile, labels, order, starts, np.flatnonzero(chosen), lowest, boundary_vertices(mesh)
+        return cls(mesh, unrolled.face_of, *arrays)
 
     @property
     def tiles(self) -> list[int]:
@@ -126,11 +143,11 @@ class TileFaces:
         """Return the faces of a tile, with or without the rings around them."""
         numbers = self.with_rings(tile) if rings else self.own(tile)
         vertices, local = np.unique(self.mesh.faces[numbers], return_inverse=True)
-        faces = local.reshape(-1, 3).astype(np.int32)
-        return TileMesh(self.mesh.vertices[vertices], faces, numbers, self.tile[numbers], self.on_boundary[vertices])
+        faces, places = local.reshape(-1, 3).astype(np.int32), self.mesh.vertices[vertices]
+        return TileMesh(places, faces, self.face_of[numbers], self.labels[numbers], self.on_boundary[vertices])
 
     def vertices(self, tile: int, rings: bool = True) -> Int32:
-        """Return the vertices of :meth:`part` in the whole mesh."""
+        """Return the vertices of :meth:`part` in :attr:`mesh`."""
         return np.unique(self.mesh.faces[self.with_rings(tile) if rings else self.own(tile)])
 
     def own(self, tile: int) -> Int:
@@ -138,11 +155,11 @@ class TileFaces:
         return self.order[self.starts[tile] : self.starts[tile + 1]]
 
     def with_rings(self, tile: int) -> Int:
-        """Return the faces of a tile, then those in the rings around them."""
+        """Return the faces of a tile, then those in the rings around them, in :attr:`mesh`."""
         own = self.own(tile)
         marked = np.zeros(len(self.mesh.vertices), np.bool_)
         near = self.mesh.faces[self.near_seams]
-        is_own = self.tile[self.near_seams] == tile
+        is_own = self.labels[self.near_seams] == tile
         marked[near[is_own]] = True
         for _ in range(RINGS):
             chosen = marked[near].any(axis=1)

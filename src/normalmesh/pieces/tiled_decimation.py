@@ -18,11 +18,15 @@ from normalmesh.decimation.decimation_options import DecimationOptions
 from normalmesh.decimation.hierarchy import PERIOD, bin_of, level_of
 from normalmesh.decimation.polylines import affordable_lines
 from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
+from normalmesh.decimation.side_matching import matched_sides, room_for_matching
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
 from normalmesh.decimation.stopping import StoppingRule, falling_targets
 from normalmesh.engine.runner import Run
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
+from normalmesh.mesh.raster import covered_pixels
+from normalmesh.mesh.repeats import Repeats, SidePair
+from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.pieces.decimation_tasks import (
     FAIR,
     UNDISTURBED,
@@ -35,7 +39,7 @@ from normalmesh.pieces.decimation_tasks import (
     pilot,
     tile_histogram,
 )
-from normalmesh.pieces.map_windows import WindowedMap
+from normalmesh.pieces.map_windows import Window, WindowedMap
 from normalmesh.pieces.tile_grid import COLLAR, TileGrid
 from normalmesh.pieces.whole_mesh import Piece, WholeMesh, shares
 
@@ -65,14 +69,19 @@ def decimate_in_pieces(
     target_given = rule.threshold is None
     regularisation = options.regularisation_for(target_given)
     even = 0.0 if target_given else regularisation
-    plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines)
+    repeats = Repeats.of(options.tileable, clean.shape)
+    pairs = [] if repeats is None else list(repeats.side_pairs_of(clean.mask_window))
+    ends = None if repeats is None else repeats.ends_of(pairs)
+    plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines, ends)
     keys = list(grid.tile_keys())
     found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys}, work=0.03)
     areas = {key: int(result["foreground"]) for key, result in found.items()}
     foreground = sum(areas.values())
     histogram = np.sum([result["counts"] for result in found.values() if len(result["counts"])], axis=0)
     plan = _started(plan, histogram, rule, foreground)
-    plan, target = _with_lines(plan, rule, foreground)
+    wanted = rule.expected_vertices(foreground)
+    wanted -= 0 if repeats is None else room_for_matching(wanted)
+    plan, target = _with_lines(plan, wanted)
     if target_given:
         plan = _piloted(plan, clean, grid, areas, target, run)
         rungs = plan.limits[-1] * RUNGS
@@ -89,17 +98,42 @@ def decimate_in_pieces(
     )
     mesh = WholeMesh.joined([done[key] for key in filled])
     mesh.done = added_up([done[key]["done"] for key in filled])
+    if ends is not None:
+        mesh.fixed = np.isin(mesh.vertices @ [1, 1j], ends @ [1, 1j])
     for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
         _decimate_zones(
             mesh, clean, grid, plan, run, stage, zone, round((1 - TOLERATED) * target) if target_given else 0
         )
     mesh.dropped_lines = np.array(len(lines) - len(plan.lines))
     if target_given:
-        wanted = rule.expected_vertices(foreground)
         _trim(mesh, clean, grid, plan, run, wanted)
     else:
         _thin_seams(mesh, clean, grid, plan, run, np.sum([done[key]["counts"] for key in filled], axis=0))
+    if repeats is not None:
+        _match_sides(mesh, repeats, pairs)
     return mesh
+
+
+def _match_sides(mesh: WholeMesh, repeats: Repeats, pairs: list[SidePair]) -> None:
+    """Give opposite sides the same vertices, which are fixed from now on."""
+    before = _side_pixels(mesh.screen(), repeats)
+    mesh.vertices, mesh.faces, mesh.fixed, mesh.seams = matched_sides(mesh.screen(), mesh.fixed, mesh.seams, pairs)
+    mesh.waiting, mesh.repeats = np.zeros_like(mesh.fixed), repeats
+    mesh.flipped = np.setxor1d(mesh.flipped, np.setxor1d(before, _side_pixels(mesh.screen(), repeats)))
+
+
+def _side_pixels(mesh: ScreenMesh, repeats: Repeats) -> Int:
+    """Return the pixels (K,) along the sides that a mesh covers, as numbers in the image; only these may change."""
+    rows, columns = repeats.shape
+    found = np.empty(0, np.int64)
+    for axis, far in repeats.axes:
+        for at in (0, far - 1):
+            line = Window(0, at, rows, at + 1) if axis == 0 else Window(at, 0, at + 1, columns)
+            places = mesh.vertices[:, axis][mesh.faces]
+            near = mesh.faces[(places.min(axis=1) <= at + 1) & (places.max(axis=1) >= at)]
+            row, column = np.nonzero(covered_pixels(ScreenMesh(mesh.vertices - line.corner, near), line.shape))
+            found = np.union1d(found, (row + line.top) * columns + column + line.left)
+    return found
 
 
 def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foreground: int) -> DecimationPlan:
@@ -117,9 +151,8 @@ def _started(plan: DecimationPlan, histogram: Int, rule: StoppingRule, foregroun
     return replace(plan, density=density, level=level)
 
 
-def _with_lines(plan: DecimationPlan, rule: StoppingRule, foreground: int) -> tuple[DecimationPlan, int]:
+def _with_lines(plan: DecimationPlan, expected: int) -> tuple[DecimationPlan, int]:
     """Return the plan with the lines that it can afford, and the vertices that it should have before it is cut."""
-    expected = rule.expected_vertices(foreground)
     lines, copies = affordable_lines(plan.lines, expected, plan.density)
     reserve = math.ceil(RESERVE * expected) if lines else 0
     return replace(plan, lines=lines), max(expected - copies - reserve, 3)

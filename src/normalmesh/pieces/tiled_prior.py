@@ -22,7 +22,7 @@ from normalmesh.mesh.jumps import Jumps
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.pieces.clean_map import CleanMap
 from normalmesh.pieces.integration_tasks import components_at
-from normalmesh.pieces.map_windows import window_around
+from normalmesh.pieces.map_windows import Window, window_around
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.prior_tasks import (
     DepthWindow,
@@ -197,7 +197,7 @@ class TiledPrior:
             points = points._replace(faces=np.searchsorted(faces.own(key), points.faces).astype(np.int32))
             pixels = None
             if self.depths is not None:
-                area = window_around(mesh.vertices, self.clean.shape)
+                area = window_around(mesh.vertices, Window.whole(self.clean.shape))
                 window = np.array(self.depths[area.rows, area.columns])
                 pixels = DepthWindow(window, self.weight, found.home[mesh.numbers], found.apart)
             return self.clean, mesh, equations[key], offsets[mesh.numbers], points, pixels

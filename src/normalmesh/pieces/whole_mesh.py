@@ -11,6 +11,7 @@ from normalmesh.array_types import Bool, Float, Int, Int32, Integer
 from normalmesh.engine.array_file import Arrays
 from normalmesh.mesh.components import components
 from normalmesh.mesh.cut_mesh import CutMesh, edge_ends
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
 
@@ -80,6 +81,8 @@ class WholeMesh:
         Largest share of a component that points of large weight bend against the normals.
     torn, moving : (C,) bool
         Components that are cut, and those that the next round of refinement changes.
+    repeats : Repeats or None
+        Directions in which it repeats: vertices on opposite sides have the same places, and are fixed.
     method : str
         How it is solved.
     """
@@ -104,6 +107,7 @@ class WholeMesh:
     bent: Float = field(default_factory=lambda: np.array(0.0))
     torn: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
     moving: Bool = field(default_factory=lambda: np.empty(0, np.bool_))
+    repeats: Repeats | None = None
 
     @classmethod
     def joined(cls, tiles: list[Arrays]) -> WholeMesh:
@@ -129,17 +133,18 @@ class WholeMesh:
     def cut(self) -> WholeMesh:
         """Return the mesh cut along its seams, whose vertices are fixed from now on."""
         cut = CutMesh.along(self.screen(), self.seams)
-        fixed = np.zeros(len(self.vertices), np.bool_)
+        fixed = self.fixed.copy() if len(self.fixed) else np.zeros(len(self.vertices), np.bool_)
         fixed[self.seams] = True
-        torn = np.zeros(int(cut.component.max()) + 1, np.bool_)
-        torn[cut.component[len(self.vertices) :]] = True
+        component = cut.component if self.repeats is None else self.wrapped().components[cut.origin]
+        torn = np.zeros(int(component.max()) + 1, np.bool_)
+        torn[component[len(self.vertices) :]] = True
         return replace(
             self,
             vertices=cut.mesh.vertices,
             faces=cut.mesh.faces,
             waiting=np.zeros(len(cut.origin), np.bool_),
             seams=np.empty((0, 2), np.int32),
-            component=cut.component,
+            component=component,
             fixed=fixed[cut.origin],
             torn=torn,
         )
@@ -164,6 +169,10 @@ class WholeMesh:
         """Return the mesh on the screen."""
         return ScreenMesh(self.vertices, self.faces)
 
+    def wrapped(self) -> ScreenMesh:
+        """Return the mesh on the screen, joined across its sides where it repeats."""
+        return self.screen() if self.repeats is None else self.repeats.wrap(self.screen())
+
     def neighbours(self, chosen: Bool) -> Bool:
         """Return the vertices (N,) that have a face in common with the chosen ones, and these."""
         near = chosen.copy()
@@ -173,8 +182,10 @@ class WholeMesh:
     def pieces(self, zone: Int32) -> Iterator[tuple[int, Piece]]:
         """Yield the pieces in which vertices are free, by the zone (N,) of each vertex, −1 for none, ascending.
 
-        Vertices with a face in two zones are not free in either: ``zone`` becomes −1 there.
+        Fixed vertices, and those with a face in two zones, are not free: ``zone`` becomes −1 there.
         """
+        if len(self.fixed):
+            zone[self.fixed] = -1
         high = self._highest(zone)
         # Without a zone is the same as the largest number of all.
         unlike = high > ~self._highest(np.where(zone < 0, np.iinfo(zone.dtype).min, ~zone))

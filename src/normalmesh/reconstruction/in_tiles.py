@@ -21,6 +21,7 @@ from normalmesh.integration.integration_options import IntegrationOptions
 from normalmesh.integration.uncertainty import with_rounding
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.mesh.surface import Surface
 from normalmesh.normals.noise import MapNoise, given_noise
@@ -30,9 +31,11 @@ from normalmesh.pieces.integration_tasks import components_at
 from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window
 from normalmesh.pieces.mask_components import find_components
 from normalmesh.pieces.mesh_in_pieces import DECIMATE, MeshInPieces
+from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
 from normalmesh.pieces.tile_grid import TileGrid, at_points
 from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
+from normalmesh.pieces.tile_levelling import check_repeating_tiles, levelled_tiles
 from normalmesh.pieces.tile_noise import find_noise
 from normalmesh.pieces.tiled_decimation import decimate_in_pieces
 from normalmesh.pieces.tiled_prior import TiledPrior
@@ -71,6 +74,9 @@ class InTiles:
 
     def __post_init__(self) -> None:
         self.components = find_components(self.normal_map, self.runner.run, self.side)
+        self.repeats = Repeats.of(self.options.decimation.tileable, self.normal_map.shape)
+        if self.repeats is not None:
+            check_repeating_tiles(self.normal_map, self.repeats, self.runner.run, self.side)
         self.noise: MapNoise | None = None
         self.jumps: Jumps | None = None
         self.prior: TiledPrior | None = None
@@ -104,7 +110,7 @@ class InTiles:
                 self.noise = find_noise(self.normal_map, self.components, self.runner.run, self.side)
             else:
                 self.noise = given_noise(self.integration.noise, self.foreground)
-            self.clean = CleanMap(self.normal_map, self.components, self.noise)
+            self.clean = CleanMap(self.normal_map, self.components, self.noise, repeats=self.repeats)
             self.grid = TileGrid(self.components.rectangle, self.side)
         return self.noise
 
@@ -148,8 +154,10 @@ class InTiles:
             at_points, self.clean, self.grid, stage="labels", task=components_at, name="components", run=run
         )
         noises = component_noises(self.noise, whole.screen(), whole.component, lambda points: labels(points) + 1)
-        of_heights = with_rounding(noises, self.noise.rounding)
-        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, self.jumps, self.prior, target, runner)
+        of_heights, jumps = with_rounding(noises, self.noise.rounding), self.jumps
+        if whole.repeats is not None:
+            jumps, whole.repeats = levelled_tiles(self.clean, whole.repeats, jumps, self.grid, run)
+        return MeshInPieces(whole, self.clean, self.grid, noises, of_heights, jumps, self.prior, target, runner)
 
     def trial(self, rule: StoppingRule, on_progress: OnProgress | None) -> InTiles:
         """Return the stages of another surface of the same map, whose noise and jumps are known."""
@@ -161,9 +169,10 @@ class InTiles:
         """Return the mean angle in degrees between faces and normals; pixels that no face covers count as 90°."""
         mesh, camera = ScreenMesh(surface.screen, surface.faces), self.normal_map.camera
         faces, unknown = TileFaces.of(mesh, self.grid), camera.unknown_of_depth(camera.depth(surface.vertices))
+        normal_map = level_map(self.normal_map, surface.repeats)
 
         def arguments(tile: int) -> tuple[Any, ...]:
-            return self.normal_map, faces.part(tile, rings=False), unknown[faces.vertices(tile, rings=False)]
+            return normal_map, faces.part(tile, rings=False), unknown[faces.vertices(tile, rings=False)]
 
         run = self.runner.under(f"{len(surface.vertices)}-").run
         found = run("angles", tile_angles, LazyArguments(faces.tiles, arguments)).values()
@@ -177,7 +186,7 @@ class InTiles:
 
 def tile_angles(source: WindowedMap, part: TileMesh, unknown: Float) -> Arrays:
     """Return the sum ``total`` of the angles between faces of a tile and their normals, and ``covered`` pixels."""
-    area = part.window(source.shape)
+    area = part.window(source)
     normal_map = filled_window(source, area)
     surface = Surface.from_unknown(part.screen(area), unknown, normal_map.camera, area.shape)
     total, covered = sum_of_angles(surface, normal_map)

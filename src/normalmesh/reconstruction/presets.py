@@ -71,7 +71,6 @@ def check_in_tiles(options: Preset) -> None:
     whole = {
         "start": (options.decimation.start, "adaptive"),
         "locked": (options.decimation.locked, None),
-        "tileable": (options.decimation.tileable, False),
         "formulation": (options.integration.formulation, "facets"),
     }
     for name, (value, needed) in whole.items():

@@ -1,0 +1,75 @@
+"""Levelling of a map that repeats in tiles: its mean slope, and whether it repeats at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from normalmesh.engine.array_file import Arrays
+from normalmesh.engine.runner import Run
+from normalmesh.engine.task_arguments import LazyArguments
+from normalmesh.facets import _face_means as columns
+from normalmesh.facets.face_means import FaceMeans
+from normalmesh.integration.levelling import (
+    check_sides,
+    coarse_mesh,
+    compared_rows,
+    levelled_by,
+    steps_between,
+    warn_of_step,
+)
+from normalmesh.mesh.jumps import Jumps
+from normalmesh.mesh.repeats import Repeats
+from normalmesh.pieces.map_windows import Window, WindowedMap, filled_window, tiles_of
+from normalmesh.pieces.repeating_map import RepeatingMap
+from normalmesh.pieces.tile_faces import TileFaces, TileMesh
+from normalmesh.pieces.tile_grid import TileGrid
+
+
+def levelled_tiles(
+    clean: WindowedMap, repeats: Repeats, jumps: Jumps, grid: TileGrid, run: Run
+) -> tuple[Jumps, Repeats]:
+    """Return the placement of jumps, and how a map repeats, after its mean slope has been taken away."""
+    mesh = coarse_mesh(clean.mask_window, repeats)
+    faces = TileFaces.of(mesh, grid)
+    arguments = LazyArguments(faces.tiles, lambda tile: (clean, faces.part(tile, rings=False)))
+    (table,) = faces.gathered(run("level", tile_means, arguments), "table")
+    return levelled_by(FaceMeans(mesh, clean.camera, table), repeats, jumps)
+
+
+def tile_means(clean: WindowedMap, part: TileMesh) -> Arrays:
+    """Return the ``table`` of the planes of the faces of a part, whose centroids are in the image."""
+    area = part.window(clean)
+    table = FaceMeans.of(part.screen(area), filled_window(clean, area), planes_only=True).table
+    table[:, columns.CENTRE_U : columns.CENTRE_V + 1] += area.corner
+    return {"table": table}
+
+
+def check_repeating_tiles(source: WindowedMap, repeats: Repeats, run: Run, side: int) -> None:
+    """Raise an error if a map cannot repeat, and warn if it does not seem to; see :func:`.check_repeating_map`."""
+    check_sides(source.camera, repeats, source.mask_window)
+    tiles = tiles_of(Window.whole(source.shape), side)
+    found = run("sides", tile_steps, {key: (source, repeats, tile) for key, tile in tiles.items()})
+    for axis, _ in repeats.axes:
+        across, *inside = np.sum([each[f"steps_{axis}"] for each in found.values()], axis=0)
+        warn_of_step(np.reshape(inside, (-1, 2)), across[None], axis, stacklevel=3)
+
+
+def tile_steps(source: WindowedMap, repeats: Repeats, tile: Window) -> Arrays:
+    """Return sums and numbers (K + 1, 2) of the steps across sides, then of those between compared rows, in a tile.
+
+    ``steps_0`` are those between columns; see :func:`.steps_between`.
+    """
+    found: dict[str, Any] = {}
+    area = Window(tile.top - repeats.y, tile.left - repeats.x, tile.bottom, tile.right)
+    normal_map = RepeatingMap(source, repeats).window(area.rows, area.columns)
+    for axis, _ in repeats.axes:
+        rows = np.append(0, compared_rows(repeats, axis))
+        steps = found[f"steps_{axis}"] = np.zeros((len(rows), 2))
+        first, last = (tile.left, tile.right) if axis == 0 else (tile.top, tile.bottom)
+        own = (rows >= first) & (rows < last)
+        if normal_map is not None:
+            # The window begins one row before the tile, and, in the other direction, maybe a pixel that is not its own.
+            steps[own] = steps_between(normal_map, axis, rows[own] - first + 1)
+    return found

@@ -1,0 +1,80 @@
+"""UnrolledMesh: a mesh that repeats, with copies of the faces near its sides beyond the opposite ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from normalmesh.array_types import Bool, Int, Int32
+from normalmesh.mesh.repeats import Repeats
+from normalmesh.mesh.screen_mesh import ScreenMesh
+
+
+@dataclass(frozen=True, eq=False)
+class UnrolledMesh:
+    """A mesh that goes on beyond its sides, in the plane.
+
+    Attributes
+    ----------
+    mesh : ScreenMesh
+        Vertices and faces of the mesh first, then copies, which have vertices on the sides in common with it.
+    face_of : (M',) int32
+        The face that each face is, or is a copy of.
+    beyond : (M',) int32
+        −1 for copies beyond the left or the upper side, 1 beyond the right or the lower one, 0 for the mesh.
+    """
+
+    mesh: ScreenMesh
+    face_of: Int32
+    beyond: Int32
+
+    @classmethod
+    def of(cls, mesh: ScreenMesh, repeats: Repeats | None, rings: int) -> UnrolledMesh:
+        """Return a mesh with so many rings of faces beyond its sides; none if it does not repeat."""
+        count = len(mesh.faces)
+        unrolled = cls(mesh, np.arange(count, dtype=np.int32), np.zeros(count, np.int32))
+        for axis, _ in [] if repeats is None else repeats.axes:
+            assert repeats is not None
+            unrolled = unrolled._along(axis, replace(repeats, x=axis == 0, y=axis == 1), rings)
+        return unrolled
+
+    def _along(self, axis: int, repeats: Repeats, rings: int) -> UnrolledMesh:
+        """Return the mesh with faces beyond its two sides in one direction."""
+        mesh, count = self.mesh, len(self.mesh.vertices)
+        joined, period = repeats.wrap(mesh), repeats.axes[0][1]
+        # A vertex at the end of a cut may be several ones at one side: the first of them stands for all.
+        first = np.full((2, count), count)
+        for side, vertices in enumerate(joined.twins.T):
+            np.minimum.at(first[side], joined.first_twins[vertices], vertices)
+        first = first[:, joined.first_twins]
+        name = np.arange(count)
+        for side, vertices in enumerate(joined.twins.T):
+            name[vertices] = first[side, vertices]
+        faces = name[mesh.faces]
+        places, parts, face_of, beyond = [mesh.vertices], [faces], [self.face_of], [self.beyond]
+        for side, (origin, shift) in enumerate(((1, -period), (0, period))):
+            starts = name[joined.twins[:, origin]]
+            chosen = _near(faces, count, starts, rings)
+            used = np.setdiff1d(faces[chosen], starts)
+            number = np.empty(count, np.int64)
+            number[used] = sum(map(len, places)) + np.arange(len(used))
+            number[starts] = first[side, starts]
+            copies = mesh.vertices[used]
+            copies[:, axis] += shift
+            places.append(copies)
+            parts.append(number[faces[chosen]])
+            face_of.append(self.face_of[chosen])
+            beyond.append(np.full(len(parts[-1]), np.sign(shift), np.int32))
+        opened = ScreenMesh(np.concatenate(places), np.concatenate(parts).astype(np.int32))
+        return UnrolledMesh(opened, np.concatenate(face_of), np.concatenate(beyond))
+
+
+def _near(faces: Int, count: int, starts: Int, rings: int) -> Bool:
+    """Return the faces (M,) within so many rings around some of ``count`` vertices."""
+    marked, chosen = np.zeros(count, np.bool_), np.zeros(len(faces), np.bool_)
+    marked[starts] = True
+    for _ in range(rings):
+        chosen = marked[faces].any(axis=1)
+        marked[faces[chosen]] = True
+    return chosen
