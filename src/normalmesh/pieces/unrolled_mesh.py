@@ -34,15 +34,17 @@ class UnrolledMesh:
         """Return a mesh with so many rings of faces beyond its sides; none if it does not repeat."""
         count = len(mesh.faces)
         unrolled = cls(mesh, np.arange(count, dtype=np.int32), np.zeros(count, np.int32))
-        for axis, _ in [] if repeats is None else repeats.axes:
-            assert repeats is not None
-            unrolled = unrolled._along(axis, replace(repeats, x=axis == 0, y=axis == 1), rings)
+        if repeats is not None:
+            for axis, period in repeats.axes:
+                unrolled = unrolled._along(axis, period, repeats, rings)
         return unrolled
 
-    def _along(self, axis: int, repeats: Repeats, rings: int) -> UnrolledMesh:
+    def _along(self, axis: int, period: int, repeats: Repeats, rings: int) -> UnrolledMesh:
         """Return the mesh with faces beyond its two sides in one direction."""
         mesh, count = self.mesh, len(self.mesh.vertices)
-        joined, period = repeats.wrap(mesh), repeats.axes[0][1]
+        joined = replace(repeats, x=axis == 0, y=axis == 1).wrap(mesh)
+        # Rings near a corner go on beyond the other sides.
+        ringed = replace(repeats, x=repeats.x and axis == 1, y=repeats.y and axis == 0).wrap(mesh).first_twins
         # A vertex at the end of a cut may be several ones at one side: the first of them stands for all.
         first = np.full((2, count), count)
         for side, vertices in enumerate(joined.twins.T):
@@ -55,7 +57,7 @@ class UnrolledMesh:
         places, parts, face_of, beyond = [mesh.vertices], [faces], [self.face_of], [self.beyond]
         for side, (origin, shift) in enumerate(((1, -period), (0, period))):
             starts = name[joined.twins[:, origin]]
-            chosen = _near(faces, count, starts, rings)
+            chosen = _near(ringed[mesh.faces], ringed[starts], rings)
             used = np.setdiff1d(faces[chosen], starts)
             number = np.empty(count, np.int64)
             number[used] = sum(map(len, places)) + np.arange(len(used))
@@ -70,9 +72,9 @@ class UnrolledMesh:
         return UnrolledMesh(opened, np.concatenate(face_of), np.concatenate(beyond))
 
 
-def _near(faces: Int, count: int, starts: Int, rings: int) -> Bool:
-    """Return the faces (M,) within so many rings around some of ``count`` vertices."""
-    marked, chosen = np.zeros(count, np.bool_), np.zeros(len(faces), np.bool_)
+def _near(faces: Int32, starts: Int, rings: int) -> Bool:
+    """Return the faces (M,) within so many rings around some of their vertices (K,)."""
+    marked, chosen = np.zeros(int(faces.max()) + 1, np.bool_), np.zeros(len(faces), np.bool_)
     marked[starts] = True
     for _ in range(rings):
         chosen = marked[faces].any(axis=1)
