@@ -44,7 +44,14 @@ def test_not_with_flatten(texture):
     assert "--flatten would part the copies that --tile joins" in result.stderr
 
 
-def test_not_with_tiles(texture):
-    result = invoke("reconstruct", "--tile", "--tiles", texture, "-o", texture.with_suffix(".ply"))
-    assert result.exit_code == 2
-    assert "--tile needs the whole map in memory: leave it out, or --tiles" in result.stderr
+def test_in_tiles(tmp_path):
+    _, right, down = waves((300, 280))
+    source, output = tmp_path / "texture.npy", tmp_path / "texture.ply"
+    np.save(source, map_of_slopes(right, down).normals)
+    tiles = ("--tiles", "--tile-size", 256, "--workers", 0)
+    result = invoke("reconstruct", "--tile-x", source, "-o", output, "--vertices", 500, *tiles)
+    assert "repeats      in x, mean slope of 0.00° removed" in result.stdout
+    vertices = trimesh.load(output, process=False).vertices
+    left, right = (vertices[vertices[:, 0] == u] for u in (0, 280))
+    assert len(left) > 5
+    assert np.array_equal(left[np.argsort(left[:, 1])][:, 1:], right[np.argsort(right[:, 1])][:, 1:])

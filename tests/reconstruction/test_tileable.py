@@ -6,22 +6,27 @@ import numpy as np
 import pytest
 
 from normalmesh import (
+    DecimatedMesh,
     NormalMap,
     NormalMeshError,
     NormalMeshWarning,
     Perspective,
     add_noise,
     decimate,
+    evaluate,
     integrate,
     reconstruct,
     reconstruct_levels,
     reconstruct_tiled,
     reconstruct_within,
 )
+from normalmesh.mesh.coverage import Coverage
+from normalmesh.reconstruction.tiling import Tiling
 from periodic_maps import map_of_slopes, waves
 from thread_counts import on_one_and_on_several
 
 SHAPE = (160, 140)
+TILES = Tiling(256, workers=0)
 
 
 def steps(heights):
@@ -182,6 +187,110 @@ def test_what_cannot_repeat_is_refused():
     ):
         with pytest.raises(NormalMeshError, match=message):
             reconstruct(refused, vertices=50, tileable=True, **options)
-    wide = map_of_slopes(*waves((32, 300))[1:])
-    with pytest.raises(NormalMeshError, match="tileable=True is not possible in several tiles"):
-        reconstruct_tiled(wide, vertices=50, tiles=256, decimation={"tileable": True})
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Return heights and map of a texture of several tiles."""
+    heights, right, down = waves((300, 640), creased=True)
+    return heights, map_of_slopes(right, down)
+
+
+@pytest.mark.parametrize("tileable", [True, "x", "y"])
+def test_in_tiles(tileable, wide):
+    heights, normal_map = wide
+    whole = reconstruct(normal_map, vertices=2000, tileable=tileable)
+    tiled = reconstruct(normal_map, vertices=2000, tileable=tileable, tiles=TILES)
+    check_repeats(tiled)
+    assert len(tiled.vertices) == 2000
+    assert tiled.mesh.check().ok
+    assert tiled.coverage == Coverage.of(tiled.mesh, normal_map.mask)
+    errors = [np.std(each.depth_map() - heights) for each in (tiled, whole)]
+    assert errors[0] < 1.2 * errors[1]
+    assert evaluate(tiled, normal_map).mae < 1.05 * evaluate(whole, normal_map).mae
+    np.testing.assert_allclose(tiled.repeats.mean_slope, whole.repeats.mean_slope, atol=1e-9)
+    if tileable is True:
+        seam, inside = seam_and_inside(tiled, heights)
+        assert seam < 2 * inside
+    uncertainty = tiled.uncertainty()
+    assert (uncertainty == uncertainty[tiled.repeats.wrap(tiled.mesh).first_twins]).all()
+    assert np.median(uncertainty) == pytest.approx(np.median(whole.uncertainty()), rel=0.2)
+
+
+@pytest.mark.parametrize("tileable", [True, "x", "y"])
+@pytest.mark.parametrize("shape", [(300, 520), (513, 200)])
+def test_heights_in_tiles_are_those_of_the_same_mesh_in_memory(shape, tileable):
+    """No vertex is added after the last solve: equations and heights across the sides are those in memory."""
+    i, j = (np.minimum(each, size - each) for each, size in zip(np.indices(shape) + 0.5, shape, strict=True))
+    normal_map = map_of_slopes(*waves(shape, seed=3)[1:], np.hypot(i, j) > 30)
+    options = {"noise": 0.0, "refine": 0, "discontinuities": False}
+    tiled = reconstruct(normal_map, threshold=0.5, tileable=tileable, tiles=TILES, **options)
+    check_repeats(tiled)
+    every = np.ones(len(tiled.vertices), bool)
+    mesh = DecimatedMesh(tiled.screen, tiled.faces, every, tiled.decimation, repeats=tiled.repeats)
+    whole = integrate(mesh, normal_map, **options)
+    np.testing.assert_allclose(tiled.vertices, whole.vertices, atol=1e-9)
+
+
+def test_tiles_of_a_noisy_map_with_a_mean_slope():
+    heights, right, down = waves((280, 400))
+    noisy = add_noise(map_of_slopes(right + 0.08, down), degrees=6)
+    surfaces = []
+    for tiles in (None, TILES):
+        with pytest.warns(NormalMeshWarning, match=r"mean slope of 4\.[56]°"):
+            surfaces.append(reconstruct(noisy, vertices=1200, tileable=True, tiles=tiles))
+    whole, tiled = surfaces
+    check_repeats(tiled)
+    assert np.std(tiled.depth_map() - heights) < 1.2 * np.std(whole.depth_map() - heights)
+    np.testing.assert_allclose(tiled.repeats.mean_slope, whole.repeats.mean_slope, atol=1e-6)
+
+
+def test_jumps_in_tiles_at_a_side():
+    rows, columns = shape = (280, 300)
+    i, j = np.indices(shape) + 0.5
+    # A ramp across the upper and the lower side ends in a drop that normals do not show.
+    row = np.minimum(i, rows - i)
+    ramp = (row < 80) & (abs(j - columns / 2) < 70)
+    share, across = (j - columns / 2 + 70) / 140, np.cos(np.pi * row / 160)
+    right = np.where(ramp, 0.2 * across**2, 0)
+    down = np.where(ramp, -28 * share * np.pi / 80 * across * np.sin(np.pi * row / 160), 0) * np.sign(rows / 2 - i)
+    normal_map = map_of_slopes(right, down)
+    whole = reconstruct(normal_map, vertices=2000, tileable=True)
+    tiled = reconstruct(normal_map, vertices=2000, tileable=True, tiles=TILES)
+    check_repeats(tiled)
+    assert len(tiled.discontinuities.lines) == len(whole.discontinuities.lines) == 2
+    assert tiled.repeats.tilt < 0.02
+
+
+def test_other_ways_in_tiles(wide, tmp_path):
+    heights, normal_map = wide
+    for surface in reconstruct_levels(normal_map, [2000, 500], tileable=True, tiles=TILES):
+        check_repeats(surface)
+    within = reconstruct_within(normal_map, max_angle=2, tileable=True, tiles=TILES)
+    check_repeats(within)
+    assert evaluate(within, normal_map).mae < 2
+    options = {"vertices": 1000, "tileable": "x", "tiles": 256}
+    source, work = tmp_path / "wide.npy", tmp_path / "work"
+    np.save(source, normal_map.normals)
+    one = reconstruct_tiled(source, workers=0, work=work, keep_work=True, **options)
+    again = reconstruct_tiled(source, workers=0, work=work, **options)
+    for other in (again, reconstruct_tiled(source, workers=2, **options)):
+        check_repeats(other)
+        assert np.array_equal(other.vertices, one.vertices)
+        assert np.array_equal(other.faces, one.faces)
+    assert np.std(one.depth_map() - heights) < 0.2
+
+
+def test_tiles_that_do_not_repeat():
+    i, j = np.indices((260, 300))
+    bowl = map_of_slopes((j - 149.5) / 300, (i - 129.5) / 300)
+    with pytest.warns(NormalMeshWarning, match="the left and right sides, but by .* does not seem to repeat") as found:
+        check_repeats(reconstruct(bowl, vertices=300, tileable="x", tiles=TILES))
+    assert {each.filename for each in found} == {__file__}
+    _, right, down = waves((260, 300))
+    for options, refused, message in (
+        ({"prior": [[3.0, 3.0, 1.0]]}, None, "take no prior"),
+        ({}, np.pad(np.ones((256, 296)), 2), "both its left and right sides .*, give a mask"),
+    ):
+        with pytest.raises(NormalMeshError, match=message):
+            reconstruct(map_of_slopes(right, down, refused), vertices=300, tileable=True, tiles=TILES, **options)

@@ -33,7 +33,7 @@ RESOLUTION_OPTIONS = ("vertices", "threshold", "compression", "max_angle", "max_
 #: Unit of length of a surface whose scale is not known.
 UNKNOWN_UNITS = "units"
 #: Options that need the whole map in memory.
-NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report", "tile")
+NOT_IN_TILES = ("max_angle", "max_error", "lod", "preview", "report")
 NEEDS_PERSPECTIVE = "--distance requires a perspective camera: add --camera, --focal-px or --fov"
 
 
@@ -179,10 +179,10 @@ class Settings(MapReading):
             "units": self.units_of(normal_map),
             **self._chosen("distance"),
         }
+        options["tileable"] = self.tile or False
         if self.tiling is not None:
             return [nm.reconstruct_tiled(normal_map, **self.rule, **options, **self.tiling.arguments(output))]
         assert isinstance(normal_map, nm.NormalMap)
-        options["tileable"] = self.tile or False
         if self.lod is not None:
             return nm.reconstruct_levels(normal_map, self.levels(normal_map.foreground), **options)
         if self.is_within:

@@ -162,7 +162,7 @@ def check_repeating_map(normal_map: NormalMap, repeats: Repeats, stacklevel: int
     check_sides(normal_map.camera, repeats, normal_map.mask_window)
     for axis, _ in repeats.axes:
         steps = steps_between(normal_map, axis, compared_rows(repeats, axis))
-        warn_of_step(steps, steps_between(normal_map, axis, [0]), axis, stacklevel + 1)
+        warn_of_step(steps, steps_between(normal_map, axis, [0]), axis, stacklevel)
 
 
 def check_sides(camera: Camera, repeats: Repeats, mask_window: Callable[[slice, slice], Bool]) -> None:
@@ -185,7 +185,7 @@ def check_sides(camera: Camera, repeats: Repeats, mask_window: Callable[[slice, 
 def compared_rows(repeats: Repeats, axis: int) -> Int:
     """Return the rows, or columns for axis 0, that are compared with those before them."""
     length = repeats.shape[1 - axis]
-    return np.unique(np.linspace(1, length - 1, COMPARED_ROWS).astype(np.int64)) if length > 1 else np.empty(0, np.int64)
+    return np.unique(np.linspace(1, length - 1, COMPARED_ROWS).astype(np.int64)) if length > 1 else np.arange(0)
 
 
 def steps_between(normal_map: NormalMap, axis: int, chosen: Sequence[int] | Int) -> Float:

@@ -12,7 +12,6 @@ from normalmesh.engine.task_arguments import LazyArguments
 from normalmesh.facets import _face_means as columns
 from normalmesh.facets.face_means import FaceMeans
 from normalmesh.integration.levelling import (
-    check_sides,
     coarse_mesh,
     compared_rows,
     levelled_by,
@@ -46,14 +45,13 @@ def tile_means(clean: WindowedMap, part: TileMesh) -> Arrays:
     return {"table": table}
 
 
-def check_repeating_tiles(source: WindowedMap, repeats: Repeats, run: Run, side: int) -> None:
-    """Raise an error if a map cannot repeat, and warn if it does not seem to; see :func:`.check_repeating_map`."""
-    check_sides(source.camera, repeats, source.mask_window)
+def warn_of_sides(source: WindowedMap, repeats: Repeats, run: Run, side: int, stacklevel: int) -> None:
+    """Warn if a map does not seem to repeat; see :func:`.check_repeating_map`."""
     tiles = tiles_of(Window.whole(source.shape), side)
     found = run("sides", tile_steps, {key: (source, repeats, tile) for key, tile in tiles.items()})
     for axis, _ in repeats.axes:
         across, *inside = np.sum([each[f"steps_{axis}"] for each in found.values()], axis=0)
-        warn_of_step(np.reshape(inside, (-1, 2)), across[None], axis, stacklevel=3)
+        warn_of_step(np.reshape(inside, (-1, 2)), across[None], axis, stacklevel)
 
 
 def tile_steps(source: WindowedMap, repeats: Repeats, tile: Window) -> Arrays:

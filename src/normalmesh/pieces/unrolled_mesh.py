@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from normalmesh.array_types import Bool, Int, Int32
+from normalmesh.array_types import Bool, Int32, Integer
 from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 
@@ -72,11 +72,11 @@ class UnrolledMesh:
         return UnrolledMesh(opened, np.concatenate(face_of), np.concatenate(beyond))
 
 
-def _near(faces: Int32, starts: Int, rings: int) -> Bool:
+def _near(faces: Integer, starts: Integer, rings: int) -> Bool:
     """Return the faces (M,) within so many rings around some of their vertices (K,)."""
     marked, chosen = np.zeros(int(faces.max()) + 1, np.bool_), np.zeros(len(faces), np.bool_)
     marked[starts] = True
     for _ in range(rings):
-        chosen = marked[faces].any(axis=1)
+        chosen = np.asarray(marked[faces].any(axis=1))
         marked[faces[chosen]] = True
     return chosen

@@ -35,7 +35,7 @@ from normalmesh.pieces.repeating_map import level_map
 from normalmesh.pieces.tile_faces import TileFaces, TileMesh
 from normalmesh.pieces.tile_grid import TileGrid, at_points
 from normalmesh.pieces.tile_jumps import tiled_jumps, tiled_jumps_along
-from normalmesh.pieces.tile_levelling import check_repeating_tiles, levelled_tiles
+from normalmesh.pieces.tile_levelling import levelled_tiles, warn_of_sides
 from normalmesh.pieces.tile_noise import find_noise
 from normalmesh.pieces.tiled_decimation import decimate_in_pieces
 from normalmesh.pieces.tiled_prior import TiledPrior
@@ -76,7 +76,7 @@ class InTiles:
         self.components = find_components(self.normal_map, self.runner.run, self.side)
         self.repeats = Repeats.of(self.options.decimation.tileable, self.normal_map.shape)
         if self.repeats is not None:
-            check_repeating_tiles(self.normal_map, self.repeats, self.runner.run, self.side)
+            warn_of_sides(self.normal_map, self.repeats, self.runner.run, self.side, stacklevel=9)
         self.noise: MapNoise | None = None
         self.jumps: Jumps | None = None
         self.prior: TiledPrior | None = None

@@ -74,7 +74,7 @@ class Request:
         integration = {"units": getattr(opened, "units", "px"), **integration}
         options = checked_options(opened, preset, decimation, integration, tileable)
         if tiling is not None and not tiling.holds(opened.shape):
-            check_in_tiles(options)
+            check_in_tiles(opened, options)
         if jumps is not None and not options.integration.cuts:
             raise NormalMeshError('jumps need formulation="facets", and discontinuities other than False')
         return cls(opened, options, jumps, tiling)
@@ -119,7 +119,7 @@ class Request:
         given, options = as_normal_map(self.normal_map), self.options
         # What the map finds out about itself is kept for as long as the reconstruction, not as long as the map.
         normal_map = NormalMap.cleaned(given.normals, given.mask, given.camera, given.repairs)
-        repeats = checked_repeats(normal_map, options, stacklevel=9)
+        repeats = checked_repeats(normal_map, options, stacklevel=8)
         searched = options.integration.cuts and not isinstance(self.jumps, Jumps)
         estimate = estimated(
             MaskCounts.of(normal_map.mask, normal_map.component_labels), start=options.decimation.start, cuts=searched

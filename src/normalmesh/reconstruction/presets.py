@@ -9,7 +9,7 @@ from normalmesh.decimation.decimation_options import DecimationKeywords, Decimat
 from normalmesh.errors import NormalMeshError, repr_for_error
 from normalmesh.integration.cotangent import PAPER_CLAMP
 from normalmesh.integration.integration_options import IntegrationKeywords, IntegrationOptions
-from normalmesh.integration.levelling import check_repeating, check_repeating_map
+from normalmesh.integration.levelling import check_repeating, check_repeating_map, check_sides
 from normalmesh.integration.prior import check_prior
 from normalmesh.maps.maps_on_disk import MapOnDisk
 from normalmesh.mesh.repeats import Repeats, checked_tileable
@@ -66,8 +66,8 @@ def checked_repeats(normal_map: NormalMap, options: Preset, stacklevel: int) -> 
     return repeats
 
 
-def check_in_tiles(options: Preset) -> None:
-    """Raise an error for options that are not possible in several tiles."""
+def check_in_tiles(normal_map: NormalMap | MapOnDisk, options: Preset) -> None:
+    """Raise an error for options that are not possible in several tiles, or if the map should repeat and cannot."""
     whole = {
         "start": (options.decimation.start, "adaptive"),
         "locked": (options.decimation.locked, None),
@@ -78,3 +78,6 @@ def check_in_tiles(options: Preset) -> None:
             raise NormalMeshError(
                 f"{name}={repr_for_error(value)} is not possible in several tiles; reconstruct without them"
             )
+    repeats = Repeats.of(options.decimation.tileable, normal_map.shape)
+    if repeats is not None:
+        check_sides(normal_map.camera, repeats, normal_map.mask_window)

@@ -32,6 +32,7 @@ def reconstruct_tiled(
     vertices: int | None = None,
     threshold: float | None = None,
     compression: float | None = None,
+    tileable: bool | str = False,
     tiles: int = TILE,
     client: Client | str | None = None,
     workers: int | None = None,
@@ -56,6 +57,8 @@ def reconstruct_tiled(
         in that way.
     vertices, threshold, compression
         Where to stop: one of them, see :func:`reconstruct`; by default ``compression=0.98``.
+    tileable
+        Whether the map repeats, as textures do: True, or ``"x"`` or ``"y"`` for one direction only.
     tiles
         Side of a tile in pixels, a multiple of 128. A process needs about 60 bytes per pixel of a tile.
     client
@@ -90,7 +93,7 @@ def reconstruct_tiled(
         work begins.
     """
     rule, tiling = StoppingRule(vertices, threshold, compression), Tiling(tiles, client, workers, work, keep_work)
-    request = Request.of(normal_map, "default", decimation, integration, False, jumps, tiling)
+    request = Request.of(normal_map, "default", decimation, integration, tileable, jumps, tiling)
     with request.stages([rule], partial(Estimate.of, rule=rule), threads, memory_limit, progress) as stages:
         (surface,) = surfaces_of(stages, [rule], jumps)
     report_shortfalls(surface)
