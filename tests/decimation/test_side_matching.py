@@ -52,7 +52,7 @@ def test_face_that_would_be_flat():
     faces = np.array([[0, 1, 2], [0, 2, 3], [0, 4, 1]], np.int32)
     report = Decimation((), None, True, {}, {}, 0)
     mesh = DecimatedMesh(vertices, faces, np.arange(5) < 4, report)
-    matched = with_matching_sides(mesh, Repeats.of(True, (4, 4)), np.ones((4, 4), bool))
+    matched = with_matching_sides(mesh, Repeats.of(True, (4, 4)), lambda *area: np.ones((4, 4), bool)[area])
     assert matched.check().ok
     assert np.array_equal(matched.vertices, vertices[:4])
     assert joined_length(matched) == 8

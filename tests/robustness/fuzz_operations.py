@@ -174,7 +174,7 @@ def _repeat(normal_map: nm.NormalMap, tileable: Any, compression: float, jumps: 
     _check_surface(surface)
     if surface.repeats is None:
         return
-    for pair in surface.repeats.side_pairs(normal_map.mask):
+    for pair in surface.repeats.side_pairs(normal_map.mask_window):
         near, far = (_side(surface, pair, at) for at in (0, pair.far))
         assert np.array_equal(near, far), "opposite sides differ"
     pixels = nm.integrate_pixels(normal_map, tileable=tileable)

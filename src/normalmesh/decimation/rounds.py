@@ -212,7 +212,7 @@ def _new_monitor(on_progress: OnProgress | None, options: DecimationOptions, sta
 def _kept_and_coverage(normal_map: NormalMap, options: DecimationOptions) -> tuple[KeptCorners, UInt8]:
     """Return the corners that are locked, and the ``COVERED`` and ``FIXED`` pixels (H, W), of a start mesh."""
     repeats = Repeats.of(options.tileable, normal_map.shape)
-    ends = None if repeats is None else repeats.side_ends(normal_map.mask)
+    ends = None if repeats is None else repeats.side_ends(normal_map.mask_window)
     kept = KeptCorners.of(options.locked, (), normal_map, ends)
     coverage = normal_map.mask * np.uint8(COVERED)
     if options.keep_thin:
@@ -316,7 +316,9 @@ class Decimator:
         seconds, cpu_seconds = dict(self.monitor.seconds), dict(self.monitor.cpu_seconds)
         report = Decimation(tuple(rounds), asked, met, seconds, cpu_seconds, self.dropped_lines, reason)
         mesh = DecimatedMesh.from_closed(self.mesh, report, seams)
-        return mesh if self.repeats is None else with_matching_sides(mesh, self.repeats, self.pixels.normal_map.mask)
+        if self.repeats is None:
+            return mesh
+        return with_matching_sides(mesh, self.repeats, self.pixels.normal_map.mask_window)
 
     def _why_missed(self, target: int) -> str:
         """Explain why the mesh does not have the number of vertices that it should have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,14 +29,16 @@ def room_for_matching(target: int) -> int:
     return min(math.ceil(ADDED * math.sqrt(target)), target // 4)
 
 
-def with_matching_sides(mesh: DecimatedMesh, repeats: Repeats, mask: Bool) -> DecimatedMesh:
+def with_matching_sides(
+    mesh: DecimatedMesh, repeats: Repeats, mask_window: Callable[[slice, slice], Bool]
+) -> DecimatedMesh:
     """Return a mesh whose vertices have the same places on opposite sides, exactly, and are locked there.
 
-    Where the foreground (H, W) goes on beyond a side, vertices within a pixel of the side are put on it. Two that are
+    Where the foreground goes on beyond a side, vertices within a pixel of the side are put on it. Two that are
     close to each other's place on opposite sides meet halfway; the others get a new twin, which divides a face. The
     ends of such stretches (:meth:`.Repeats.side_ends`) must be locked vertices.
     """
-    matched = matched_sides(mesh, mesh.locked, mesh.seams, list(repeats.side_pairs(mask)))
+    matched = matched_sides(mesh, mesh.locked, mesh.seams, repeats.side_pairs(mask_window))
     return replace(mesh, **matched._asdict(), repeats=repeats)
 
 

@@ -39,17 +39,13 @@ COMPARED_ROWS = 256
 
 def levelled(normal_map: NormalMap, repeats: Repeats, jumps: Jumps) -> tuple[NormalMap, Jumps, Repeats]:
     """Return a map, the placement of its jumps, and how it repeats, after its mean slope has been taken away."""
-    means = FaceMeans.of(coarse_mesh(normal_map.mask_window, repeats), normal_map, planes_only=True)
-    jumps, repeats = levelled_by(means, repeats, jumps)
+    jumps, repeats = levelled_by(coarse_means(normal_map, repeats), repeats, jumps)
     return without_slope(normal_map, repeats.mean_slope), jumps, repeats
 
 
 def levelled_by(means: FaceMeans, repeats: Repeats, jumps: Jumps) -> tuple[Jumps, Repeats]:
-    """Return the placement of jumps, and how a map repeats, without its mean slope, given the means of its coarse mesh.
-
-    The mesh is that of :func:`coarse_mesh`.
-    """
-    slope_u, slope_v = _mean_slope(means, repeats)
+    """Return the placement of jumps, and how a map repeats, without its mean slope, given :func:`coarse_means`."""
+    slope_u, slope_v = mean_slope(means, repeats)
     if jumps.placement is not None:
         # Normals do not show how far the surface falls at a jump, so they have a mean slope; the placement has not.
         length = means.camera.pixel_length
@@ -70,18 +66,17 @@ def without_slope(normal_map: NormalMap, slope: tuple[float, float]) -> NormalMa
     return normal_map.with_normals(normals)
 
 
-def mean_slope(normal_map: NormalMap, repeats: Repeats) -> tuple[float, float]:
+def coarse_means(normal_map: NormalMap, repeats: Repeats) -> FaceMeans:
+    """Return the mean normals of a coarse mesh of a map."""
+    return FaceMeans.of(coarse_mesh(normal_map.mask_window, repeats), normal_map, planes_only=True)
+
+
+def mean_slope(means: FaceMeans, repeats: Repeats) -> tuple[float, float]:
     """Return the slopes along u and v of the plane that, added to a surface that repeats, fits the normals best.
 
-    The facet system of a coarse mesh is solved for both at once: across a side, the surface may rise by the slope times
-    the period. Unlike the mean of the slopes of all pixels, this weighs steep ones by what they tell.
+    The facet system of :func:`coarse_means` is solved for both at once: across a side, the surface may rise by the
+    slope times the period. Unlike the mean of the slopes of all pixels, this weighs steep ones by what they tell.
     """
-    means = FaceMeans.of(coarse_mesh(normal_map.mask_window, repeats), normal_map, planes_only=True)
-    return _mean_slope(means, repeats)
-
-
-def _mean_slope(means: FaceMeans, repeats: Repeats) -> tuple[float, float]:
-    """Return :func:`mean_slope` from the means of a coarse mesh."""
     mesh = repeats.wrap(means.mesh)
     system = FacetSystem.of(replace(means, mesh=mesh))
     periods = _periods(mesh, system.corners)
@@ -171,7 +166,7 @@ def check_sides(camera: Camera, repeats: Repeats, mask_window: Callable[[slice, 
         f"tileable maps need an orthographic camera, not one that is {camera.describe()}: copies of what "
         "that sees do not fit together"
     )
-    shape, there = repeats.shape, {pair.axis for pair in repeats.side_pairs_of(mask_window)}
+    shape, there = repeats.shape, {pair.axis for pair in repeats.side_pairs(mask_window)}
     for axis, _ in repeats.axes:
         if axis not in there:
             sides, name = (("left and right", "y"), ("top and bottom", "x"))[axis]

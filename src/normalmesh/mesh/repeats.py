@@ -7,7 +7,7 @@ the plane; the edges of its right side are joined to those of its left side, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -117,34 +117,26 @@ class Repeats:
         rows, columns = self.shape
         return [(0, columns)] * self.x + [(1, rows)] * self.y
 
-    def side_pairs(self, mask: Bool) -> Iterator[SidePair]:
-        """Yield the stretches of opposite sides at which the foreground (H, W) goes on beyond them."""
-        return self.side_pairs_of(lambda rows, columns: mask[rows, columns])
-
-    def side_pairs_of(self, mask_window: Callable[[slice, slice], Bool]) -> Iterator[SidePair]:
-        """Yield these stretches for a mask of which windows are known."""
+    def side_pairs(self, mask_window: Callable[[slice, slice], Bool]) -> list[SidePair]:
+        """Return the stretches of opposite sides at which the foreground goes on beyond them."""
+        pairs = []
         for axis, far in self.axes:
             along = slice(0, self.shape[axis])
             sides = [slice(0, 1), slice(far - 1, far)]
             near, opposite = (mask_window(*((along, at) if axis == 0 else (at, along))).ravel() for at in sides)
             steps = np.flatnonzero(np.diff(np.r_[False, near & opposite, False]))
-            for first, last in steps.reshape(-1, 2).tolist():
-                yield SidePair(axis, first, last, far)
+            pairs += [SidePair(axis, first, last, far) for first, last in steps.reshape(-1, 2).tolist()]
+        return pairs
 
-    @staticmethod
-    def ends_of(pairs: Sequence[SidePair]) -> Int:
-        """Return the pixel corners (K, 2), as u and v, at the ends of stretches of sides."""
+    def side_ends(self, mask_window: Callable[[slice, slice], Bool]) -> Int:
+        """Return the pixel corners (K, 2), as u and v, at the ends of these stretches."""
         ends = [
             (where, along) if pair.axis == 0 else (along, where)
-            for pair in pairs
+            for pair in self.side_pairs(mask_window)
             for where in (0, pair.far)
             for along in (pair.first, pair.last)
         ]
         return np.array(ends, np.int64).reshape(-1, 2)
-
-    def side_ends(self, mask: Bool) -> Int:
-        """Return the pixel corners (K, 2), as u and v, at the ends of the stretches of :meth:`side_pairs`."""
-        return self.ends_of(list(self.side_pairs(mask)))
 
     def wrap(self, mesh: ScreenMesh) -> RepeatingMesh:
         """Return a mesh with the edges of opposite sides joined that have the same place."""

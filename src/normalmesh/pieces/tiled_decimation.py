@@ -21,11 +21,12 @@ from normalmesh.decimation.rounds import FIRST_TARGET, RESERVE
 from normalmesh.decimation.side_matching import matched_sides, room_for_matching
 from normalmesh.decimation.start_mesh import FEATURES, FULL, LEVEL_SHARE, OVERSAMPLING
 from normalmesh.decimation.stopping import StoppingRule, falling_targets
+from normalmesh.engine.array_file import Arrays
 from normalmesh.engine.runner import Run
 from normalmesh.mesh.cut_mesh import boundary_vertices
 from normalmesh.mesh.jumps import JumpLine
 from normalmesh.mesh.raster import covered_pixels
-from normalmesh.mesh.repeats import Repeats, SidePair
+from normalmesh.mesh.repeats import Repeats
 from normalmesh.mesh.screen_mesh import ScreenMesh
 from normalmesh.pieces.decimation_tasks import (
     FAIR,
@@ -70,8 +71,7 @@ def decimate_in_pieces(
     regularisation = options.regularisation_for(target_given)
     even = 0.0 if target_given else regularisation
     repeats = Repeats.of(options.tileable, clean.shape)
-    pairs = [] if repeats is None else list(repeats.side_pairs_of(clean.mask_window))
-    ends = None if repeats is None else repeats.ends_of(pairs)
+    ends = None if repeats is None else repeats.side_ends(clean.mask_window)
     plan = DecimationPlan(options, regularisation, even, -1.0, (), 0.0, lines, ends)
     keys = list(grid.tile_keys())
     found = run("histogram", tile_histogram, {key: (clean, grid, key, plan) for key in keys}, work=0.03)
@@ -96,10 +96,7 @@ def decimate_in_pieces(
     done = run(
         "finish", finish_tile, {key: (clean, grid, key, plan, begun[key], seam_rungs) for key in filled}, work=0.08
     )
-    mesh = WholeMesh.joined([done[key] for key in filled])
-    mesh.done = added_up([done[key]["done"] for key in filled])
-    if ends is not None:
-        mesh.fixed = np.isin(mesh.vertices @ [1, 1j], ends @ [1, 1j])
+    mesh = _joined([done[key] for key in filled], ends)
     for stage, zone in (("strips", grid.strip_of), ("crossings", grid.crossing_of), ("crossings-2", grid.crossing_of)):
         _decimate_zones(
             mesh, clean, grid, plan, run, stage, zone, round((1 - TOLERATED) * target) if target_given else 0
@@ -110,14 +107,24 @@ def decimate_in_pieces(
     else:
         _thin_seams(mesh, clean, grid, plan, run, np.sum([done[key]["counts"] for key in filled], axis=0))
     if repeats is not None:
-        _match_sides(mesh, repeats, pairs)
+        _match_sides(mesh, repeats, clean)
     return mesh
 
 
-def _match_sides(mesh: WholeMesh, repeats: Repeats, pairs: list[SidePair]) -> None:
+def _joined(tiles: list[Arrays], ends: Int | None) -> WholeMesh:
+    """Return the mesh of all tiles, in which pixel corners (K, 2) at the ends of sides stay."""
+    mesh = WholeMesh.joined(tiles)
+    mesh.done = added_up([tile["done"] for tile in tiles])
+    if ends is not None:
+        mesh.fixed = np.isin(mesh.vertices @ [1, 1j], ends @ [1, 1j])
+    return mesh
+
+
+def _match_sides(mesh: WholeMesh, repeats: Repeats, clean: WindowedMap) -> None:
     """Give opposite sides the same vertices, which are fixed from now on."""
-    before = _side_pixels(mesh.screen(), repeats)
-    mesh.vertices, mesh.faces, mesh.fixed, mesh.seams = matched_sides(mesh.screen(), mesh.fixed, mesh.seams, pairs)
+    screen, pairs = mesh.screen(), repeats.side_pairs(clean.mask_window)
+    before = _side_pixels(screen, repeats)
+    mesh.vertices, mesh.faces, mesh.fixed, mesh.seams = matched_sides(screen, mesh.fixed, mesh.seams, pairs)
     mesh.waiting, mesh.repeats = np.zeros_like(mesh.fixed), repeats
     mesh.flipped = np.setxor1d(mesh.flipped, np.setxor1d(before, _side_pixels(mesh.screen(), repeats)))
 

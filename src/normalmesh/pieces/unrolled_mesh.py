@@ -43,9 +43,9 @@ class UnrolledMesh:
         """Return the mesh with faces beyond its two sides in one direction."""
         mesh, count = self.mesh, len(self.mesh.vertices)
         joined = replace(repeats, x=axis == 0, y=axis == 1).wrap(mesh)
-        # Rings near a corner go on beyond the other sides.
+        # Rings near a corner go on beyond the sides in the other direction.
         ringed = replace(repeats, x=repeats.x and axis == 1, y=repeats.y and axis == 0).wrap(mesh).first_twins
-        # A vertex at the end of a cut may be several ones at one side: the first of them stands for all.
+        # A vertex at the end of a cut may be several ones at the near or the far side: the first there stands for all.
         first = np.full((2, count), count)
         for side, vertices in enumerate(joined.twins.T):
             np.minimum.at(first[side], joined.first_twins[vertices], vertices)
