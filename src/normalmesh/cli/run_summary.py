@@ -40,6 +40,9 @@ class RunSummary:
     jumps
         Number of lines along which the finest surface jumps, length of its cuts in pixels, and certainty of the least
         certain line; None if jumps were not searched for.
+    walls
+        Number of faces of the walls of the finest surface, and length in pixels of the cuts that they close; None if
+        jumps were not searched for.
     repeats
         Directions in which the surface repeats, and the mean slope removed, as text; None if it does not.
     print_figures
@@ -55,6 +58,7 @@ class RunSummary:
     levels: list[dict[str, Any]] = field(default_factory=list)
     jumps: dict[str, Any] | None = None
     jumps_text: str | None = None
+    walls: dict[str, Any] | None = None
     repeats: str | None = None
     print_figures: dict[str, Any] = field(default_factory=lambda: {"flattening": None, "solid": None})
     print_lines: list[str] = field(default_factory=list)
@@ -78,8 +82,9 @@ class RunSummary:
     def add_surfaces(self, surfaces: Sequence[Surface]) -> None:
         """Record the jumps of the finest surface, and the seconds by stage."""
         self.repeats = None if surfaces[0].repeats is None else str(surfaces[0].repeats)
-        found = surfaces[0].discontinuities
+        found, walls = surfaces[0].discontinuities, len(surfaces[0].walls)
         if found is not None:
+            self.walls = {"faces": walls, "length": found.length if walls else 0.0}
             certainty = min((line.certainty for line in found.lines), default=None)
             self.jumps = {"lines": len(found.lines), "length": found.length, "certainty": certainty}
             self.jumps_text = str(found)
@@ -103,7 +108,7 @@ class RunSummary:
         content["input"] = str(content.pop("source"))
         content["outputs"] = [str(path) for path in self.outputs]
         del content["jumps_text"]
-        order = ["input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "tolerance", "repeats"]
+        order = ["input", "outputs", "size", "foreground", *LEVEL, "levels", "jumps", "walls", "tolerance", "repeats"]
         order += ["strength", *self.print_figures]
         content |= {**first, **self.print_figures}
         content["seconds"] = {stage: round(seconds, 4) for stage, seconds in self.seconds.items()}
@@ -130,6 +135,9 @@ class RunSummary:
                 else ""
             )
             lines.append(field_text("jumps", f"{self.jumps_text}{hint}"))
+        if self.walls and self.walls["faces"]:
+            faces = count_text(self.walls["faces"], "face")
+            lines.append(field_text("walls", f"{faces} closing {self.walls['length']:.0f} px of jumps"))
         if self.repeats is not None:
             lines.append(field_text("repeats", self.repeats))
         if self.strength != 1:

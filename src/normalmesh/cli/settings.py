@@ -62,6 +62,7 @@ class Settings:
     strength: float | None = None
     tiling: Tiling | None = None
     tile: str | None = None
+    gaps: str | None = None
 
     def __post_init__(self) -> None:
         reject_several(self.rule)
@@ -109,6 +110,12 @@ class Settings:
         """The camera that the options choose."""
         return CameraChoice(self.camera, self.focal_px, self.fov, self.pixel_size)
 
+    @property
+    def closed_gaps(self) -> str:
+        """What becomes of the gaps at jumps: beside a solid, a surface has its walls."""
+        gaps = self.gaps or "auto"
+        return "walls" if gaps == "auto" and self.solid is not None else gaps
+
     def estimate(self, counts: MaskCounts) -> Estimate:
         """Return what a reconstruction of a mask takes."""
         from normalmesh.decimation.stopping import StoppingRule
@@ -155,6 +162,7 @@ class Settings:
 
         options: dict[str, Any] = {
             "discontinuities": False if self.continuous else "auto",
+            "gaps": self.closed_gaps,
             "threads": self.threads,
             "memory_limit": self.memory_limit,
             "progress": progress,

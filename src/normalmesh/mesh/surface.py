@@ -88,6 +88,10 @@ class Surface:
         What was taken away from the heights, if it comes from :meth:`flattened`.
     strength
         Factor by which :meth:`exaggerated` multiplied the heights; with another one than 1 they are no measurement.
+    walls
+        (W, 3) vertex indices of the walls between the two sides of cuts, if :func:`integrate` closed its gaps by them
+        (``gaps``). They lie along the viewing rays and cover no pixel: they are not among the faces, and only files,
+        pictures and meshes of other libraries have them, behind the faces. Default: none.
 
     Raises
     ------
@@ -109,6 +113,7 @@ class Surface:
     repeats: Repeats | None = None
     flattening: Flattening | None = None
     strength: float = 1.0
+    walls: Int32 = None  # type: ignore[assignment]  # an array always, once made
 
     def __post_init__(self) -> None:
         vertices = copied_positions(self.vertices, 3, "vertices")
@@ -124,8 +129,9 @@ class Surface:
         components = ScreenMesh(screen, faces).components if self.components is None else self.components
         components = copied_per_vertex(components, np.int32, len(vertices), "components")
         check_components(components)
-        arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components)
-        for name, array in zip(("vertices", "faces", "screen", "components"), arrays, strict=True):
+        walls = np.empty((0, 3), np.int32) if self.walls is None else copied_faces(self.walls, len(vertices), "walls")
+        arrays: tuple[NDArray[Any], ...] = (vertices, faces, screen, components, walls)
+        for name, array in zip(("vertices", "faces", "screen", "components", "walls"), arrays, strict=True):
             object.__setattr__(self, name, array)
         object.__setattr__(self, "shape", checked_image_shape(self.shape))
 
@@ -157,6 +163,7 @@ class Surface:
         discontinuities: Discontinuities | None = None,
         coverage: Coverage | None = None,
         repeats: Repeats | None = None,
+        walls: ArrayLike | None = None,
     ) -> Surface:
         """Lift a mesh on the screen into space.
 
@@ -166,7 +173,7 @@ class Surface:
             Mesh with N vertices on the screen.
         unknown
             (N,) unknown of the camera: height (orthographic) or logarithm of the depth (perspective).
-        camera, shape, units, integration, decimation, discontinuities, coverage, repeats
+        camera, shape, units, integration, decimation, discontinuities, coverage, repeats, walls
             As for :class:`Surface`.
         """
         checked_instance(mesh, ScreenMesh, "mesh")
@@ -185,6 +192,7 @@ class Surface:
             discontinuities=discontinuities,
             coverage=coverage,
             repeats=repeats,
+            walls=walls,  # type: ignore[arg-type]  # converted when the surface is made
         )
 
     def check_arrays(self) -> None:
@@ -192,12 +200,18 @@ class Surface:
         check_positions(self.vertices, 3, "vertices")
         check_positions(self.screen, 2, "screen")
         check_faces(self.faces, len(self.vertices))
+        check_faces(self.walls, len(self.vertices), "walls")
         check_components(self.components)
 
     @property
     def mesh(self) -> ScreenMesh:
         """The mesh on the screen."""
         return ScreenMesh(self.screen, self.faces)
+
+    @property
+    def all_faces(self) -> Int32:
+        """The faces, and behind them the walls (M + W, 3)."""
+        return np.concatenate([self.faces, self.walls]) if len(self.walls) else self.faces
 
     @property
     def texture_coordinates(self) -> Float:
