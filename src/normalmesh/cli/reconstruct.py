@@ -29,7 +29,18 @@ SECTIONS = {
     "Normal map": ("mask", "alpha", "convention", "max_pixels"),
     "Camera and lengths": ("camera", "focal_px", "fov", "pixel_size", "distance"),
     "Resolution": ("compression", "vertices", "threshold", "max_angle", "max_error", "lod"),
-    "Surface": ("continuous", "jump_lines", "gaps", "prior", "flatten", "solid", "width", "tile_both", "tile_x", "tile_y"),
+    "Surface": (
+        "continuous",
+        "jump_lines",
+        "gaps",
+        "prior",
+        "flatten",
+        "solid",
+        "width",
+        "tile_both",
+        "tile_x",
+        "tile_y",
+    ),
     "Large maps": ("tiles", "tile_size", "scheduler", "workers", "work", "keep_work"),
 }
 

@@ -52,13 +52,13 @@ class IntegrationOptions:
     metric: str = "screen"
     clamp: tuple[float, float] | None = None
     discontinuities: bool | str = "auto"
+    gaps: str = "auto"
     noise: float | Noise | MapNoise | None = None
     refine: int = 4
     prior: ArrayLike | None = None
     prior_weight: float | None = None
     distance: float = 1.0
     units: str = "px"
-    gaps: str = "auto"
 
     def __post_init__(self) -> None:
         checked_choice(self.formulation, FORMULATIONS, "formulation")

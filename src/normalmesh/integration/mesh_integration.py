@@ -103,7 +103,18 @@ def integrate(
         describes the integration, ``surface.discontinuities`` the cuts, ``surface.coverage`` the pixels that are lost.
     """
     options = IntegrationOptions(
-        formulation, parameters, metric, clamp, discontinuities, noise, refine, prior, prior_weight, distance, units, gaps
+        formulation,
+        parameters,
+        metric,
+        clamp,
+        discontinuities,
+        gaps,
+        noise,
+        refine,
+        prior,
+        prior_weight,
+        distance,
+        units,
     )
     checked_instance(mesh, ScreenMesh, "mesh")
     normal_map = as_normal_map(normal_map)

@@ -76,7 +76,7 @@ def _ranked(pairs: Integer, level: Float) -> tuple[Int, Int]:
     """
     column = components(pairs.astype(np.int32), len(level))
     order = np.unique(pairs).astype(np.int64)
-    order = order[np.lexsort([level[order], column[order]])]
+    order = order[np.lexsort((level[order], column[order]))]
     is_new = np.ones(len(order), np.bool_)
     is_new[1:] = (np.diff(column[order]) != 0) | (np.diff(level[order]) != 0)
     rank = np.zeros(len(level), np.int64)
@@ -106,7 +106,7 @@ def with_walls(surface: Surface) -> Surface:
         return surface
     faces, origin = parted(surface.faces, surface.walls, np.arange(len(surface.vertices)))
     arrays = {name: getattr(surface, name)[origin] for name in ("vertices", "screen", "components")}
-    return replace(surface, **arrays, faces=faces, walls=None)
+    return replace(surface, **arrays, faces=faces, walls=surface.walls[:0])
 
 
 def parted(faces: Int32, walls: Int32, vertices: Integer) -> tuple[Int32, Integer]:

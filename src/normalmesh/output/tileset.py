@@ -106,7 +106,7 @@ def write_tileset(surface: Surface, folder: Path, image: Image | None = None, ma
 
 
 def _normals(surface: Surface) -> tuple[Float, Float]:
-    """Return normals (N, 3) of the vertices of faces, and of walls; those of vertices that these do not have are any."""
+    """Return normals (N, 3) of vertices as corners of faces, and as corners of walls, where they are any."""
     shown, count = with_walls(surface), len(surface.vertices)
     normals = shown.vertex_normals
     of_walls = normals[:count].copy()
@@ -202,16 +202,15 @@ class _Writer:
     def _content(self, tile: Tile, faces: Int32, walls: Int32) -> tuple[bytes, float]:
         """Return the GLB file of a tile, and the size of its texels."""
         surface = self.surface
-        vertices, local = np.unique(faces, return_inverse=True)
-        count = len(vertices)
-        local, vertices = parted(local.reshape(-1, 3).astype(np.int32), walls, vertices)
+        own, corners = np.unique(faces, return_inverse=True)
+        local, vertices = parted(corners.reshape(-1, 3).astype(np.int32), walls, own)
         positions = self._rounded(surface.vertices[vertices])
         origin = self._rounded(positions.min(axis=0) / 2 + positions.max(axis=0) / 2)
         normals = _surface.vertex_normals(surface.vertices[vertices], local, local)
-        normals[count:] = self.wall_normals[vertices[count:]]
-        # Tiles of all levels are lit alike along their border.
-        same = self.tree.shared(tile, vertices[:count]) | ~normals[:count].any(axis=1)
-        normals[:count][same] = self.normals[vertices[:count][same]]
+        # Tiles of all levels are lit alike along their border, and walls everywhere.
+        same = np.flatnonzero(self.tree.shared(tile, own) | ~normals[: len(own)].any(axis=1))
+        normals[same] = self.normals[own[same]]
+        normals[len(own) :] = self.wall_normals[vertices[len(own) :]]
         file, error = GlbFile(), 0.0
         coordinates = surface.screen[vertices] / surface.shape[::-1]
         matt: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
