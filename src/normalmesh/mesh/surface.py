@@ -559,7 +559,8 @@ class Surface:
         mesh
             A mesh of trimesh, Open3D, PyVista or meshio, vertices (N, 3) and faces (M, 3), or the path of a PLY, OBJ,
             STL or GLB file, in the frame of the camera. If the viewer would see more backs than fronts of its faces,
-            they are turned over.
+            they are turned over. Faces that the camera sees edge-on, with two corners at one place on the screen, are
+            walls, and share the vertices of other faces.
         camera
             The camera that sees the mesh. Default :class:`Orthographic`.
         shape

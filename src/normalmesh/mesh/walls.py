@@ -43,7 +43,8 @@ def walls_of(mesh: ScreenMesh, level: Float) -> Int32:
 
     Vertices at the same place between which the mesh is cut form a column. Walls join the edges on both sides of a cut,
     and have as corners all vertices of the columns at their ends that lie in between: where three cuts meet, the
-    highest wall borders on the two others. Oriented like the faces, they leave boundary edges at the outline only.
+    highest wall borders on the two others. Oriented like the faces, they leave boundary edges at the outline only. An
+    edge has four faces where levels around a column rise, fall and rise again.
 
     Parameters
     ----------

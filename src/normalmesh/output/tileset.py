@@ -4,7 +4,7 @@ A tile without children holds faces of the surface as they are; any other one ho
 children. All vertices on the border between two tiles of the same depth are kept in both, and so in all tiles above
 them that have this border: the border is the same, number by number, in tiles of all levels, and there are no cracks
 between them. It costs few vertices: of a surface with N vertices, the border of a tile at depth d has at most about
-6·√N / 2^d, and the root has none.
+6·√N / 2^d, and the root has none. Vertices of walls stay in all tiles, so that cuts are closed at all levels.
 
 3D Tiles have z up: x, y and z are those of the surface, so that relief lies in the horizontal plane, as on a map with
 its north at the top. The glTF of a tile has y up, as always, and viewers turn it.
