@@ -399,8 +399,9 @@ class Surface:
     ) -> None:
         """Write the surface as PLY, OBJ, GLB or STL, by the suffix of ``path``, or as 3D Tiles to a folder.
 
-        Vertices keep their number and order (STL has none), in the unit of the surface, as float32 (OBJ: text). Where
-        that would round them by more than a thousandth of a pixel, PLY stores float64, GLB an origin apart; STL warns.
+        Vertices keep their number and order (STL has none), in the unit of the surface, as float32 (OBJ: text); copies
+        for :attr:`walls` follow. Where float32 would round positions by more than a thousandth of a pixel, PLY stores
+        float64, GLB an origin apart; STL warns.
         The scene of a GLB file is in metres and centred, see ``scale`` and ``centred``; normalmesh reads it in the
         coordinates of the surface again.
 
